@@ -1,0 +1,1 @@
+"""Penstock: an optimizing compiler, profiler and scheduler for streaming applications."""

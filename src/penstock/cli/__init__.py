@@ -1,0 +1,102 @@
+"""The command line: one module a subcommand, loaded only when it is called.
+
+A subcommand is a module `penstock.cli.NAME` with a click command named `command`. It prints what a person reads, or
+with `--json` one JSON value, on standard output; everything else goes to standard error. It raises `UserError` or
+`Infeasible` and leaves the exit status to `main`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from penstock.diagnostics import Infeasible, UserError
+
+SUBCOMMANDS = {
+    "check": "Parse and type-check an application; report every error.",
+    "explain": "Show the graph of an application at a stage of its compilation.",
+    "run": "Run an application.",
+    "place": "Assign communicating tasks to machines.",
+    "admit": "Choose which jobs a cluster admits and what each of them gets.",
+}
+
+
+class Subcommands(click.Group):
+    """Finds a subcommand's module by its name, so that `penstock --help` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of a user's work."""
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of a name, loaded now."""
+        if name not in SUBCOMMANDS:
+            return None
+        command = importlib.import_module(f"penstock.cli.{name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the subcommands with a line each."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUBCOMMANDS.items()))
+
+
+@click.group(cls=Subcommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="penstock", prog_name="penstock")
+def cli() -> None:
+    """Penstock compiles, profiles and schedules streaming applications.
+
+    \b
+    Example:
+        penstock check examples/bargains/bargains.spl
+        penstock explain examples/bargains/bargains.spl --html graph.html
+        penstock run examples/bargains/bargains.spl --engine reference
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with the status that the design lays down."""
+    wants_json = "--json" in sys.argv
+    try:
+        status = cli.main(standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except UserError as error:
+        if wants_json:
+            print_json({"errors": [d.to_json() for d in error.diagnostics]})
+        click.echo(str(error), err=True)
+        sys.exit(error.exit_status)
+    except Infeasible as error:
+        if wants_json:
+            print_json({"feasible": False, "reason": error.reason, "conflicts": list(error.conflicts)})
+        click.echo(f"no feasible solution: {error.reason}", err=True)
+        sys.exit(error.exit_status)
+    except BrokenPipeError:
+        # The reader of our output (`head`, a pager) has gone; that is not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as bug:
+        if os.environ.get("PENSTOCK_DEBUG"):
+            raise
+        click.echo(
+            f"internal error: {type(bug).__name__}: {bug}\n"
+            "this is a bug in penstock; set PENSTOCK_DEBUG=1 to see where it happened",
+            err=True,
+        )
+        sys.exit(4)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value on standard output."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
