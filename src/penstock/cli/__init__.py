@@ -23,6 +23,7 @@ SUBCOMMANDS = {
     "run": "Run an application.",
     "place": "Assign communicating tasks to machines.",
     "admit": "Choose which jobs a cluster admits and what each of them gets.",
+    "bench": "Reproduce an experiment of the papers.",
 }
 
 

@@ -1,0 +1,133 @@
+"""The experiments behind `penstock bench NAME`, one module each.
+
+An experiment is a module `penstock.bench.NAME` with a function `run(bench: Bench) -> None`. It reports rows with
+`bench.row`, says what must hold with `bench.check`, and draws with `bench.figure`. `Bench` keeps the figures, the
+machine's facts and the plots together and writes them as JSON, CSV and PNG.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXPERIMENTS = {
+    "soda": "tables 2 and 3 and figure 7 of the SODA paper: importance against capacity",
+    "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A figure that an experiment must reach.
+
+    Attributes:
+        name: What is compared, in words.
+        value: What was measured.
+        bar: What it is held against.
+        holds: Whether it is reached.
+    """
+
+    name: str
+    value: float
+    bar: float
+    holds: bool
+
+
+class Bench:
+    """Collects what one experiment measures.
+
+    Attributes:
+        name: The experiment's name.
+        quick: Whether to use small inputs, as continuous integration does.
+        out: Where the files go.
+    """
+
+    def __init__(self, name: str, *, quick: bool, out: Path) -> None:
+        self.name = name
+        self.quick = quick
+        self.out = out
+        self.rows: list[dict[str, object]] = []
+        self.checks: list[Check] = []
+        out.mkdir(parents=True, exist_ok=True)
+
+    def progress(self, message: str) -> None:
+        """Say on standard error what is being done."""
+        print(f"bench {self.name}: {message}", file=sys.stderr, flush=True)
+
+    def row(self, **values: object) -> None:
+        """Report one line of the result table."""
+        self.rows.append(values)
+
+    def check(self, name: str, value: float, *, at_least: float | None = None, at_most: float | None = None) -> None:
+        """Report a figure and the bar that it must reach, one of `at_least` and `at_most`."""
+        if (at_least is None) == (at_most is None):
+            raise ValueError("a check has one bar: at_least or at_most")
+        bar = at_least if at_least is not None else at_most
+        assert bar is not None
+        holds = value >= bar if at_least is not None else value <= bar
+        self.checks.append(Check(name=name, value=float(value), bar=float(bar), holds=bool(holds)))
+
+    @contextmanager
+    def figure(self, stem: str, *, title: str, xlabel: str, ylabel: str) -> Iterator[Axes]:
+        """Draw one plot; it is saved as `STEM.png` beside the figures."""
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+        yield axes
+        axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+        axes.grid(visible=True, alpha=0.3)
+        figure.savefig(self.out / f"{stem}.png", dpi=144)
+        plt.close(figure)
+
+    def to_json(self) -> dict[str, object]:
+        """The result as `penstock bench --json` prints it."""
+        return {
+            "name": self.name,
+            "quick": self.quick,
+            "command": f"penstock bench {self.name}{' --quick' if self.quick else ''}",
+            "machine": machine_facts(),
+            "results": self.rows,
+            "checks": [asdict(check) for check in self.checks],
+        }
+
+    def write(self) -> None:
+        """Write `NAME.json` and `NAME.csv`."""
+        (self.out / f"{self.name}.json").write_text(json.dumps(self.to_json(), indent=2) + "\n")
+        columns = list(dict.fromkeys(key for row in self.rows for key in row))
+        with (self.out / f"{self.name}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(self.rows)
+
+
+def machine_facts() -> dict[str, object]:
+    """What a reader must know of the machine to judge a figure.
+
+    Example:
+        >>> sorted(machine_facts())
+        ['cores', 'machine', 'memory_gib', 'penstock', 'python', 'system']
+    """
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory_bytes / 2**30, 1),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "penstock": version("penstock"),
+    }
