@@ -1,1 +1,1 @@
-"""expr."""
+"""Expressions and logic at work: typing, the standard functions, and the two evaluators of the one tree."""

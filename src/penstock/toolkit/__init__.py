@@ -1,1 +1,1 @@
-"""toolkit."""
+"""The standard operators, one module each: parameters, model, reference semantics, kernels."""

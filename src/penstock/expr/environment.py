@@ -1,0 +1,74 @@
+"""What expressions and logic may ask of the world around them."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+Tuple = tuple[object, ...]
+"""A tuple on a stream: its attribute values, in the schema's order.
+
+Values are plain Python: bool, int (integers, and timestamps in nanoseconds), float, Decimal, str (strings and enum
+symbols), bytes, list, set, dict, nested `tuple`, and None for a null optional.
+"""
+
+
+class Clock:
+    """The time of a running application, in nanoseconds since 1970. Only whoever runs the application moves it.
+
+    Example:
+        >>> clock = Clock(now_ns=1_000)
+        >>> clock.advance_to(5_000)
+        >>> clock.now_ns
+        5000
+    """
+
+    __slots__ = ("now_ns",)
+
+    def __init__(self, now_ns: int = 0) -> None:
+        self.now_ns = now_ns
+
+    def advance_to(self, time_ns: int) -> None:
+        """Move forward; time never runs backwards."""
+        self.now_ns = max(self.now_ns, time_ns)
+
+
+def _silent(level: str, message: str) -> None:
+    """Drop a log message."""
+
+
+@dataclass(kw_only=True)
+class Environment:
+    """The surroundings of a running application.
+
+    Attributes:
+        submission_values: What `--set NAME=VALUE` gave; a list value is several occurrences of the name.
+        compile_values: What `getCompileTimeValue` returns.
+        data_directory: What relative file names are resolved against.
+        application_directory: Where the program's text lies.
+        clock: The application's time.
+        random: The source of `random()`, seeded.
+        stdout: Where `println` writes.
+        log: Receives `log` and `appTrc` messages as (level, text).
+        channel: The channel this code runs on, and of how many.
+        metrics: Custom metrics by name.
+        relaunch_count: How often the application has been started again from a checkpoint.
+        is_shutdown: Whether the application is being stopped.
+    """
+
+    submission_values: Mapping[str, list[str]] = field(default_factory=dict)
+    compile_values: Mapping[str, list[str]] = field(default_factory=dict)
+    data_directory: Path = Path()
+    application_directory: Path = Path()
+    clock: Clock = field(default_factory=Clock)
+    random: random.Random = field(default_factory=lambda: random.Random(0))
+    stdout: TextIO = field(default_factory=lambda: sys.stdout)
+    log: Callable[[str, str], None] = _silent
+    channel: tuple[int, int] = (0, 1)
+    metrics: dict[str, int] = field(default_factory=dict)
+    relaunch_count: int = 0
+    is_shutdown: bool = False

@@ -1,0 +1,231 @@
+"""The graph of an application: operators, ports and streams.
+
+An operator's output port makes one stream, which has the port's id. An input port may subscribe to several streams
+(fan-in) and a stream may have several subscribers (fan-out). References are ids, never objects. A subscription that
+closes a loop is marked as feedback; without the feedback edges the graph is acyclic.
+
+Example:
+    >>> from penstock.ir.types import parse_schema
+    >>> schema = parse_schema("int32 x")
+    >>> app = Application(name="Main", operators=(
+    ...     Operator(id="A", kind="Beacon", outputs=(OutputPort(stream="A", schema=schema),)),
+    ...     Operator(id="Sink", kind="FileSink", inputs=(InputPort(streams=("A",), schema=schema),)),
+    ... ))
+    >>> app.subscribers["A"]
+    (('Sink', 0),)
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from penstock.diagnostics import Span
+from penstock.ir.constraints import Constraint
+from penstock.ir.expressions import Expression
+from penstock.ir.models import UNKNOWN_MODEL, OperatorModel
+from penstock.ir.statements import Function, Logic
+from penstock.ir.types import Schema
+
+
+class WindowKind(Enum):
+    """Tumbling windows empty as a whole, sliding ones tuple by tuple."""
+
+    TUMBLING = "tumbling"
+    SLIDING = "sliding"
+
+
+class PolicyKind(Enum):
+    """What a window counts."""
+
+    COUNT = "count"
+    TIME = "time"
+    DELTA = "delta"
+    PUNCTUATION = "punct"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """When a window evicts, or when it triggers.
+
+    Attributes:
+        kind: What is counted.
+        size: Tuples, seconds, or the difference of a delta; nothing for punctuation.
+        attribute: The expression, over the port's tuple, that a delta policy measures.
+    """
+
+    kind: PolicyKind
+    size: Expression | None = None
+    attribute: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The window of an input port; the trigger of a tumbling window is its eviction."""
+
+    kind: WindowKind
+    eviction: Policy
+    trigger: Policy | None = None
+    partitioned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputPort:
+    """A place where tuples come in.
+
+    Attributes:
+        streams: The ids of the streams it subscribes to, in order.
+        schema: Of the tuples.
+        feedback: Those of `streams` that close a loop.
+        window: What it remembers, if the operator has windows.
+        alias: The name by which the invocation refers to the port.
+    """
+
+    streams: tuple[str, ...]
+    schema: Schema
+    feedback: frozenset[str] = frozenset()
+    window: Window | None = None
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """`attribute = value` of an output clause, given by the user or completed from the operator's default."""
+
+    attribute: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputPort:
+    """A place where tuples go out.
+
+    Attributes:
+        stream: The id of the stream it makes.
+        schema: Of the tuples.
+        assignments: How each attribute is computed, for operators that take an output clause: complete, in the
+            schema's order. Empty for operators that make their tuples in another way.
+    """
+
+    stream: str
+    schema: Schema
+    assignments: tuple[Assignment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """`name: value, value;` of an invocation."""
+
+    name: str
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """`@name(key=value)`: an instruction about an operator, such as `@parallel(width=4)`."""
+
+    name: str
+    arguments: tuple[Param, ...] = ()
+
+
+class ErrorPolicy(Enum):
+    """What happens on a malformed record or when user code raises."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """One vertex of the graph.
+
+    Attributes:
+        id: Unique within the graph, a dotted path such as `Bids.Parse`.
+        kind: The operator definition's name: `Filter`, or `my.ns::Mine` for a user's.
+        inputs: In order of their index.
+        outputs: In order of their index.
+        params: Those given, and only those.
+        logic: Code of the invocation.
+        config: Settings that are not constraints, such as `threadedPort`.
+        annotations: Such as `@parallel`.
+        model: What the compiler may assume.
+        on_error: What happens to a tuple that cannot be processed.
+        span: Where the invocation was written.
+    """
+
+    id: str
+    kind: str
+    inputs: tuple[InputPort, ...] = ()
+    outputs: tuple[OutputPort, ...] = ()
+    params: tuple[Param, ...] = ()
+    logic: Logic | None = None
+    config: tuple[Param, ...] = ()
+    annotations: tuple[Annotation, ...] = ()
+    model: OperatorModel = UNKNOWN_MODEL
+    on_error: ErrorPolicy = ErrorPolicy.FAIL
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def param(self, name: str) -> tuple[Expression, ...]:
+        """The values of a parameter, none if it is not given."""
+        return next((p.values for p in self.params if p.name == name), ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """An output port seen from the graph: where a stream comes from."""
+
+    id: str
+    operator: str
+    port: int
+    schema: Schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Application:
+    """A whole program: the logical graph.
+
+    Attributes:
+        name: Of the main composite or of the Python application.
+        operators: In order of declaration, which breaks every tie.
+        functions: The application's functions that its operators call.
+        constraints: On the placement of its operators.
+    """
+
+    name: str
+    operators: tuple[Operator, ...] = ()
+    functions: tuple[Function, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+
+    @cached_property
+    def operator(self) -> dict[str, Operator]:
+        """From id to operator."""
+        return {o.id: o for o in self.operators}
+
+    @cached_property
+    def streams(self) -> dict[str, Stream]:
+        """From id to stream, in order of declaration."""
+        return {
+            port.stream: Stream(id=port.stream, operator=o.id, port=i, schema=port.schema)
+            for o in self.operators
+            for i, port in enumerate(o.outputs)
+        }
+
+    @cached_property
+    def subscribers(self) -> dict[str, tuple[tuple[str, int], ...]]:
+        """From stream id to the (operator id, input port) pairs that receive it, in order of declaration."""
+        found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for o in self.operators:
+            for i, port in enumerate(o.inputs):
+                for stream in port.streams:
+                    found[stream].append((o.id, i))
+        return {stream: tuple(found[stream]) for stream in self.streams}
+
+    def edges(self) -> Iterator[tuple[str, str, str, bool]]:
+        """Every connection: producer's id, consumer's id, stream id, whether it is feedback."""
+        for o in self.operators:
+            for port in o.inputs:
+                for stream in port.streams:
+                    yield self.streams[stream].operator, o.id, stream, stream in port.feedback

@@ -1,0 +1,75 @@
+"""Operator models: what the compiler may assume of an operator, in the vocabulary of the auto-parallelization paper.
+
+The three flags of section 3.2; the default of each is unknown. What is unknown is never parallelized.
+
+Example:
+    >>> OperatorModel().is_parallelizable
+    False
+    >>> OperatorModel(state=State.STATELESS, selectivity=Selectivity.EXACTLY_ONE).is_parallelizable
+    True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class State(Enum):
+    """What an operator remembers between tuples."""
+
+    STATELESS = "stateless"
+    PARTITIONED = "partitioned"
+    UNKNOWN = "unknown"
+
+
+class Selectivity(Enum):
+    """How many tuples leave for one that comes in; `NO_PARAM_FILTER` is one, or at most one if a filter is given."""
+
+    EXACTLY_ONE = "exactly one"
+    NO_PARAM_FILTER = "no param filter"
+    AT_MOST_ONE = "at most one"
+    UNKNOWN = "unknown"
+
+
+class Forwarding(Enum):
+    """Which attributes are copied unchanged.
+
+    `ALWAYS`: all that the invocation does not change or drop; `FUNCTION_ANY`: those that it passes through `Any`
+    (or another output function that picks a value of the partition's key).
+    """
+
+    ALWAYS = "always"
+    FUNCTION_ANY = "function any"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorModel:
+    """The model of one operator instance.
+
+    Attributes:
+        state: Stateless, partitioned, or unknown.
+        partition_by: The key attributes when partitioned: for each input port, a set of attribute names.
+        selectivity: Tuples out for one tuple in, over all output ports.
+        forwarding: How to tell which attributes are copied.
+        forwards: The attributes that are known to be copied unchanged from the first input port to every output.
+        side_effects: Whether the operator does more than submit tuples (writes a file, calls out).
+        why: For each flag that is unknown, a sentence that a user can act on.
+    """
+
+    state: State = State.UNKNOWN
+    partition_by: tuple[frozenset[str], ...] = ()
+    selectivity: Selectivity = Selectivity.UNKNOWN
+    forwarding: Forwarding = Forwarding.UNKNOWN
+    forwards: frozenset[str] = frozenset()
+    side_effects: bool = False
+    why: tuple[str, ...] = ()
+
+    @property
+    def is_parallelizable(self) -> bool:
+        """Whether state and selectivity allow an instance of its own on every channel (section 3.1)."""
+        return self.state is not State.UNKNOWN and self.selectivity is not Selectivity.UNKNOWN
+
+
+UNKNOWN_MODEL = OperatorModel()

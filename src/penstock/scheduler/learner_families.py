@@ -1,0 +1,255 @@
+"""The families of monotone functions that a resource function is sought in.
+
+A point is (rate of each input, mips); a function gives the output rate and never falls in any coordinate. Three
+families, from few parameters to many:
+
+    flow      min(a . rates, b * mips): what a PE does that pays a fixed price for each tuple
+    capacity  min(a . rates, C(mips)), C monotone and linear between knots: a price that changes with load
+    lattice   multilinear between the vertices of a grid, monotone along each axis: anything monotone
+
+The first two are fitted by alternation: with each sample given to the side that limits it, each side is a non-negative
+least squares problem (monotone, because the columns are monotone and the coefficients are not negative); then samples are
+given out anew. The lattice is isotonic regression on a grid with absolute errors, a linear program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from scipy.optimize import linprog, nnls
+from scipy.sparse import coo_matrix, csr_matrix, hstack, identity, vstack
+
+from penstock.scheduler.learner_samples import Matrix
+
+_ALTERNATIONS = 25
+_KNOTS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Limit:
+    """One side of a PE's minimum: columns that never fall, times coefficients that are not negative.
+
+    Attributes:
+        columns: Coordinates of the point that this side looks at.
+        knots: For each coordinate its knots; empty for a straight line through the origin.
+        coefficients: Of the basis functions, in the order of `basis`.
+    """
+
+    columns: tuple[int, ...]
+    knots: tuple[Matrix, ...]
+    coefficients: Matrix
+
+    def __call__(self, points: Matrix) -> Matrix:
+        """The rate that this side allows at each point."""
+        allowed: Matrix = basis(points, self.columns, self.knots) @ self.coefficients
+        return allowed
+
+
+def basis(points: Matrix, columns: tuple[int, ...], knots: tuple[Matrix, ...]) -> Matrix:
+    """The basis functions at each point: the coordinate itself, or a start and one ramp between each two knots.
+
+    Example:
+        >>> basis(np.array([[5.0]]), (0,), (np.array([0.0, 4.0, 8.0]),))
+        array([[1.  , 1.  , 0.25]])
+    """
+    blocks = []
+    for column, at in zip(columns, knots, strict=True):
+        x = points[:, column : column + 1]
+        if len(at) == 0:
+            blocks.append(x)
+        else:
+            ramps = np.clip((x - at[:-1]) / np.diff(at), 0.0, 1.0)
+            blocks.append(np.hstack([np.ones_like(x), ramps]))
+    return np.hstack(blocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LimitedRate:
+    """The smaller of what the inputs offer and what the mips allow."""
+
+    family: str
+    sides: tuple[Limit, ...]
+
+    def __call__(self, points: Matrix) -> Matrix:
+        """The output rate at each point."""
+        return np.asarray(np.min([side(points) for side in self.sides], axis=0))
+
+
+def fit_flow(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
+    """The best `min(a . rates, b * mips)`.
+
+    Example:
+        >>> points = np.array([[10.0, 100.0], [20.0, 100.0], [40.0, 20.0], [40.0, 40.0]])
+        >>> fit = fit_flow(points, np.array([5.0, 10.0, 4.0, 8.0]), np.ones(4))
+        >>> fit(np.array([[30.0, 200.0], [90.0, 10.0]])).round(6)
+        array([15.,  2.])
+    """
+    return _fit_limits("flow", points, rates, weights, np.empty(0))
+
+
+def fit_capacity(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
+    """The best `min(a . rates, C(mips))` with C monotone and linear between quantiles of the mips seen."""
+    return _fit_limits("capacity", points, rates, weights, _quantile_knots(points[:, -1], _KNOTS))
+
+
+def _quantile_knots(values: Matrix, count: int) -> Matrix:
+    knots = np.unique(np.quantile(values, np.linspace(0.0, 1.0, count)))
+    return knots if len(knots) > 1 else np.array([knots[0], knots[0] + 1.0])
+
+
+def _fit_limits(family: str, points: Matrix, rates: Matrix, weights: Matrix, mips_knots: Matrix) -> LimitedRate:
+    inputs = tuple(range(points.shape[1] - 1))
+    shapes: list[tuple[tuple[int, ...], tuple[Matrix, ...]]] = [((points.shape[1] - 1,), (mips_knots,))]
+    if inputs:
+        shapes.append((inputs, tuple(np.empty(0) for _ in inputs)))
+    starts = _first_guesses(points, rates) if inputs else [np.zeros(len(rates), dtype=int)]
+    fits = [_alternate(family, shapes, points, rates, weights, start) for start in starts]
+    return min(fits, key=lambda fit: float(np.sum(weights * np.abs(fit(points) - rates))))
+
+
+def _first_guesses(points: Matrix, rates: Matrix) -> list[Matrix]:
+    """Several first gifts of samples to sides, by the ratio of what was offered to what was allotted."""
+    offered = points[:, :-1].sum(axis=1) / np.maximum(points[:, -1], 1e-9)
+    return [(offered <= np.quantile(offered, q)).astype(int) for q in (0.15, 0.35, 0.5, 0.65, 0.85)]
+
+
+def _alternate(
+    family: str,
+    shapes: list[tuple[tuple[int, ...], tuple[Matrix, ...]]],
+    points: Matrix,
+    rates: Matrix,
+    weights: Matrix,
+    given: Matrix,
+) -> LimitedRate:
+    designs = [basis(points, columns, knots) for columns, knots in shapes]
+    coefficients = [np.full(design.shape[1], np.inf) for design in designs]
+    for _ in range(_ALTERNATIONS):
+        for side, design in enumerate(designs):
+            mine = given == side
+            if mine.any():
+                coefficients[side] = _robust_nnls(design[mine], rates[mine], weights[mine])
+        allowed = [design @ c if np.isfinite(c).all() else np.full(len(rates), np.inf)
+                   for design, c in zip(designs, coefficients, strict=True)]
+        again = np.argmin(allowed, axis=0)
+        if (again == given).all():
+            break
+        given = again
+    sides = [Limit(columns=columns, knots=knots, coefficients=c)
+             for (columns, knots), c in zip(shapes, coefficients, strict=True) if np.isfinite(c).all()]
+    return LimitedRate(family=family, sides=tuple(sides))
+
+
+def _robust_nnls(design: Matrix, rates: Matrix, weights: Matrix) -> Matrix:
+    """Non-negative least squares in which a sample far off counts less (Huber's weights)."""
+    scale = np.maximum(np.abs(design).max(axis=0), 1e-12)
+    huber = np.ones(len(rates))
+    for _ in range(3):
+        root = np.sqrt(weights * huber)
+        coefficients: Matrix = nnls(design / scale * root[:, None], rates * root)[0] / scale
+        misses = np.abs(design @ coefficients - rates) * np.sqrt(weights)
+        bound = 1.345 * max(float(np.median(misses)) / 0.6745, 1e-12)
+        huber = np.minimum(1.0, bound / np.maximum(misses, 1e-12))
+    return coefficients
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lattice:
+    """Multilinear interpolation between the vertices of a grid; flat outside it.
+
+    Attributes:
+        family: Always `lattice`.
+        axes: Grid positions along each coordinate.
+        heights: The output rate at each vertex, last coordinate fastest.
+    """
+
+    family: str
+    axes: tuple[Matrix, ...]
+    heights: Matrix
+
+    def __call__(self, points: Matrix) -> Matrix:
+        """The output rate at each point."""
+        return np.asarray(vertex_shares(points, self.axes) @ self.heights)
+
+
+def vertex_shares(points: Matrix, axes: tuple[Matrix, ...]) -> csr_matrix:
+    """The weight of each vertex of the grid in each point's interpolation: one sparse row a point.
+
+    Example:
+        >>> vertex_shares(np.array([[0.25, 9.0]]), (np.array([0.0, 1.0]), np.array([0.0, 1.0]))).toarray()
+        array([[0.  , 0.75, 0.  , 0.25]])
+    """
+    count, strides = len(points), _strides(axes)
+    cells, within = [], []
+    for axis, at in enumerate(axes):
+        x = np.clip(points[:, axis], at[0], at[-1])
+        cell = np.clip(np.searchsorted(at, x, side="right") - 1, 0, len(at) - 2)
+        cells.append(cell)
+        within.append((x - at[cell]) / (at[cell + 1] - at[cell]))
+    rows, columns, shares = [], [], []
+    for corner in product((0, 1), repeat=len(axes)):
+        share = np.ones(count)
+        vertex = np.zeros(count, dtype=int)
+        for axis, up in enumerate(corner):
+            share = share * (within[axis] if up else 1.0 - within[axis])
+            vertex = vertex + (cells[axis] + up) * strides[axis]
+        rows.append(np.arange(count))
+        columns.append(vertex)
+        shares.append(share)
+    shape = (count, int(np.prod([len(at) for at in axes])))
+    return csr_matrix((np.concatenate(shares), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
+
+
+def _strides(axes: tuple[Matrix, ...]) -> list[int]:
+    lengths = [len(at) for at in axes]
+    return [int(np.prod(lengths[axis + 1 :])) for axis in range(len(lengths))]
+
+
+def fit_lattice(points: Matrix, rates: Matrix, weights: Matrix) -> Lattice:
+    """Isotonic regression on a grid with absolute errors.
+
+    Example:
+        >>> points = np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 2.0], [2.0, 2.0]] * 8)
+        >>> fit_lattice(points, points.prod(axis=1), np.ones(32))(np.array([[2.0, 2.0], [1.5, 1.0]])).round(6)
+        array([4. , 1.5])
+    """
+    axes = _grid(points)
+    shares = vertex_shares(points, axes)
+    count, vertices = shares.shape
+    order = _order_rows(axes)
+    # Unknowns: the heights, then each sample's absolute miss.
+    miss = identity(count, format="csr")
+    above, below = hstack([shares, -miss]), hstack([-shares, -miss])
+    monotone = hstack([order, csr_matrix((order.shape[0], count))])
+    cost = np.concatenate([np.full(vertices, 1e-9), np.sqrt(weights)])
+    bound = np.concatenate([rates, -rates, np.zeros(order.shape[0])])
+    solved = linprog(cost, A_ub=vstack([above, below, monotone], format="csr"), b_ub=bound, method="highs")
+    return Lattice(family="lattice", axes=axes, heights=np.asarray(solved.x[:vertices]))
+
+
+def _grid(points: Matrix) -> tuple[Matrix, ...]:
+    """As many positions along each coordinate as the samples can pay for, at quantiles of what was seen."""
+    dimensions = points.shape[1]
+    length = int(np.clip((len(points) / 4) ** (1 / dimensions), 2, 12))
+    return tuple(_quantile_knots(points[:, axis], length) for axis in range(dimensions))
+
+
+def _order_rows(axes: tuple[Matrix, ...]) -> csr_matrix:
+    """Rows that say, for each two neighbours on the grid, that the lower is not above the upper."""
+    strides, lengths = _strides(axes), [len(at) for at in axes]
+    vertices = np.arange(int(np.prod(lengths)))
+    lower = [vertices[(vertices // stride) % length < length - 1] for stride, length in zip(strides, lengths, strict=True)]
+    upper = [low + stride for low, stride in zip(lower, strides, strict=True)]
+    low, up = np.concatenate(lower), np.concatenate(upper)
+    rows = np.arange(len(low))
+    values = np.concatenate([np.ones(len(low)), -np.ones(len(low))])
+    shape = (len(low), len(vertices))
+    return coo_matrix((values, (np.concatenate([rows, rows]), np.concatenate([low, up]))), shape=shape).tocsr()
+
+
+MonotoneFunction = LimitedRate | Lattice
+Fit = Callable[[Matrix, Matrix, Matrix], MonotoneFunction]
+
+FAMILIES: tuple[Fit, ...] = (fit_flow, fit_capacity, fit_lattice)

@@ -1,0 +1,96 @@
+"""An operator instance at work in the reference interpreter: one tuple at a time.
+
+The interpreter makes a `Runtime` for each operator, connects the outputs, and then calls the function that `receiver`
+gave for each tuple of a port. Submitting is a plain call of the next receiver, so execution is depth first and
+deterministic. Speed matters here only where it costs no clarity: a stateless operator returns a closure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import Protocol
+
+from penstock.expr.environment import Environment, Tuple
+from penstock.expr.evaluate import Evaluator
+from penstock.ir.graph import Operator
+
+
+class Punctuation(Enum):
+    """A mark between the tuples of a stream."""
+
+    WINDOW = "window"
+    FINAL = "final"
+
+
+Submit = Callable[[Tuple], None]
+Punctuate = Callable[[Punctuation], None]
+
+
+class Context(Protocol):
+    """What the interpreter offers an operator instance."""
+
+    environment: Environment
+    evaluator: Evaluator
+
+    def at(self, time_ns: int, action: Callable[[], None]) -> None:
+        """Call back when the clock reaches a time; calls for one time come in the order they were asked for."""
+
+    def reject(self, record: str, reason: str) -> None:
+        """Set a malformed record aside, or fail, as the operator's error policy says."""
+
+    def export(self, tuple_: Tuple | Punctuation) -> None:
+        """Hand a tuple of an exported stream to the applications that import it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Yielded by a source to let time pass before its next tuple."""
+
+    nanoseconds: int
+
+
+class Runtime:
+    """The base of every operator instance.
+
+    Attributes:
+        operator: What it is an instance of.
+        context: The interpreter's side.
+        submit: A function for each output port; calling it sends a tuple.
+        punctuate: Likewise for punctuation.
+    """
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        self.operator = operator
+        self.context = context
+        self.submit: list[Submit] = []
+        self.punctuate: list[Punctuate] = []
+
+    def receiver(self, port: int) -> Submit:
+        """The function to call for each tuple of an input port; asked for once, after the outputs are connected."""
+        return partial(self.process, port)
+
+    def process(self, port: int, tuple_: Tuple) -> None:
+        """Take one tuple."""
+        raise NotImplementedError
+
+    def on_window_punctuation(self, port: int) -> None:
+        """Take a window marker; by default it is passed on to every output."""
+        for punctuate in self.punctuate:
+            punctuate(Punctuation.WINDOW)
+
+    def on_final_punctuation(self, port: int) -> None:
+        """Take the end of an input port, before `finish`; by default nothing happens."""
+
+    def finish(self) -> None:
+        """All input ports have ended; the interpreter then ends every output."""
+
+    def produce(self) -> Iterator[Tuple | Wait | Punctuation | None]:
+        """A source's tuples for output 0, in order, with `Wait` where time passes.
+
+        `None` gives the other sources a turn. A source that feeds several outputs calls `submit` itself between its
+        yields. After the last item the interpreter ends the outputs.
+        """
+        return iter(())
