@@ -1,0 +1,71 @@
+"""The answer to an admission problem: who is in, with which template, and how much each PE gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What was decided for one job.
+
+    Attributes:
+        admitted: Whether it may run.
+        template: The id of the chosen template; None when the job is not admitted.
+        mips: What its PEs get together.
+        importance: What its streams are projected to earn.
+        pes: The mips of each PE, by id.
+    """
+
+    admitted: bool
+    template: str | None = None
+    mips: float = 0.0
+    importance: float = 0.0
+    pes: Mapping[str, float]
+
+    def to_json(self) -> dict[str, object]:
+        """The verdict as `penstock admit --json` prints it."""
+        return {
+            "admitted": self.admitted,
+            "template": self.template,
+            "mips": self.mips,
+            "importance": self.importance,
+            "pes": dict(self.pes),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A rank-legal choice of jobs and templates with its allocation.
+
+    Attributes:
+        importance: The sum over the jobs, which macroQ maximizes.
+        waterline: The worst revised rank among the admitted jobs; 0 when none is admitted.
+        mips_used: The sum over the jobs.
+        granularity: The number of resource units that the cluster was divided into where this answer was found.
+        seconds: What the search took.
+        jobs: The verdicts by job id, in the order of the problem.
+        exact: Whether the answer is the best there is at its granularity, or only the best found in time.
+    """
+
+    importance: float
+    waterline: int
+    mips_used: float
+    granularity: int
+    seconds: float
+    jobs: Mapping[str, Verdict]
+    exact: bool = True
+
+    def to_json(self) -> dict[str, object]:
+        """The answer as `penstock admit --json` prints it."""
+        return {
+            "feasible": True,
+            "importance": self.importance,
+            "waterline": self.waterline,
+            "mips_used": self.mips_used,
+            "granularity": self.granularity,
+            "exact": self.exact,
+            "seconds": self.seconds,
+            "jobs": {job_id: verdict.to_json() for job_id, verdict in self.jobs.items()},
+        }
