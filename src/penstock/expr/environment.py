@@ -49,6 +49,7 @@ class Environment:
         submission_values: What `--set NAME=VALUE` gave; a list value is several occurrences of the name.
         compile_values: What `getCompileTimeValue` returns.
         data_directory: What relative file names are resolved against.
+        output_directory: What relative file names of sinks are resolved against.
         application_directory: Where the program's text lies.
         clock: The application's time.
         random: The source of `random()`, seeded.
@@ -63,6 +64,7 @@ class Environment:
     submission_values: Mapping[str, list[str]] = field(default_factory=dict)
     compile_values: Mapping[str, list[str]] = field(default_factory=dict)
     data_directory: Path = Path()
+    output_directory: Path = Path()
     application_directory: Path = Path()
     clock: Clock = field(default_factory=Clock)
     random: random.Random = field(default_factory=lambda: random.Random(0))

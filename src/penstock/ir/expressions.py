@@ -198,3 +198,17 @@ class TupleLiteral(Expression):
     """`{name = value}`; one value for each attribute of the tuple type, in its order."""
 
     values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update(Expression):
+    """A change of a variable used as a value: `n++`, `++n`, `n += 2`, `n = 3`.
+
+    `target` and `operator` are as in the statement `Assign`; the value is what the variable holds after the change, or
+    before it if `postfix`.
+    """
+
+    target: Expression
+    value: Expression
+    operator: str = ""
+    postfix: bool = False

@@ -131,14 +131,19 @@ def _alternate(
             mine = given == side
             if mine.any():
                 coefficients[side] = _robust_nnls(design[mine], rates[mine], weights[mine])
-        allowed = [design @ c if np.isfinite(c).all() else np.full(len(rates), np.inf)
-                   for design, c in zip(designs, coefficients, strict=True)]
+        allowed = [
+            design @ c if np.isfinite(c).all() else np.full(len(rates), np.inf)
+            for design, c in zip(designs, coefficients, strict=True)
+        ]
         again = np.argmin(allowed, axis=0)
         if (again == given).all():
             break
         given = again
-    sides = [Limit(columns=columns, knots=knots, coefficients=c)
-             for (columns, knots), c in zip(shapes, coefficients, strict=True) if np.isfinite(c).all()]
+    sides = [
+        Limit(columns=columns, knots=knots, coefficients=c)
+        for (columns, knots), c in zip(shapes, coefficients, strict=True)
+        if np.isfinite(c).all()
+    ]
     return LimitedRate(family=family, sides=tuple(sides))
 
 
@@ -240,7 +245,9 @@ def _order_rows(axes: tuple[Matrix, ...]) -> csr_matrix:
     """Rows that say, for each two neighbours on the grid, that the lower is not above the upper."""
     strides, lengths = _strides(axes), [len(at) for at in axes]
     vertices = np.arange(int(np.prod(lengths)))
-    lower = [vertices[(vertices // stride) % length < length - 1] for stride, length in zip(strides, lengths, strict=True)]
+    lower = [
+        vertices[(vertices // stride) % length < length - 1] for stride, length in zip(strides, lengths, strict=True)
+    ]
     upper = [low + stride for low, stride in zip(lower, strides, strict=True)]
     low, up = np.concatenate(lower), np.concatenate(upper)
     rows = np.arange(len(low))

@@ -1,0 +1,27 @@
+"""A point in time after which a computation returns the best it has."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When to stop, on the clock of `time.monotonic`.
+
+    Example:
+        >>> Deadline.after(None).has_passed(), Deadline.after(0.0).has_passed()
+        (False, True)
+    """
+
+    at: float
+
+    @staticmethod
+    def after(seconds: float | None) -> Deadline:
+        """The deadline that many seconds from now; None is never."""
+        return Deadline(float("inf") if seconds is None else time.monotonic() + seconds)
+
+    def has_passed(self) -> bool:
+        """Whether it is time to stop."""
+        return time.monotonic() >= self.at
