@@ -1,0 +1,80 @@
+"""Finds operator definitions by name.
+
+Example:
+    >>> standard().get("Filter").name
+    'Filter'
+    >>> standard().find("spl.relational::Filter").name
+    'Filter'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.diagnostics import UserError, did_you_mean
+from penstock.toolkit.definition import OperatorDefinition
+
+STANDARD: tuple[OperatorDefinition, ...] = ()
+
+
+class Registry:
+    """The operator definitions that a program can use. It never changes; `extended` makes a larger one."""
+
+    def __init__(self, definitions: Iterable[OperatorDefinition]) -> None:
+        self._by_kind: dict[str, OperatorDefinition] = {}
+        for definition in definitions:
+            if self._by_kind.setdefault(definition.kind, definition) is not definition:
+                raise UserError(f"two operators are named `{definition.kind}`", hint="rename one of them")
+
+    def get(self, kind: str) -> OperatorDefinition:
+        """The definition of an operator's kind.
+
+        Raises:
+            UserError: There is none.
+        """
+        if kind not in self._by_kind:
+            raise UserError(f"there is no operator `{kind}`", hint=did_you_mean(kind, self._by_kind))
+        return self._by_kind[kind]
+
+    def find(self, name: str, namespaces: Iterable[str] = ()) -> OperatorDefinition | None:
+        """The definition that a name means in a program.
+
+        Args:
+            name: As written: bare, or qualified by a namespace.
+            namespaces: Where a bare name is looked up, in order, before the standard operators.
+        """
+        namespace, separator, bare = name.rpartition("::")
+        for candidate in (namespace,) if separator else (*namespaces, "spl"):
+            found = self._by_kind.get(bare if _is_standard(candidate) else f"{candidate}::{bare}")
+            if found is not None:
+                return found
+        return None
+
+    def names(self) -> tuple[str, ...]:
+        """Every kind, in alphabetical order."""
+        return tuple(sorted(self._by_kind))
+
+    def definitions(self) -> tuple[OperatorDefinition, ...]:
+        """Every definition, in the order in which they were given."""
+        return tuple(self._by_kind.values())
+
+    def extended(self, definitions: Iterable[OperatorDefinition]) -> Registry:
+        """A registry with more definitions.
+
+        Raises:
+            UserError: A kind would be defined twice.
+        """
+        return Registry((*self._by_kind.values(), *definitions))
+
+
+def standard() -> Registry:
+    """The standard operators."""
+    return _STANDARD_REGISTRY
+
+
+def _is_standard(namespace: str) -> bool:
+    # SPL spreads its standard operators over spl.relational, spl.adapter and spl.utility; ours are one namespace.
+    return namespace == "spl" or namespace.startswith("spl.")
+
+
+_STANDARD_REGISTRY = Registry(STANDARD)
