@@ -1,0 +1,125 @@
+"""Logic clauses, once for all operators.
+
+An operator with a logic clause runs its `onTuple` code before it takes the tuple, its `onPunct` code before it handles
+the punctuation; parameters and output expressions may use the state variables. An operator that derives from
+`LogicRuntime` gets all this without saying more: it implements `taker` (or `process`), and compiles its expressions
+through `scalar` and `row`, which know the state.
+
+    tuple -> onTuple of the port -> what `taker(port)` returned
+    window marker -> onPunct of the port -> `take_window_marker(port)`
+    final marker -> onPunct of the port -> `take_final_marker(port)`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from penstock.expr.environment import Tuple
+from penstock.expr.evaluate import LogicRuntime as Logic
+from penstock.ir.expressions import Expression, Symbol
+from penstock.ir.graph import Operator
+from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit
+
+MARKERS = {"WindowMarker": Punctuation.WINDOW, "FinalMarker": Punctuation.FINAL}
+"""The punctuations by the names that SPL gives them."""
+
+_NAMES = {punctuation: name for name, punctuation in MARKERS.items()}
+
+
+class LogicRuntime(Runtime):
+    """The base of operators that may have a logic clause.
+
+    Attributes:
+        logic: The compiled logic clause, if there is one.
+    """
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        super().__init__(operator, context)
+        self.logic: Logic | None = None
+        if operator.logic is not None:
+            markers = [partial(self._punctuate_by_name, port) for port in range(len(operator.outputs))]
+            self.logic = context.evaluator.logic(
+                operator.logic, ports=len(operator.inputs), submit=self.submit, punctuate=markers
+            )
+
+    def taker(self, port: int) -> Submit:
+        """The function that takes each tuple of a port, after the logic clause; a stateless operator compiles it."""
+        return partial(self.process, port)
+
+    def take_window_marker(self, port: int) -> None:
+        """Take a window marker, after the logic clause; by default it is passed on to every output."""
+        super().on_window_punctuation(port)
+
+    def take_final_marker(self, port: int) -> None:
+        """Take the end of a port, after the logic clause; by default nothing happens."""
+
+    def receiver(self, port: int) -> Submit:
+        """The function to call for each tuple of an input port: the logic clause, then the operator itself."""
+        take = self.taker(port)
+        before = self.logic.on_tuple.get(port) if self.logic is not None else None
+        if before is None:
+            return take
+        run: Callable[[Tuple], Tuple] = before
+
+        def take_after_logic(tuple_: Tuple) -> None:
+            take(run(tuple_))
+
+        return take_after_logic
+
+    def on_window_punctuation(self, port: int) -> None:
+        """Run `onPunct` and let the operator take the marker."""
+        self._run_on_punctuation(port, Punctuation.WINDOW)
+        self.take_window_marker(port)
+
+    def on_final_punctuation(self, port: int) -> None:
+        """Run `onPunct` and let the operator take the end of the port."""
+        self._run_on_punctuation(port, Punctuation.FINAL)
+        self.take_final_marker(port)
+
+    def scalar(self, expression: Expression, *, ports: int | None = None) -> Callable[..., Any]:
+        """An expression as a function of the current tuples, one for each input port (or of `ports` of them)."""
+        return self.context.evaluator.scalar(expression, ports=self._ports(ports), state=self._state)
+
+    def row(self, expressions: Sequence[Expression], *, ports: int | None = None) -> Callable[..., Tuple]:
+        """Several expressions as one function that makes a tuple of their values."""
+        return self.context.evaluator.row(expressions, ports=self._ports(ports), state=self._state)
+
+    def output_row(self, port: int = 0) -> Callable[..., Tuple]:
+        """The output clause of a port as a function of the current tuples."""
+        return self.row([a.value for a in self.operator.outputs[port].assignments])
+
+    def constant(self, name: str, default: Any = None) -> Any:
+        """The value of a constant parameter, or the default where it is not given."""
+        values = self.operator.param(name)
+        return self.context.evaluator.constant(values[0]) if values else default
+
+    def constants(self, name: str) -> list[Any]:
+        """The values of a constant parameter that takes several."""
+        return [self.context.evaluator.constant(value) for value in self.operator.param(name)]
+
+    def symbol(self, name: str, default: str = "") -> str:
+        """The word that a parameter of the kind SYMBOLS gives."""
+        return symbol(self.operator, name, default)
+
+    @property
+    def _state(self) -> Any:
+        return None if self.logic is None else self.logic.state
+
+    def _ports(self, ports: int | None) -> int:
+        return len(self.operator.inputs) if ports is None else ports
+
+    def _run_on_punctuation(self, port: int, punctuation: Punctuation) -> None:
+        handler = self.logic.on_punctuation.get(port) if self.logic is not None else None
+        if handler is not None:
+            handler(_NAMES[punctuation])
+
+    def _punctuate_by_name(self, port: int, name: str) -> None:
+        self.punctuate[port](MARKERS[name])
+
+
+def symbol(operator: Operator, name: str, default: str = "") -> str:
+    """The word that a parameter of the kind SYMBOLS gives, or the default where it is not given."""
+    values = operator.param(name)
+    return values[0].name if values and isinstance(values[0], Symbol) else default
