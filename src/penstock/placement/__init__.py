@@ -1,1 +1,98 @@
-"""placement."""
+"""Tasks to machines: who runs where, so that little crosses the network and every machine carries its share.
+
+The way in is `place(problem, algorithm)`; `json_format` and `graph_format` read problems.
+
+Example:
+    >>> graph = communication_graph([1, 1, 1, 1], [0, 2, 1], [1, 3, 2], [9, 9, 1])
+    >>> problem = PlacementProblem(graph=graph, machines=equal_machines(2))
+    >>> place(problem, "even").cost, place(problem, "metis").cost
+    (19.0, 1.0)
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Literal, get_args
+
+from penstock.placement.deadline import Deadline
+from penstock.placement.even import place_evenly
+from penstock.placement.greedy import place_greedily
+from penstock.placement.measure import cost, imbalance, is_within
+from penstock.placement.metis import MetisSettings, Progress, place_by_partitioning
+from penstock.placement.packing import check_capacities
+from penstock.placement.problem import (
+    CommunicationGraph,
+    Ints,
+    Machines,
+    Placement,
+    PlacementProblem,
+    communication_graph,
+    equal_machines,
+    sized_machines,
+)
+
+Algorithm = Literal["even", "greedy", "metis"]
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "CommunicationGraph",
+    "Machines",
+    "MetisSettings",
+    "Placement",
+    "PlacementProblem",
+    "communication_graph",
+    "equal_machines",
+    "place",
+    "sized_machines",
+]
+
+
+def place(
+    problem: PlacementProblem,
+    algorithm: Algorithm = "metis",
+    *,
+    settings: MetisSettings | None = None,
+    present: Ints | None = None,
+    deadline_seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Placement:
+    """Place tasks on machines and measure the result.
+
+    A pure function: call it at every epoch with the graph just measured, and with `present` to be sure that the answer
+    is not worse than leaving everything where it is.
+
+    Args:
+        problem: What to place, where, and how evenly.
+        algorithm: `even`, `greedy` or `metis`.
+        settings: How `metis` searches.
+        present: Where the tasks are now; a start for `metis`.
+        deadline_seconds: When to return the best found so far.
+        progress: Called with a line now and then.
+
+    Raises:
+        Infeasible: The capacities cannot be kept.
+
+    Example:
+        >>> graph = communication_graph([2, 2, 2], [0, 1], [1, 2], [9, 1])
+        >>> place(PlacementProblem(graph=graph, machines=equal_machines(3)), "greedy").imbalance
+        1.0
+    """
+    began = time.perf_counter()
+    check_capacities(problem)
+    deadline = Deadline.after(deadline_seconds)
+    if algorithm == "even":
+        machine_of = place_evenly(problem)
+    elif algorithm == "greedy":
+        machine_of = place_greedily(problem, deadline=deadline)
+    else:
+        machine_of = place_by_partitioning(problem, settings, present=present, deadline=deadline, progress=progress)
+    return Placement(
+        algorithm=algorithm,
+        machine_of=machine_of,
+        cost=cost(problem, machine_of),
+        imbalance=imbalance(problem, machine_of),
+        within_limit=is_within(problem, machine_of, problem.imbalance),
+        seconds=time.perf_counter() - began,
+    )

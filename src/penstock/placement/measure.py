@@ -73,7 +73,9 @@ def imbalance(problem: PlacementProblem, machine_of: Ints) -> float:
 
 def limits(problem: PlacementProblem, bound: float) -> Floats:
     """What each machine may carry when the imbalance is bounded, with a hair's breadth for rounding."""
-    return np.asarray(np.minimum(bound * fair_loads(problem), problem.machines.capacities) * (1.0 + _ROUNDING))
+    capacities = problem.machines.capacities
+    most = capacities if bound == np.inf else np.minimum(bound * fair_loads(problem), capacities)
+    return np.asarray(most * (1.0 + _ROUNDING))
 
 
 def overload(load: Floats, limit: Floats) -> float:

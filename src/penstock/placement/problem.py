@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +23,7 @@ from scipy import sparse
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Matrix = sparse.csr_array[Any, tuple[int, int]]
 
 DEFAULT_IMBALANCE = 1.03
 DEFAULT_RACK_FACTOR = 2.0
@@ -78,7 +80,7 @@ class CommunicationGraph:
         """The traffic with each of `neighbours(task)`."""
         return self.traffic[self.starts[task] : self.starts[task + 1]]
 
-    def matrix(self) -> sparse.csr_array[np.float64]:
+    def matrix(self) -> Matrix:
         """The symmetric matrix of the traffic; shares our arrays."""
         return sparse.csr_array((self.traffic, self.adjacent, self.starts), shape=(self.tasks, self.tasks))
 

@@ -1,8 +1,8 @@
 """How strongly each machine draws a task: the gain of every possible move at once.
 
 `pull[v, p]` is what task `v` sends to machine `p`, plus, where there are racks, `rack_factor - 1` times what it sends
-to the rack of `p`. Moving `v` from `a` to `b` while all others stay lowers the cost by exactly `pull[v, b] - pull[v, a]`:
-greedy placement and both refinements are built on that difference.
+to the rack of `p`. Moving `v` from `a` to `b` while all others stay lowers the cost by exactly
+`pull[v, b] - pull[v, a]`: the refinements are built on that difference.
 
 Example:
     >>> from penstock.placement.problem import PlacementProblem, communication_graph, equal_machines
@@ -25,7 +25,8 @@ def pull(problem: PlacementProblem, machine_of: Ints, tasks: Ints) -> Floats:
     rows, entries = entries_of(graph, tasks)
     keys = rows * machines.count + machine_of[graph.adjacent[entries]]
     size = len(tasks) * machines.count
-    to_machine = np.bincount(keys, weights=graph.traffic[entries], minlength=size).reshape(len(tasks), machines.count)
+    sums = np.asarray(np.bincount(keys, weights=graph.traffic[entries], minlength=size), np.float64)
+    to_machine = sums.reshape(len(tasks), machines.count)
     return to_machine + _rack_pull(machines, to_machine) if machines.has_racks else to_machine
 
 

@@ -1,0 +1,183 @@
+"""Which limits can be kept at all: packing by weight alone, the traffic left aside.
+
+Introduction:
+    A limit on imbalance may be out of reach (four equal tasks on three machines), and capacities may not hold the
+    tasks. Refinement needs limits that can be kept, and a user needs to hear that there is no solution.
+
+Formulation:
+    Minimize the imbalance subject to the capacities. `attainable_bound` returns the paper's I where it can be reached,
+    the smallest imbalance found where it cannot, and raises `Infeasible` where the capacities cannot be kept.
+
+Example:
+    Four tasks of weight 1 on three machines: some machine carries two, so the bound is 1.5 and not 1.03.
+
+When it does not apply:
+    Light tasks always pack: where no task weighs more than the play that the limit leaves, and nothing has a hard
+    capacity, the limit is taken as it is.
+
+Algorithm:
+    Necessary conditions first (each task fits some machine, the sum fits the sum). Then longest processing time first:
+    tasks by falling weight, each to the machine that stays emptiest, O(tasks x K). If that misses the limit and the
+    problem is small, an integer program (HiGHS) decides within a few seconds.
+
+Preserves:
+    Nothing is placed here; the packing is a start that the algorithms may use.
+
+Reference:
+    Graham, 1969, for the heuristic. The paper takes for granted that its limit can be kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from penstock.diagnostics import Infeasible
+from penstock.placement.measure import fair_loads, imbalance, is_within, limits, loads
+from penstock.placement.problem import Floats, Ints, PlacementProblem
+
+_EXACT_CELLS = 600
+_EXACT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Packing:
+    """What can be kept.
+
+    Attributes:
+        bound: The imbalance that the placement will be held to.
+        machine_of: A placement that keeps it, where one had to be made.
+    """
+
+    bound: float
+    machine_of: Ints | None = None
+
+
+def attainable_bound(problem: PlacementProblem) -> Packing:
+    """The limit on imbalance that can be kept, the problem's own wherever possible.
+
+    Raises:
+        Infeasible: The capacities cannot hold the tasks, or no way to keep them was found.
+
+    Example:
+        >>> from penstock.placement.problem import communication_graph, equal_machines
+        >>> graph = communication_graph([1, 1, 1, 1], [], [], [])
+        >>> attainable_bound(PlacementProblem(graph=graph, machines=equal_machines(3))).bound
+        1.5
+    """
+    check_capacities(problem)
+    if _is_light(problem):
+        return Packing(bound=problem.imbalance)
+    packed = pack_longest_first(problem)
+    if is_within(problem, packed, problem.imbalance):
+        return Packing(bound=problem.imbalance, machine_of=packed)
+    packed = _pack_exactly(problem, packed)
+    if not is_within(problem, packed, np.inf):
+        raise Infeasible(
+            f"no placement was found that keeps every machine within its capacity; {_worst(problem, packed)}"
+        )
+    return Packing(bound=max(problem.imbalance, imbalance(problem, packed)), machine_of=packed)
+
+
+def check_capacities(problem: PlacementProblem) -> None:
+    """Refuse a problem whose capacities cannot hold its tasks, whatever the placement.
+
+    Raises:
+        Infeasible: A task is larger than every machine, or all tasks together than all machines.
+    """
+    graph, capacities = problem.graph, problem.machines.capacities
+    total, room = graph.weights.sum(axis=0), capacities.sum(axis=0)
+    for resource in np.flatnonzero(total > room * (1 + 1e-9)):
+        raise Infeasible(
+            f"the tasks need {total[resource]:g} of resource {resource} and all machines have {room[resource]:g}",
+            conflicts=[f"resource {resource}"],
+        )
+    shapes, first = np.unique(graph.weights, axis=0, return_index=True)
+    for weights, task in zip(shapes, first.tolist(), strict=True):
+        if not (weights <= capacities).all(axis=1).any():
+            raise Infeasible(
+                f"task `{graph.task_id(task)}` of weight {_numbers(weights)} is larger than every machine; "
+                f"the largest has {_numbers(capacities[capacities.sum(axis=1).argmax()])}",
+                conflicts=[graph.task_id(task)],
+            )
+
+
+def pack_longest_first(problem: PlacementProblem) -> Ints:
+    """Place tasks by falling weight, each where the fullest resource stays emptiest.
+
+    Example:
+        >>> from penstock.placement.problem import communication_graph, equal_machines
+        >>> graph = communication_graph([3, 1, 2, 2], [], [], [])
+        >>> pack_longest_first(PlacementProblem(graph=graph, machines=equal_machines(2))).tolist()
+        [0, 0, 1, 1]
+    """
+    unit = np.minimum(fair_loads(problem), problem.machines.capacities)
+    unit = np.where(unit > 0, unit, np.finfo(np.float64).tiny)
+    weights = problem.graph.weights
+    total = np.where(weights.sum(axis=0) > 0, weights.sum(axis=0), 1.0)
+    order = np.argsort(-(weights / total).max(axis=1), kind="stable")
+    load = np.zeros_like(unit)
+    machine_of = np.zeros(problem.graph.tasks, np.int64)
+    for task in order.tolist():
+        machine = int(((load + weights[task]) / unit).max(axis=1).argmin())
+        load[machine] += weights[task]
+        machine_of[task] = machine
+    return machine_of
+
+
+def _is_light(problem: PlacementProblem) -> bool:
+    if np.isfinite(problem.machines.capacities).any() or problem.graph.resources > 1:
+        return False
+    play = (problem.imbalance - 1.0) * fair_loads(problem).min()
+    return bool(problem.graph.weights.max() <= play)
+
+
+def _pack_exactly(problem: PlacementProblem, packed: Ints) -> Ints:
+    """The packing of least imbalance within the capacities, by integer programming, where the problem is small."""
+    tasks, count = problem.graph.tasks, problem.machines.count
+    if tasks * count > _EXACT_CELLS:
+        return packed
+    cells = tasks * count
+    # The variables: task by task, whether it is on each machine; and last the imbalance.
+    once = np.column_stack([np.kron(np.eye(tasks), np.ones((1, count))), np.zeros(tasks)])
+    constraints = [LinearConstraint(once, 1, 1)]
+    for weights, fair, room in zip(
+        problem.graph.weights.T, fair_loads(problem).T, limits(problem, np.inf).T, strict=True
+    ):
+        load = np.kron(weights[None, :], np.eye(count))
+        constraints.append(LinearConstraint(np.column_stack([load, -fair]), -np.inf, 0))
+        constraints.append(LinearConstraint(np.column_stack([load, np.zeros(count)]), -np.inf, room))
+    answer = milp(
+        np.append(np.zeros(cells), 1.0),
+        integrality=np.append(np.ones(cells), 0),
+        bounds=Bounds(np.append(np.zeros(cells), problem.imbalance), np.append(np.ones(cells), np.inf)),
+        constraints=constraints,
+        options={"time_limit": _EXACT_SECONDS},
+    )
+    if answer.x is None:
+        return packed
+    exact = answer.x[:-1].reshape(tasks, count).argmax(axis=1).astype(np.int64)
+    return _better(problem, exact, packed)
+
+
+def _better(problem: PlacementProblem, one: Ints, other: Ints) -> Ints:
+    def badness(machine_of: Ints) -> tuple[bool, float]:
+        return not is_within(problem, machine_of, np.inf), imbalance(problem, machine_of)
+
+    return min(one, other, key=badness)
+
+
+def _worst(problem: PlacementProblem, packed: Ints) -> str:
+    excess = loads(problem, packed) - problem.machines.capacities
+    machine, resource = np.unravel_index(int(excess.argmax()), excess.shape)
+    return (
+        f"packed as evenly as we can, machine `{problem.machines.ids[machine]}` would carry "
+        f"{loads(problem, packed)[machine, resource]:g} of resource {resource} and has "
+        f"{problem.machines.capacities[machine, resource]:g}"
+    )
+
+
+def _numbers(values: Floats) -> str:
+    return ", ".join(f"{value:g}" for value in values)
