@@ -1,0 +1,160 @@
+"""Compose resource functions along the graph of PEs, from left to right (section 2 of the SODA paper, figure 4).
+
+PEs are taken in ready-list order: a PE is ready when the rates of all its inputs are known. Where a cycle leaves no PE
+ready, the strongly connected PEs that wait for nobody else are taken together, and their rates are the least fixed
+point: the loop starts empty, and because no function falls, each round only adds until nothing changes. A stream whose
+producer is not in the graph (its job is not admitted) carries nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+
+from penstock.scheduler.problem import Pe
+from penstock.scheduler.resource_functions import FloatArray, importance_of, rate_of
+
+CYCLE_ROUNDS = 200
+"""Rounds given to a cycle; one that still grows after them is cut off, which errs on the low side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composition:
+    """What an allocation makes of a graph of PEs.
+
+    Attributes:
+        rates_tps: The rate of each stream.
+        loads_tps: What comes into each PE, by its id.
+        importance: The PE importance function's value, by the PE's id.
+    """
+
+    rates_tps: Mapping[str, FloatArray]
+    loads_tps: Mapping[str, FloatArray]
+    importance: Mapping[str, FloatArray]
+
+
+def compose(pes: Sequence[Pe], mips: Mapping[str, FloatArray | float]) -> Composition:
+    """The rates and the importance that follow from the mips of each PE.
+
+    The mips may be arrays, all of one shape, for many allocations at once.
+
+    Example:
+        >>> from penstock.scheduler.problem import Flow, Linear, Output
+        >>> half = Flow(mips_per_tps=2.0, selectivity=0.5)
+        >>> a = Pe(id="a", max_mips=99.0, offered_tps=40.0, outputs=(Output(stream="s", rate=half),))
+        >>> out = Output(stream="t", rate=half, value=Linear(slope=3.0))
+        >>> b = Pe(id="b", max_mips=99.0, inputs=("s",), outputs=(out,))
+        >>> result = compose([a, b], {"a": 60.0, "b": 20.0})
+        >>> float(result.rates_tps["s"]), float(result.importance["b"])
+        (15.0, 15.0)
+    """
+    amounts = {pe.id: np.asarray(mips[pe.id], dtype=np.float64) for pe in pes}
+    rates: dict[str, FloatArray] = {}
+    loads: dict[str, FloatArray] = {}
+    for batch in ready_order(pes):
+        outside = {pe.id: np.asarray(pe.offered_tps, dtype=np.float64) for pe in batch}
+        loads |= propagate(batch, amounts, outside, rates)
+    importance = {pe.id: sum((importance_of(out, rates[out.stream]) for out in pe.outputs), np.zeros(())) for pe in pes}
+    return Composition(rates_tps=rates, loads_tps=loads, importance=importance)
+
+
+def propagate(
+    batch: Sequence[Pe],
+    mips: Mapping[str, FloatArray],
+    outside: Mapping[str, FloatArray],
+    rates: dict[str, FloatArray],
+) -> dict[str, FloatArray]:
+    """Add the rates of the streams of one batch of `ready_order`; return the load of each of its PEs.
+
+    `outside` is what comes into each PE besides the streams in `rates`.
+    """
+    loads = _round(batch, mips, outside, rates)
+    if not _is_loop(batch):
+        return loads
+    own = [output.stream for pe in batch for output in pe.outputs]
+    for _ in range(CYCLE_ROUNDS):
+        before = [rates[stream] for stream in own]
+        loads = _round(batch, mips, outside, rates)
+        if all(np.allclose(old, rates[s], rtol=1e-12, atol=0.0) for old, s in zip(before, own, strict=True)):
+            break
+    return loads
+
+
+def _round(
+    batch: Sequence[Pe],
+    mips: Mapping[str, FloatArray],
+    outside: Mapping[str, FloatArray],
+    rates: dict[str, FloatArray],
+) -> dict[str, FloatArray]:
+    loads = {}
+    for pe in batch:
+        load = outside[pe.id]
+        for stream in pe.inputs:
+            if stream in rates:
+                load = load + rates[stream]
+        loads[pe.id] = load
+        for output in pe.outputs:
+            rates[output.stream] = rate_of(output.rate, load, mips[pe.id])
+    return loads
+
+
+def _is_loop(batch: Sequence[Pe]) -> bool:
+    return len(batch) > 1 or any(output.stream in batch[0].inputs for output in batch[0].outputs)
+
+
+def ready_order(pes: Sequence[Pe]) -> tuple[tuple[Pe, ...], ...]:
+    """The PEs in ready-list order, in batches: one PE, or the PEs of one cycle.
+
+    Example:
+        >>> from penstock.scheduler.problem import Flow, Output
+        >>> one = Flow(mips_per_tps=1.0, selectivity=1.0)
+        >>> def pe(id, inputs, *outs):
+        ...     return Pe(id=id, max_mips=1.0, inputs=inputs, outputs=tuple(Output(stream=s, rate=one) for s in outs))
+        >>> graph = [pe("c", ("b1",)), pe("b", ("a1", "loop"), "b1"), pe("l", ("b1",), "loop"), pe("a", (), "a1")]
+        >>> [[p.id for p in batch] for batch in ready_order(graph)]
+        [['a'], ['b', 'l'], ['c']]
+    """
+    producer = {output.stream: pe.id for pe in pes for output in pe.outputs}
+    waits_for = {pe.id: {producer[s] for s in pe.inputs if s in producer} - {pe.id} for pe in pes}
+    readers: dict[str, list[str]] = {pe.id: [] for pe in pes}
+    for reader, producers in waits_for.items():
+        for p in producers:
+            readers[p].append(reader)
+    by_id = {pe.id: pe for pe in pes}
+    ready: list[tuple[str, ...]] = [(pe.id,) for pe in pes if not waits_for[pe.id]]
+    order: list[tuple[Pe, ...]] = []
+    while waits_for:
+        if not ready:
+            ready = _cycles_that_wait_for_nobody(waits_for)
+        batch = ready.pop(0)
+        order.append(tuple(by_id[member] for member in batch))
+        for member in batch:
+            del waits_for[member]
+        ready += _freed(batch, readers, waits_for)
+    return tuple(order)
+
+
+def _freed(
+    batch: tuple[str, ...], readers: Mapping[str, list[str]], waits_for: Mapping[str, set[str]]
+) -> list[tuple[str, ...]]:
+    freed: list[tuple[str, ...]] = []
+    for member in batch:
+        for reader in readers[member]:
+            if reader in waits_for and member in waits_for[reader]:
+                waits_for[reader].remove(member)
+                if not waits_for[reader]:
+                    freed.append((reader,))
+    return freed
+
+
+def _cycles_that_wait_for_nobody(waits_for: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
+    position = {pe_id: i for i, pe_id in enumerate(waits_for)}
+    graph = nx.DiGraph([(p, reader) for reader, producers in waits_for.items() for p in producers])
+    found = []
+    for members in nx.strongly_connected_components(graph):
+        if all(waits_for[member] <= members for member in members):
+            found.append(tuple(sorted(members, key=position.__getitem__)))
+    return sorted(found, key=lambda cycle: position[cycle[0]])

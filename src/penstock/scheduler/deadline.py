@@ -1,0 +1,40 @@
+"""A point in time by which an answer is due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class OutOfTime(Exception):
+    """The deadline has passed; whoever holds an answer returns it now."""
+
+
+class Deadline:
+    """Raises `OutOfTime` when it is asked too late.
+
+    Attributes:
+        seconds: How long there was, in all; None for ever.
+
+    Example:
+        >>> ticks = iter([0.0, 0.5, 2.0])
+        >>> deadline = Deadline(1.0, clock=lambda: next(ticks))
+        >>> deadline.check()
+        >>> deadline.check()
+        Traceback (most recent call last):
+        penstock.scheduler.deadline.OutOfTime
+    """
+
+    def __init__(self, seconds: float | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._start = clock()
+
+    def elapsed(self) -> float:
+        """The seconds since the start."""
+        return self._clock() - self._start
+
+    def check(self) -> None:
+        """Return if there is time left."""
+        if self.seconds is not None and self.elapsed() >= self.seconds:
+            raise OutOfTime
