@@ -1,0 +1,508 @@
+"""What a Python function remembers or touches beyond its arguments.
+
+Introduction
+    Decides the state flag of a user's operator: stateless, partitioned by attributes of the tuple, or unknown. It reads
+    the source; it never runs it. Every reason for `unknown` is a sentence that the author of the function can act on.
+
+Algorithm
+    One walk over the function and over the functions and methods it calls. A free name must be a constant, a pure
+    function or module, or a plain record class. A local name is an alias of what it was assigned from: of the input
+    tuple, of `self`, of the state of one key, or of nothing. A store or a mutating method call on an alias counts as
+    one on its origin. For a class, each use of an attribute `self.x` outside the constructor is noted as a read, a
+    write, or an access `self.x[key]` where key is made of attributes of the tuple.
+
+When it does not apply
+    Source that is missing or ambiguous, calls of what cannot be seen into, decorators, generators that receive values,
+    and everything else that is not listed as harmless: then the state is unknown, and the user may declare a model.
+
+Reference
+    Auto-parallelization paper, section 3.2; the partitioned case follows section 3.1 (state is a map whose key is a set
+    of attributes of the input tuple, and each firing touches only the entry of its key).
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from types import FunctionType, ModuleType
+from typing import Any
+
+from penstock.api.inference.known import (
+    CLOCK_FUNCTIONS,
+    MUTATING_METHODS,
+    PURE_BUILTINS,
+    PURE_MODULES,
+    READING_METHODS,
+    is_constant,
+    is_plain_record,
+    is_pure_module,
+)
+from penstock.api.inference.sources import FunctionTree, function_tree
+
+Key = frozenset[str]
+
+
+class Origin(Enum):
+    """What a local name may be an alias of."""
+
+    NOTHING = "nothing"
+    TUPLE = "the input tuple"
+    SELF = "self"
+    KEYED = "the state of one key"
+
+
+@dataclass(slots=True)
+class Uses:
+    """How the methods of an operator use one attribute of `self`."""
+
+    keys: set[Key] = field(default_factory=set)
+    read: bool = False
+    written: bool = False
+    keyed_write: bool = False
+
+
+@dataclass(slots=True)
+class Effects:
+    """What was found: reasons why the state is unknown, and the uses of each attribute of `self`."""
+
+    reasons: list[str] = field(default_factory=list)
+    uses: dict[str, Uses] = field(default_factory=dict)
+    side_effects: bool = False
+
+    def blame(self, reason: str) -> None:
+        """Note a reason once."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def of(self, attribute: str) -> Uses:
+        """The uses of an attribute of `self`."""
+        return self.uses.setdefault(attribute, Uses())
+
+    def key(self) -> Key | None:
+        """The key that partitions the state: None for no state at all, empty where no key does."""
+        written = [u for u in self.uses.values() if u.written or u.keyed_write]
+        if not written:
+            return None
+        if any(u.read or u.written for u in written):
+            return frozenset()
+        return frozenset.intersection(*(k for u in written for k in u.keys))
+
+
+def function_effects(function: Any, *, owner: type | None = None, has_collections: bool = True) -> Effects:
+    """The effects of a function of one tuple, or of a method `process(self, tuple)` of `owner`.
+
+    Args:
+        function: What is called for each tuple.
+        owner: The class, where it is a method.
+        has_collections: Whether the tuple holds lists, sets or maps; if not, no part of it can be changed.
+
+    Example:
+        >>> from textwrap import dedent
+        >>> from random import shuffle
+        >>> function_effects(dedent).reasons
+        []
+        >>> function_effects(shuffle).reasons
+        ['its source cannot be read']
+    """
+    effects = Effects()
+    tree = function_tree(function)
+    if tree is None:
+        effects.blame("its source cannot be read")
+        return effects
+    names = list(tree.parameters)
+    self_name = names.pop(0) if owner is not None and names else None
+    tuple_name = names[0] if names else None
+    _Walk(tree, effects, owner=owner, self_name=self_name, tuple_name=tuple_name, has_collections=has_collections).run()
+    return effects
+
+
+class _Walk(ast.NodeVisitor):
+    """One function body; calls of other functions are walked with the same `Effects`."""
+
+    def __init__(
+        self,
+        tree: FunctionTree,
+        effects: Effects,
+        *,
+        owner: type | None = None,
+        self_name: str | None = None,
+        tuple_name: str | None = None,
+        has_collections: bool = True,
+        seen: frozenset[FunctionType] = frozenset(),
+    ) -> None:
+        self.tree = tree
+        self.effects = effects
+        self.owner = owner
+        self.self_name = self_name
+        self.tuple_name = tuple_name
+        self.has_collections = has_collections
+        self.seen = seen | {tree.function}
+        self.locals = {node.id for node in self._names() if isinstance(node.ctx, ast.Store | ast.Del)}
+        self.locals |= {a.arg for n in ast.walk(tree.node) if isinstance(n, ast.arguments) for a in _all_arguments(n)}
+        self.keys: dict[str, Key] = {}
+        self.origins: dict[str, Origin] = dict.fromkeys(tree.parameters, Origin.TUPLE)
+        self._name_keys()
+        self._find_origins()
+
+    def run(self) -> None:
+        """Walk the body."""
+        for statement in self.tree.body:
+            self.visit(statement)
+
+    # What names mean.
+
+    def _names(self) -> Iterator[ast.Name]:
+        return (n for s in self.tree.body for n in ast.walk(s) if isinstance(n, ast.Name))
+
+    def _find_origins(self) -> None:
+        """Fixed point of: a local is an alias of whatever stands on the right of its assignments."""
+        if self.self_name:
+            self.origins[self.self_name] = Origin.SELF
+        changed = True
+        while changed:
+            changed = False
+            for name, value in self._bindings():
+                origin = self.origin(value)
+                if origin is not Origin.NOTHING and self.origins.get(name, Origin.NOTHING) is Origin.NOTHING:
+                    self.origins[name] = origin
+                    changed = True
+
+    def _bindings(self) -> Iterator[tuple[str, ast.expr]]:
+        """Every (local name, expression it takes its value from)."""
+        for node in (n for s in self.tree.body for n in ast.walk(s)):
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    for target in targets:
+                        yield from ((name, value) for name in _bound_names(target))
+                case ast.AnnAssign(target=target, value=ast.expr() as value):
+                    yield from ((name, value) for name in _bound_names(target))
+                case ast.NamedExpr(target=target, value=value):
+                    yield from ((name, value) for name in _bound_names(target))
+                case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                    yield from ((name, value) for name in _bound_names(target))
+                case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+                    yield from ((name, value) for name in _bound_names(target))
+
+    def origin(self, node: ast.expr) -> Origin:
+        """What the value of an expression may be an alias of."""
+        match node:
+            case ast.Name(id=name):
+                return self.origins.get(name, Origin.NOTHING)
+            case ast.Subscript(value=ast.Attribute() as base, slice=index) if self._state_name(base):
+                return Origin.KEYED if self.key_of(index) else Origin.SELF
+            case ast.Attribute(value=base) | ast.Subscript(value=base) | ast.Starred(value=base):
+                return self.origin(base)
+            case ast.Call(func=ast.Attribute(value=ast.Attribute() as base, attr=method), args=[first, *_]) if (
+                self._state_name(base) and method in ("get", "setdefault", "pop") and self.key_of(first)
+            ):
+                return Origin.KEYED
+            case ast.Call(func=ast.Attribute(value=base, attr="get" | "setdefault" | "pop" | "items" | "values")):
+                return self.origin(base)
+            case ast.Call() | ast.Compare() | ast.Constant() | ast.JoinedStr():
+                return Origin.NOTHING
+        inner = [self.origin(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        return next((o for o in inner if o is not Origin.NOTHING), Origin.NOTHING)
+
+    def _state_name(self, node: ast.expr) -> str | None:
+        """The attribute's name if the expression is `self.x`."""
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == self.self_name is not None:
+                return attribute
+        return None
+
+    # Keys made of attributes of the tuple.
+
+    def _name_keys(self) -> None:
+        """Find the locals that are bound once, to a key."""
+        bound: dict[str, list[ast.expr]] = {}
+        for name, value in self._bindings():
+            bound.setdefault(name, []).append(value)
+        augmented = {
+            name for n in ast.walk(self.tree.node) if isinstance(n, ast.AugAssign) for name in _bound_names(n.target)
+        }
+        for name, values in bound.items():
+            if len(values) == 1 and name not in augmented and (key := self.key_of(values[0])):
+                self.keys[name] = key
+
+    def key_of(self, node: ast.expr) -> Key | None:
+        """The attributes that a key expression is made of, or None."""
+        match node:
+            case ast.Name(id=name):
+                return self.keys.get(name)
+            case ast.Attribute(value=ast.Name(id=base), attr=attribute) if base == self.tuple_name is not None:
+                return None if self._is_rebound(base) else frozenset({attribute})
+            case ast.Tuple(elts=elements) if elements:
+                parts = [self.key_of(e) for e in elements]
+                return None if None in parts else frozenset().union(*(p for p in parts if p))
+        return None
+
+    def _is_rebound(self, name: str) -> bool:
+        return any(n.id == name and isinstance(n.ctx, ast.Store | ast.Del) for n in self._names())
+
+    # The walk.
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load):
+            if node.id == self.self_name:
+                self.effects.blame("it passes `self` on")
+            elif node.id not in self.locals:
+                self._free_name(node.id)
+
+    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
+        for name in node.names:
+            self.effects.blame(f"it writes `{name}`, which outlives the call")
+
+    visit_Nonlocal = visit_Global
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        state = self._state_name(node)
+        if state is not None:
+            self._use_of_state(state, node)
+        elif isinstance(node.ctx, ast.Store | ast.Del):
+            self._change(node.value)
+        else:
+            self._read_attribute(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        state = self._state_name(node.value)
+        key = self.key_of(node.slice) if state is not None else None
+        if state is not None and key:
+            self._keyed(state, key, writes=isinstance(node.ctx, ast.Store | ast.Del))
+        elif state is not None and isinstance(node.ctx, ast.Store | ast.Del):
+            self.effects.of(state).written = True
+            self._blame_key(state)
+        else:
+            if isinstance(node.ctx, ast.Store | ast.Del):
+                self._change(node.value)
+            self.visit(node.value)
+        self.visit(node.slice)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        # `x += y` on a list changes the list itself, so a plain name counts as changing what it is an alias of.
+        if isinstance(node.target, ast.Name):
+            self._change(node.target)
+        self.visit(node.target)
+        self.visit(node.value)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        state = self._state_name(node.comparators[0])
+        key = self.key_of(node.left)
+        if state is not None and key and isinstance(node.ops[0], ast.In | ast.NotIn) and len(node.ops) == 1:
+            self._keyed(state, key, writes=False)
+        else:
+            self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        match node.func:
+            case ast.Name(id=name) if name not in self.locals:
+                self._call_free(name, node)
+            case ast.Attribute(value=base, attr=method):
+                self._call_method(base, method, node)
+            case ast.Lambda() as inner:
+                self.visit(inner)
+            case _:
+                self.effects.blame(f"it calls `{ast.unparse(node.func)}`, which cannot be seen into")
+        for argument in (*node.args, *(k.value for k in node.keywords)):
+            self.visit(argument)
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        self.effects.blame("it imports inside the function")
+
+    visit_ImportFrom = visit_Import
+
+    def visit_Yield(self, node: ast.Yield) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+
+    # Judgements.
+
+    def _free_name(self, name: str) -> None:
+        try:
+            value = self.tree.lookup(name)
+        except (KeyError, ValueError):
+            if not hasattr(builtins, name):
+                self.effects.blame(f"`{name}` is not defined")
+            return
+        if is_constant(value):
+            if _is_written_elsewhere(self.tree.module, name):
+                self.effects.blame(f"it reads `{name}`, which other code writes")
+        elif not (isinstance(value, type | FunctionType | ModuleType) or callable(value)):
+            self.effects.blame(f"it reads `{name}`, a {type(value).__name__} that can change")
+
+    def _call_free(self, name: str, node: ast.Call) -> None:
+        try:
+            value = self.tree.lookup(name)
+        except (KeyError, ValueError):
+            self.effects.blame(f"`{name}` is not defined")
+            return
+        self._call(value, name)
+
+    def _call(self, value: Any, name: str) -> None:
+        if getattr(builtins, name, None) is value:
+            if name not in PURE_BUILTINS and not _is_exception(value):
+                self.effects.side_effects = True
+                self.effects.blame(f"it calls `{name}`, which has an effect or a memory")
+        elif _is_exception(value) or is_plain_record(value) or _is_pure_function(value) or value in self.seen:
+            return
+        elif isinstance(value, FunctionType):
+            self._walk_into(value)
+        else:
+            self.effects.blame(f"it calls `{name}`, which cannot be seen into")
+
+    def _walk_into(self, function: FunctionType) -> None:
+        tree = function_tree(function)
+        if tree is None:
+            self.effects.blame(f"it calls `{function.__name__}`, whose source cannot be read")
+        else:
+            _Walk(tree, self.effects, seen=self.seen).run()
+
+    def _call_method(self, base: ast.expr, method: str, node: ast.Call) -> None:
+        if isinstance(base, ast.Name) and base.id == self.self_name is not None:
+            self._call_own_method(method)
+            return
+        state = self._state_name(base)
+        if state is not None:
+            self._call_on_state(state, method, node)
+            return
+        module = self._module(base)
+        if module is not None:
+            if not is_pure_module(module) or method in CLOCK_FUNCTIONS:
+                self.effects.blame(f"it calls `{ast.unparse(node.func)}`, which has an effect or a memory")
+            return
+        if method in MUTATING_METHODS:
+            self._change(base)
+        elif isinstance(base, ast.Name) and base.id not in self.locals:
+            self._call_on_free(base.id, method)
+            return
+        self.visit(base)
+
+    def _call_on_free(self, name: str, method: str) -> None:
+        try:
+            value = self.tree.lookup(name)
+        except (KeyError, ValueError):
+            self.effects.blame(f"`{name}` is not defined")
+            return
+        pure_class = isinstance(value, type) and value.__module__ in ("datetime", "decimal", "fractions")
+        if pure_class and method in CLOCK_FUNCTIONS:
+            self.effects.blame(f"it calls `{name}.{method}`, whose result is not a function of the tuple")
+        elif not (is_constant(value) or pure_class or (value is str or value is dict or value is bytes)):
+            self.effects.blame(f"it calls `{method}` of `{name}`, which cannot be seen into")
+
+    def _call_own_method(self, method: str) -> None:
+        if method == "submit":
+            return
+        function = getattr(self.owner, method, None)
+        tree = function_tree(function)
+        if tree is None or not isinstance(function, FunctionType):
+            self.effects.blame(f"it calls `self.{method}`, whose source cannot be read")
+        elif function not in self.seen:
+            # Its parameters are not known to be the tuple, so only uses without a key are understood there.
+            walk = _Walk(tree, self.effects, owner=self.owner, self_name=tree.parameters[0], seen=self.seen)
+            walk.run()
+
+    def _call_on_state(self, state: str, method: str, node: ast.Call) -> None:
+        key = self.key_of(node.args[0]) if node.args else None
+        if key and method in ("get", "pop", "setdefault"):
+            self._keyed(state, key, writes=method != "get")
+        elif method in READING_METHODS:
+            self.effects.of(state).read = True
+        else:
+            self.effects.of(state).written = True
+            self.effects.blame(f"it calls `{method}` of `self.{state}`, which may change it")
+
+    def _use_of_state(self, state: str, node: ast.Attribute) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self.effects.of(state).read = True
+        else:
+            self.effects.of(state).written = True
+            self.effects.blame(f"it writes `self.{state}`, which is one value for all tuples")
+
+    def _keyed(self, state: str, key: Key, *, writes: bool) -> None:
+        uses = self.effects.of(state)
+        uses.keys.add(key)
+        uses.keyed_write |= writes
+
+    def _blame_key(self, state: str) -> None:
+        self.effects.blame(f"it writes `self.{state}[...]` with a key that is not made of attributes of the tuple")
+
+    def _change(self, base: ast.expr) -> None:
+        """Something was stored into, or a mutating method called on, the value of an expression."""
+        match base:
+            case ast.Subscript(value=inner, slice=index) if state := self._state_name(inner):
+                if key := self.key_of(index):
+                    self._keyed(state, key, writes=True)
+                else:
+                    self.effects.of(state).written = True
+                    self._blame_key(state)
+                return
+        origin = self.origin(base)
+        if origin is Origin.TUPLE and self.has_collections:
+            self.effects.blame("it changes a part of the input tuple, which others receive too")
+        elif origin is Origin.SELF:
+            self.effects.blame("it changes its state through an alias")
+        elif origin is Origin.KEYED:
+            for uses in self.effects.uses.values():
+                uses.keyed_write |= bool(uses.keys)
+        elif isinstance(root := _root(base), ast.Name) and root.id not in self.locals:
+            self.effects.blame(f"it changes `{root.id}`, which outlives the call")
+
+    def _read_attribute(self, node: ast.Attribute) -> None:
+        module = self._module(node.value)
+        if module is None:
+            self.visit(node.value)
+        elif not is_constant(getattr(module, node.attr, None)) and not callable(getattr(module, node.attr, None)):
+            self.effects.blame(f"it reads `{ast.unparse(node)}`, which can change")
+
+    def _module(self, node: ast.expr) -> ModuleType | None:
+        """The module that an expression such as `math` or `urllib.parse` names."""
+        try:
+            match node:
+                case ast.Name(id=name) if name not in self.locals:
+                    value = self.tree.lookup(name)
+                case ast.Attribute(value=base, attr=attribute) if (outer := self._module(base)) is not None:
+                    value = getattr(outer, attribute)
+                case _:
+                    return None
+        except (KeyError, ValueError, AttributeError):
+            return None
+        return value if isinstance(value, ModuleType) else None
+
+
+def _bound_names(target: ast.expr) -> list[str]:
+    """The plain names that an assignment target binds; a store into a part binds none."""
+    match target:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return [name for element in elements for name in _bound_names(element)]
+        case ast.Starred(value=inner):
+            return _bound_names(inner)
+    return []
+
+
+def _all_arguments(arguments: ast.arguments) -> list[ast.arg]:
+    stars = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *stars]
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node
+
+
+def _is_exception(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Exception)
+
+
+def _is_pure_function(value: Any) -> bool:
+    name = getattr(value, "__name__", "")
+    return getattr(value, "__module__", None) in PURE_MODULES and name not in CLOCK_FUNCTIONS
+
+
+def _is_written_elsewhere(module: ast.Module, name: str) -> bool:
+    """Whether any function of the file declares the name global or nonlocal in order to write it."""
+    return any(isinstance(n, ast.Global | ast.Nonlocal) and name in n.names for n in ast.walk(module))

@@ -1,0 +1,261 @@
+"""The border between a user's Python objects and the tuples of a stream.
+
+Inside Penstock a tuple is a plain Python `tuple`. User code receives it as a `Row`, a named tuple with the stream's
+attribute names, and may return a row, any other tuple or list in the schema's order, a mapping, or an object with
+attributes of these names. What comes back is checked against the schema, because the next operator, and Arrow, rely
+on it.
+
+Example:
+    >>> from penstock.ir.types import parse_schema
+    >>> schema = parse_schema("rstring sym, float64 price")
+    >>> row = row_class(schema)("IBM", 83.5)
+    >>> row.price
+    83.5
+    >>> conformer(schema)({"sym": "IBM", "price": 84})
+    ('IBM', 84.0)
+    >>> conformer(schema)(("IBM", "cheap"))
+    Traceback (most recent call last):
+    penstock.api.rows.ConformError: attribute `price` is float64, got 'cheap'
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from operator import index
+from typing import Any
+
+from penstock.expr.environment import Tuple
+from penstock.ir.types import (
+    EnumType,
+    ListType,
+    MapType,
+    OptionalType,
+    Primitive,
+    Schema,
+    SetType,
+    TupleType,
+    Type,
+    is_decimal,
+    is_integer,
+    is_string,
+)
+
+Conform = Callable[[Any], Any]
+
+
+class ConformError(ValueError):
+    """A value from user code does not fit the schema of its stream."""
+
+
+@cache
+def row_class(schema: Schema) -> type[Any]:
+    """The named tuple class of a schema; names that Python forbids become `_0`, `_1`, ..."""
+    return namedtuple("Row", schema.names, rename=True)
+
+
+@cache
+def row_maker(schema: Schema) -> Callable[[Tuple], Any]:
+    """A function from a stream's tuple to the `Row` that user code sees, nested tuples included."""
+    make = row_class(schema)._make
+    nested = [(i, row_maker(a.type)) for i, a in enumerate(schema.attributes) if isinstance(a.type, TupleType)]
+    if not nested:
+        return make  # type: ignore[no-any-return] # a named tuple's _make is untyped
+
+    def make_nested(values: Tuple) -> Any:
+        parts = list(values)
+        for i, maker in nested:
+            parts[i] = maker(parts[i])  # type: ignore[arg-type] # the schema says that it is a tuple
+        return make(parts)
+
+    return make_nested
+
+
+@cache
+def conformer(schema: Schema) -> Callable[[object], Tuple]:
+    """A function that turns what user code returns into a tuple of the schema, or raises `ConformError`."""
+    conforms = [_named(a.name, a.type, conform_value(a.type)) for a in schema.attributes]
+    names, width, row = schema.names, len(schema.names), row_class(schema)
+
+    def conform(value: object) -> Tuple:
+        parts: Iterable[object]
+        if isinstance(value, tuple | list) and (type(value) is row or not hasattr(value, "_fields")):
+            parts = value
+            if len(value) != width:
+                raise ConformError(f"expected {width} values for ({', '.join(names)}), got {len(value)}: {value!r}")
+        else:
+            parts = _by_name(value, names)
+        return tuple([c(v) for c, v in zip(conforms, parts, strict=True)])
+
+    return conform
+
+
+def _by_name(value: object, names: tuple[str, ...]) -> list[object]:
+    if isinstance(value, Mapping):
+        missing = [n for n in names if n not in value]
+        extra = [n for n in value if n not in names]
+        if missing or extra:
+            raise ConformError(f"expected attributes ({', '.join(names)}), got ({', '.join(map(str, value))})")
+        return [value[n] for n in names]
+    missing = [n for n in names if not hasattr(value, n)]
+    if not missing:
+        return [getattr(value, n) for n in names]
+    if len(names) == 1:
+        return [value]
+    raise ConformError(f"expected a tuple with attributes ({', '.join(names)}), got {value!r}")
+
+
+def _named(name: str, type_: Type, conform: Conform) -> Conform:
+    def checked(value: Any) -> Any:
+        try:
+            return conform(value)
+        except (TypeError, ValueError, OverflowError):
+            raise ConformError(f"attribute `{name}` is {type_}, got {value!r}") from None
+
+    return checked
+
+
+@cache
+def conform_value(type_: Type) -> Conform:
+    """A function that turns a Python value into a value of the type, or raises `ValueError` or `TypeError`.
+
+    Example:
+        >>> from penstock.ir.types import INT8, parse_type
+        >>> conform_value(INT8)(127)
+        127
+        >>> conform_value(parse_type("list<float64>"))((1, 2))
+        [1.0, 2.0]
+    """
+    match type_:
+        case Primitive() if is_integer(type_):
+            return _integer(type_)
+        case Primitive() if is_decimal(type_):
+            return _decimal
+        case Primitive() if is_string(type_):
+            return _string(type_.bound)
+        case Primitive(name=name):
+            return _PRIMITIVES[name]
+        case EnumType(symbols=symbols):
+            return _one_of(symbols)
+        case OptionalType(inner=inner):
+            conform = conform_value(inner)
+            return lambda value: None if value is None else conform(value)
+        case ListType(element=element, bound=bound):
+            return _collection(list, conform_value(element), bound)
+        case SetType(element=element, bound=bound):
+            return _collection(set, conform_value(element), bound)
+        case MapType(key=key, value=value, bound=bound):
+            return _map(conform_value(key), conform_value(value), bound)
+        case TupleType():
+            return conformer(type_)
+    raise TypeError(f"no values of type {type_}")
+
+
+def _integer(type_: Primitive) -> Conform:
+    signed = type_.name.startswith("i")
+    low = -(1 << (type_.bits - 1)) if signed else 0
+    high = (1 << (type_.bits - 1 if signed else type_.bits)) - 1
+
+    def conform(value: Any) -> int:
+        number = value if type(value) is int else _index(value)
+        if not low <= number <= high:
+            raise ValueError(value)
+        return number
+
+    return conform
+
+
+def _index(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError(value)
+    return index(value)
+
+
+def _float64(value: Any) -> float:
+    if type(value) is float:
+        return value
+    if isinstance(value, bool | str | bytes):
+        raise TypeError(value)
+    return float(value)
+
+
+def _float32(value: Any) -> float:
+    rounded: float = struct.unpack("f", struct.pack("f", _float64(value)))[0]
+    return rounded
+
+
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, Decimal):
+        return value
+    return Decimal(_index(value))
+
+
+def _string(bound: int | None) -> Conform:
+    def conform(value: Any) -> str:
+        if not isinstance(value, str) or (bound is not None and len(value) > bound):
+            raise TypeError(value)
+        return value
+
+    return conform
+
+
+def _boolean(value: Any) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    raise TypeError(value)
+
+
+def _timestamp(value: Any) -> int:
+    if isinstance(value, datetime):
+        utc = value.astimezone(UTC)
+        return int(utc.replace(microsecond=0).timestamp()) * 1_000_000_000 + utc.microsecond * 1000
+    return _index(value)
+
+
+def _blob(value: Any) -> bytes:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise TypeError(value)
+
+
+_PRIMITIVES: dict[str, Conform] = {
+    "boolean": _boolean,
+    "float32": _float32,
+    "float64": _float64,
+    "timestamp": _timestamp,
+    "blob": _blob,
+}
+
+
+def _one_of(symbols: tuple[str, ...]) -> Conform:
+    def conform(value: Any) -> Any:
+        if value not in symbols:
+            raise ValueError(value)
+        return value
+
+    return conform
+
+
+def _collection(make: Callable[[Iterable[Any]], Any], element: Conform, bound: int | None) -> Conform:
+    def conform(value: Any) -> Any:
+        if isinstance(value, str | bytes | Mapping):
+            raise TypeError(value)
+        made = make([element(v) for v in value])
+        if bound is not None and len(made) > bound:
+            raise ValueError(value)
+        return made
+
+    return conform
+
+
+def _map(key: Conform, value: Conform, bound: int | None) -> Conform:
+    def conform(values: Any) -> Any:
+        if not isinstance(values, Mapping) or (bound is not None and len(values) > bound):
+            raise TypeError(values)
+        return {key(k): value(v) for k, v in values.items()}
+
+    return conform
