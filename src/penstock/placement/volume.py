@@ -16,8 +16,8 @@ When it does not apply:
 Algorithm:
     needs[u, p] counts the neighbours of u on machine p. Moving v from a to b frees each neighbour u with
     needs[u, a] = 1 from sending to a, makes each with needs[u, b] = 0 send to b, and changes what v itself sends. All
-    gains at once are two products of the adjacency matrix with a dense matrix. Make the best move that fits; repeat while
-    one gains. A step costs O(edges x K).
+    gains at once are two products of the adjacency matrix with a dense matrix. Make the best move that fits; repeat
+    while one gains. A step costs O(edges x K).
 
 Preserves:
     The volume falls with every step and no limit that held is broken.

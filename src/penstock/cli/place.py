@@ -1,0 +1,168 @@
+"""`penstock place`: assign communicating tasks to machines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from penstock.cli import print_json
+from penstock.diagnostics import UserError
+from penstock.placement import ALGORITHMS, Algorithm, MetisSettings, Placement, PlacementProblem, equal_machines, place
+from penstock.placement.graph_format import read_graph, write_partition
+from penstock.placement.json_format import placement_to_json, read_problem
+from penstock.placement.measure import cut, loads
+from penstock.placement.metis import Objective
+from penstock.placement.problem import DEFAULT_IMBALANCE
+
+_QUIET_SECONDS = 1.0
+_MOST_ROWS = 40
+
+
+@click.command()
+@click.argument("problem", type=click.Path(path_type=Path))
+@click.option("--algorithm", type=click.Choice(ALGORITHMS), default="metis", show_default=True, help="How to place.")
+@click.option("--machines", type=click.IntRange(min=1), metavar="K", help="How many equal machines there are.")
+@click.option(
+    "--imbalance",
+    type=click.FloatRange(min=1.0),
+    default=DEFAULT_IMBALANCE,
+    show_default=True,
+    help="How many times its share of the load a machine may carry.",
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["cut", "volume"]),
+    default="cut",
+    show_default=True,
+    help="What metis minimizes: traffic between machines, or METIS's communication volume.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="What metis's random choices start from.")
+@click.option("--starts", type=click.IntRange(min=1), help="How many seeds metis tries; fewer for large graphs.")
+@click.option("--deadline", type=click.FloatRange(min=0), metavar="SECONDS", help="Return the best found by then.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def command(
+    problem: Path,
+    algorithm: Algorithm,
+    machines: int | None,
+    imbalance: float,
+    objective: Objective,
+    seed: int,
+    starts: int | None,
+    deadline: float | None,
+    as_json: bool,
+) -> int:
+    """Assign communicating tasks to machines, so that little crosses the network.
+
+    PROBLEM is a JSON file, or a METIS file whose name ends in .graph; then the answer is also written beside it as
+    PROBLEM.part.K.
+
+    \b
+    Example:
+        $ cat words.json
+        {"tasks": [{"id": "read", "weight": 1}, {"id": "split", "weight": 3},
+                   {"id": "count", "weight": 3}, {"id": "top", "weight": 1}],
+         "edges": [{"from": "read", "to": "split", "weight": 100},
+                   {"from": "split", "to": "count", "weight": 10},
+                   {"from": "count", "to": "top", "weight": 20}]}
+        $ penstock place words.json --algorithm metis --machines 2
+        $ penstock place mesh.graph --machines 64 --imbalance 1.05 --json
+    """
+    to_place = _read(problem, machines, imbalance)
+    settings = MetisSettings(seed=seed, starts=starts, objective=objective)
+    answer = place(to_place, algorithm, settings=settings, deadline_seconds=deadline, progress=_slow_progress())
+    part_file = _write_part_file(problem, to_place, answer)
+    _warn(to_place, answer)
+    if as_json:
+        print_json(placement_to_json(to_place, answer))
+    else:
+        _print_tables(to_place, answer, part_file)
+    return 0
+
+
+def _read(path: Path, machines: int | None, imbalance: float) -> PlacementProblem:
+    if path.suffix == ".graph":
+        if machines is None:
+            raise click.UsageError("a METIS file does not say how many machines there are; give --machines K")
+        graph = read_graph(path)
+        problem = PlacementProblem(
+            graph=graph, machines=equal_machines(machines, resources=graph.resources), imbalance=imbalance
+        )
+    else:
+        problem = read_problem(path, machines=machines, imbalance=imbalance)
+    if problem.machines.count > problem.graph.tasks:
+        raise UserError(
+            f"{path}: there are {problem.machines.count} machines and only {problem.graph.tasks} tasks",
+            hint="a machine without a task is of no use; give fewer machines",
+        )
+    return problem
+
+
+def _write_part_file(path: Path, problem: PlacementProblem, answer: Placement) -> Path | None:
+    if path.suffix != ".graph":
+        return None
+    part_file = path.with_name(f"{path.name}.part.{problem.machines.count}")
+    write_partition(part_file, answer.machine_of)
+    return part_file
+
+
+def _slow_progress() -> Callable[[str], None]:
+    """Reports on standard error, but only where the work takes long enough to wonder about."""
+    began = time.monotonic()
+
+    def report(line: str) -> None:
+        if time.monotonic() - began > _QUIET_SECONDS:
+            click.echo(f"place: {line}", err=True)
+
+    return report
+
+
+def _warn(problem: PlacementProblem, answer: Placement) -> None:
+    if answer.within_limit:
+        return
+    over = loads(problem, answer.machine_of) > problem.machines.capacities * (1 + 1e-9)
+    if over.any():
+        name = problem.machines.ids[int(over.any(axis=1).argmax())]
+        click.echo(f"warning: machine `{name}` is given more than its capacity; try --algorithm metis", err=True)
+    elif answer.algorithm == "metis":
+        click.echo(
+            f"warning: no placement within imbalance {problem.imbalance:g} was found; "
+            f"the most even one found has {answer.imbalance:.4g}",
+            err=True,
+        )
+
+
+def _print_tables(problem: PlacementProblem, answer: Placement, part_file: Path | None) -> None:
+    console = Console()
+    machines = problem.machines
+    table = Table("machine", "rack", "tasks", *_load_titles(problem), title=f"placement by {answer.algorithm}")
+    load = loads(problem, answer.machine_of)
+    for machine in range(min(machines.count, _MOST_ROWS)):
+        rack = machines.rack_ids[machines.racks[machine]]
+        numbers = (f"{x:,.6g}" for x in load[machine])
+        table.add_row(machines.ids[machine], rack, _tasks_of(problem, answer, machine), *numbers)
+    console.print(table)
+    if machines.count > _MOST_ROWS:
+        console.print(f"and {machines.count - _MOST_ROWS} more machines")
+    total = problem.graph.traffic.sum() / 2.0
+    crossing = cut(problem.graph, answer.machine_of)
+    share = crossing / total if total else 0.0
+    console.print(f"traffic between machines  {crossing:,.6g} of {total:,.6g} ({share:.1%}); cost {answer.cost:,.6g}")
+    console.print(f"imbalance                 {answer.imbalance:.4f} (limit {problem.imbalance:g})")
+    console.print(f"time                      {answer.seconds:.3g} s")
+    if part_file is not None:
+        console.print(f"written to                {part_file}")
+
+
+def _load_titles(problem: PlacementProblem) -> list[str]:
+    return ["load"] if problem.graph.resources == 1 else [f"load {i}" for i in range(problem.graph.resources)]
+
+
+def _tasks_of(problem: PlacementProblem, answer: Placement, machine: int) -> str:
+    tasks = (answer.machine_of == machine).nonzero()[0]
+    names = ", ".join(problem.graph.task_id(task) for task in tasks[:6].tolist())
+    return names if len(tasks) <= 6 else f"{names}, ... ({len(tasks):,})"

@@ -1,0 +1,197 @@
+"""Placement problems as JSON in, answers as JSON out. `docs/formats/placement.md` describes the format.
+
+Example:
+    >>> problem = parse_problem('{"tasks": [{"id": "a"}, {"id": "b", "weight": 3}], "edges": []}', "p.json", machines=2)
+    >>> problem.graph.weights.ravel().tolist()
+    [1.0, 3.0]
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.diagnostics import UserError, did_you_mean
+from penstock.placement.json_checks import Mistakes, kind_of, load_json
+from penstock.placement.measure import cut, loads, volume
+from penstock.placement.problem import (
+    DEFAULT_IMBALANCE,
+    DEFAULT_RACK_FACTOR,
+    CommunicationGraph,
+    Machines,
+    Placement,
+    PlacementProblem,
+    communication_graph,
+    equal_machines,
+    sized_machines,
+)
+
+_PROBLEM_KEYS = ("tasks", "edges", "machines", "capacities", "rack_factor")
+_TASK_KEYS = ("id", "weight", "weights", "volume")
+_EDGE_KEYS = ("from", "to", "weight")
+_MACHINE_KEYS = ("id", "capacity", "capacities", "rack")
+
+
+def read_problem(path: Path, *, machines: int | None = None, imbalance: float = DEFAULT_IMBALANCE) -> PlacementProblem:
+    """Read a problem file.
+
+    Args:
+        path: The file.
+        machines: How many equal machines there are, for a problem that lists none.
+        imbalance: The limit on imbalance.
+
+    Raises:
+        UserError: The file cannot be read or is not a problem; every mistake is named.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read `{path}`: {getattr(error, 'strerror', None) or error}") from error
+    return parse_problem(text, str(path), machines=machines, imbalance=imbalance)
+
+
+def parse_problem(
+    text: str, path: str, *, machines: int | None = None, imbalance: float = DEFAULT_IMBALANCE
+) -> PlacementProblem:
+    """Parse a problem; `path` is for messages."""
+    found = Mistakes(path)
+    value = load_json(text, path)
+    if not isinstance(value, dict):
+        raise UserError(
+            f"{path}: the problem is {kind_of(value)}", hint='write an object: {"tasks": [...], "edges": [...]}'
+        )
+    found.check_keys(value, _PROBLEM_KEYS, "the problem")
+    graph = _graph(value, found)
+    place = _machines(value, machines, graph.resources if graph else 1, found)
+    found.raise_if_any()
+    assert graph is not None
+    assert place is not None
+    return PlacementProblem(graph=graph, machines=place, imbalance=imbalance)
+
+
+def placement_to_json(problem: PlacementProblem, placement: Placement) -> dict[str, object]:
+    """An answer as `penstock place --json` prints it.
+
+    Example:
+        >>> from penstock.placement import place
+        >>> problem = parse_problem('{"tasks": [{"id": "a"}, {"id": "b"}]}', "p.json", machines=2)
+        >>> placement_to_json(problem, place(problem, "even"))["assignment"]
+        {'a': 0, 'b': 1}
+    """
+    graph, machines, machine_of = problem.graph, problem.machines, placement.machine_of
+    names = graph.ids if graph.ids is not None else map(str, range(1, graph.tasks + 1))
+    answer: dict[str, object] = {
+        "algorithm": placement.algorithm,
+        "assignment": dict(zip(names, machine_of.tolist(), strict=True)),
+        "cost": _number(placement.cost),
+        "imbalance": round(placement.imbalance, 9),
+        "within_limit": placement.within_limit,
+        "seconds": round(placement.seconds, 6),
+        "cut": _number(cut(graph, machine_of)),
+        "volume": _number(volume(problem, machine_of)),
+        "machines": _machine_rows(problem, placement),
+    }
+    if len(machines.rack_ids) > 1:
+        answer["cut_between_racks"] = _number(cut(graph, machines.racks[machine_of]))
+    return answer
+
+
+def _machine_rows(problem: PlacementProblem, placement: Placement) -> list[dict[str, object]]:
+    tasks = np.bincount(placement.machine_of, minlength=problem.machines.count)
+    rows = zip(problem.machines.ids, tasks.tolist(), loads(problem, placement.machine_of).tolist(), strict=True)
+    return [{"id": name, "tasks": count, "loads": [_number(x) for x in load]} for name, count, load in rows]
+
+
+def _number(value: float) -> int | float:
+    return int(value) if float(value).is_integer() else value
+
+
+def _graph(value: dict[str, Any], found: Mistakes) -> CommunicationGraph | None:
+    tasks = found.objects(value, "tasks", _TASK_KEYS)
+    if not tasks:
+        found.add("the problem has no tasks", 'write "tasks": [{"id": "t1", "weight": 3}]')
+        return None
+    index_of = found.ids(tasks, "tasks")
+    owners = [f"task `{task.get('id', index)}`" for index, task in enumerate(tasks)]
+    weights = [found.numbers(t, "weight", "weights", o, [1.0]) for t, o in zip(tasks, owners, strict=True)]
+    volumes = [found.number(t.get("volume", 1), f"the volume of {o}") for t, o in zip(tasks, owners, strict=True)]
+    sources, targets, traffic = _edges(value, index_of, found)
+    if not found.same_length(weights, owners, "weights", len(weights[0])) or found.found:
+        return None
+    return communication_graph(weights, sources, targets, traffic, volumes=volumes, ids=tuple(index_of))
+
+
+def _edges(
+    value: dict[str, Any], index_of: dict[str, int], found: Mistakes
+) -> tuple[list[int], list[int], list[float]]:
+    ends: dict[tuple[int, int], int] = {}
+    traffic: list[float] = []
+    for index, edge in enumerate(found.objects(value, "edges", _EDGE_KEYS)):
+        one, other = (_end(edge, key, index, index_of, found) for key in ("from", "to"))
+        weight = found.number(edge.get("weight", 1), f"the weight of edges[{index}]")
+        if one is None or other is None:
+            continue
+        if (one, other) in ends:
+            pair = f"`{edge['from']}` to `{edge['to']}`"
+            found.add(f"the edge from {pair} is given by edges[{ends[one, other]}] and edges[{index}]", "add them up")
+            continue
+        ends[one, other] = index
+        traffic.append(weight)
+    return [one for one, _ in ends], [other for _, other in ends], traffic
+
+
+def _end(edge: dict[str, Any], key: str, index: int, index_of: dict[str, int], found: Mistakes) -> int | None:
+    if key not in edge:
+        found.add(f"edges[{index}] has no `{key}`")
+        return None
+    name = str(edge[key])
+    if name not in index_of:
+        found.add(f"edges[{index}] goes `{key}` task `{name}`, which does not exist", did_you_mean(name, index_of))
+    return index_of.get(name)
+
+
+def _machines(value: dict[str, Any], count: int | None, resources: int, found: Mistakes) -> Machines | None:
+    if "machines" not in value:
+        if count is None:
+            found.add("the problem lists no machines", "list them, or say how many: --machines K")
+            return None
+        return equal_machines(count, resources=resources)
+    listed = found.objects(value, "machines", _MACHINE_KEYS)
+    if not listed:
+        found.add(
+            "the problem has an empty list of machines", "list them, or leave `machines` out and say --machines K"
+        )
+        return None
+    if count is not None and count != len(listed):
+        found.add(f"the problem lists {len(listed)} machines and --machines says {count}", "leave --machines out")
+    return _listed_machines(value, listed, resources, found)
+
+
+def _listed_machines(
+    value: dict[str, Any], listed: list[dict[str, Any]], resources: int, found: Mistakes
+) -> Machines | None:
+    ids = found.ids(listed, "machines")
+    owners = [f"machine `{machine.get('id', index)}`" for index, machine in enumerate(listed)]
+    sized = [{"capacity", "capacities"} & machine.keys() for machine in listed]
+    if any(sized) and not all(sized):
+        found.add(f"{owners[sized.index(set())]} has no capacity and others have", "give every machine one, or none")
+    equal = [1.0] * resources
+    rows = [found.numbers(m, "capacity", "capacities", o, equal) for m, o in zip(listed, owners, strict=True)]
+    hard = _one_of(value, "capacities", ("hard", "relative"), found) == "hard"
+    factor = found.number(value.get("rack_factor", DEFAULT_RACK_FACTOR), "`rack_factor`", above_zero=True)
+    if not found.same_length(rows, owners, "capacities", resources) or found.found:
+        return None
+    for resource in np.flatnonzero(np.sum(rows, axis=0) == 0):
+        found.add(f"no machine has any capacity of resource {resource}")
+        return None
+    racks = [str(machine.get("rack", "")) for machine in listed]
+    return sized_machines(rows, hard=hard and any(sized), racks=racks, rack_factor=factor, ids=tuple(ids))
+
+
+def _one_of(value: dict[str, Any], key: str, allowed: tuple[str, ...], found: Mistakes) -> str:
+    word = value.get(key, allowed[0])
+    if word not in allowed:
+        found.add(f"`{key}` is {word!r}", f"write one of {', '.join(allowed)}")
+    return str(word)
