@@ -1,22 +1,23 @@
 """The families of monotone functions that a resource function is sought in.
 
-A point is (rate of each input, mips); a function gives the output rate and never falls in any coordinate. Three
+A point is (rate of each input, mips); a function gives the output rate and never falls in any coordinate. Four
 families, from few parameters to many:
 
     flow      min(a . rates, b * mips): what a PE does that pays a fixed price for each tuple
     capacity  min(a . rates, C(mips)), C monotone and linear between knots: a price that changes with load
+    join      min(a . rates + pairs . products of two rates, C(mips)): tuples of two inputs meet
     lattice   multilinear between the vertices of a grid, monotone along each axis: anything monotone
 
-The first two are fitted by alternation: with each sample given to the side that limits it, each side is a non-negative
-least squares problem (monotone, because the columns are monotone and the coefficients are not negative); then samples are
-given out anew. The lattice is isotonic regression on a grid with absolute errors, a linear program.
+The first three are fitted by alternation: with each sample given to the side that limits it, each side is a
+non-negative least squares problem (monotone, because the columns are monotone and the coefficients are not negative);
+then samples are given out anew. The lattice is isotonic regression on a grid with absolute errors, a linear program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 from scipy.optimize import linprog, nnls
@@ -24,8 +25,10 @@ from scipy.sparse import coo_matrix, csr_matrix, hstack, identity, vstack
 
 from penstock.scheduler.learner_samples import Matrix
 
+Columns = tuple[tuple[int, ...], ...]
+
 _ALTERNATIONS = 25
-_KNOTS = 6
+_KNOTS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,12 +36,12 @@ class Limit:
     """One side of a PE's minimum: columns that never fall, times coefficients that are not negative.
 
     Attributes:
-        columns: Coordinates of the point that this side looks at.
-        knots: For each coordinate its knots; empty for a straight line through the origin.
+        columns: Coordinates of the point that this side looks at; two together stand for their product.
+        knots: For each of them its knots; empty for a straight line through the origin.
         coefficients: Of the basis functions, in the order of `basis`.
     """
 
-    columns: tuple[int, ...]
+    columns: Columns
     knots: tuple[Matrix, ...]
     coefficients: Matrix
 
@@ -48,16 +51,16 @@ class Limit:
         return allowed
 
 
-def basis(points: Matrix, columns: tuple[int, ...], knots: tuple[Matrix, ...]) -> Matrix:
+def basis(points: Matrix, columns: Columns, knots: tuple[Matrix, ...]) -> Matrix:
     """The basis functions at each point: the coordinate itself, or a start and one ramp between each two knots.
 
     Example:
-        >>> basis(np.array([[5.0]]), (0,), (np.array([0.0, 4.0, 8.0]),))
+        >>> basis(np.array([[5.0]]), ((0,),), (np.array([0.0, 4.0, 8.0]),))
         array([[1.  , 1.  , 0.25]])
     """
     blocks = []
     for column, at in zip(columns, knots, strict=True):
-        x = points[:, column : column + 1]
+        x = points[:, column].prod(axis=1, keepdims=True)
         if len(at) == 0:
             blocks.append(x)
         else:
@@ -87,38 +90,54 @@ def fit_flow(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
         >>> fit(np.array([[30.0, 200.0], [90.0, 10.0]])).round(6)
         array([15.,  2.])
     """
-    return _fit_limits("flow", points, rates, weights, np.empty(0))
+    return _fit_limits("flow", points, rates, weights, _single_inputs(points), np.empty(0))
 
 
 def fit_capacity(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
     """The best `min(a . rates, C(mips))` with C monotone and linear between quantiles of the mips seen."""
-    return _fit_limits("capacity", points, rates, weights, _quantile_knots(points[:, -1], _KNOTS))
+    knots = _quantile_knots(points[:, -1], _KNOTS)
+    return _fit_limits("capacity", points, rates, weights, _single_inputs(points), knots)
+
+
+def fit_join(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
+    """The best `min(a . rates + c . products of two rates, C(mips))`; without a second input, `fit_capacity`."""
+    singles = _single_inputs(points)
+    pairs = tuple(combinations(range(points.shape[1] - 1), 2))
+    knots = _quantile_knots(points[:, -1], _KNOTS)
+    return _fit_limits("join" if pairs else "capacity", points, rates, weights, singles + pairs, knots)
+
+
+def _single_inputs(points: Matrix) -> Columns:
+    return tuple((column,) for column in range(points.shape[1] - 1))
 
 
 def _quantile_knots(values: Matrix, count: int) -> Matrix:
     knots = np.unique(np.quantile(values, np.linspace(0.0, 1.0, count)))
+    # Knots closer than that make ramps too steep to compute with.
+    knots = knots[np.concatenate([[True], np.diff(knots) > 1e-6 * max(float(knots[-1]), 1e-6)])]
     return knots if len(knots) > 1 else np.array([knots[0], knots[0] + 1.0])
 
 
-def _fit_limits(family: str, points: Matrix, rates: Matrix, weights: Matrix, mips_knots: Matrix) -> LimitedRate:
-    inputs = tuple(range(points.shape[1] - 1))
-    shapes: list[tuple[tuple[int, ...], tuple[Matrix, ...]]] = [((points.shape[1] - 1,), (mips_knots,))]
-    if inputs:
-        shapes.append((inputs, tuple(np.empty(0) for _ in inputs)))
-    starts = _first_guesses(points, rates) if inputs else [np.zeros(len(rates), dtype=int)]
+def _fit_limits(
+    family: str, points: Matrix, rates: Matrix, weights: Matrix, offered: Columns, mips_knots: Matrix
+) -> LimitedRate:
+    shapes: list[tuple[Columns, tuple[Matrix, ...]]] = [(((points.shape[1] - 1,),), (mips_knots,))]
+    if offered:
+        shapes.append((offered, tuple(np.empty(0) for _ in offered)))
+    starts = _first_guesses(points) if offered else [np.zeros(len(rates), dtype=int)]
     fits = [_alternate(family, shapes, points, rates, weights, start) for start in starts]
     return min(fits, key=lambda fit: float(np.sum(weights * np.abs(fit(points) - rates))))
 
 
-def _first_guesses(points: Matrix, rates: Matrix) -> list[Matrix]:
+def _first_guesses(points: Matrix) -> list[Matrix]:
     """Several first gifts of samples to sides, by the ratio of what was offered to what was allotted."""
     offered = points[:, :-1].sum(axis=1) / np.maximum(points[:, -1], 1e-9)
-    return [(offered <= np.quantile(offered, q)).astype(int) for q in (0.15, 0.35, 0.5, 0.65, 0.85)]
+    return [(offered <= np.quantile(offered, q)).astype(int) for q in (0.2, 0.5, 0.8)]
 
 
 def _alternate(
     family: str,
-    shapes: list[tuple[tuple[int, ...], tuple[Matrix, ...]]],
+    shapes: list[tuple[Columns, tuple[Matrix, ...]]],
     points: Matrix,
     rates: Matrix,
     weights: Matrix,
@@ -149,7 +168,7 @@ def _alternate(
 
 def _robust_nnls(design: Matrix, rates: Matrix, weights: Matrix) -> Matrix:
     """Non-negative least squares in which a sample far off counts less (Huber's weights)."""
-    scale = np.maximum(np.abs(design).max(axis=0), 1e-12)
+    scale = np.maximum(np.abs(design).max(axis=0), 1e-6)
     huber = np.ones(len(rates))
     for _ in range(3):
         root = np.sqrt(weights * huber)
@@ -231,7 +250,7 @@ def fit_lattice(points: Matrix, rates: Matrix, weights: Matrix) -> Lattice:
     cost = np.concatenate([np.full(vertices, 1e-9), np.sqrt(weights)])
     bound = np.concatenate([rates, -rates, np.zeros(order.shape[0])])
     solved = linprog(cost, A_ub=vstack([above, below, monotone], format="csr"), b_ub=bound, method="highs")
-    return Lattice(family="lattice", axes=axes, heights=np.asarray(solved.x[:vertices]))
+    return Lattice(family="lattice", axes=axes, heights=np.asarray(solved.x)[:vertices])
 
 
 def _grid(points: Matrix) -> tuple[Matrix, ...]:
@@ -259,4 +278,4 @@ def _order_rows(axes: tuple[Matrix, ...]) -> csr_matrix:
 MonotoneFunction = LimitedRate | Lattice
 Fit = Callable[[Matrix, Matrix, Matrix], MonotoneFunction]
 
-FAMILIES: tuple[Fit, ...] = (fit_flow, fit_capacity, fit_lattice)
+FAMILIES: tuple[Fit, ...] = (fit_flow, fit_capacity, fit_join, fit_lattice)

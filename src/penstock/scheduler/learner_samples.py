@@ -40,7 +40,7 @@ def check_samples(samples: Sequence[Sample]) -> None:
     Example:
         >>> check_samples([Sample(input_tps=(10.0,), mips=-3.0, output_tps=5.0)])
         Traceback (most recent call last):
-        penstock.diagnostics.UserError: error: sample 0: mips is -3.0; a rate or a number of mips is finite and not negative
+        penstock.diagnostics.UserError: error: sample 0: mips is -3.0; give a finite number of at least 0
     """
     found = Diagnostics()
     widths = [len(sample.input_tps) for sample in samples]
@@ -49,9 +49,7 @@ def check_samples(samples: Sequence[Sample]) -> None:
             found.error(f"sample {index}: has {widths[index]} input rates, sample 0 has {widths[0]}")
         for name, value in _named_figures(sample):
             if value is not None and not (math.isfinite(value) and value >= 0):
-                found.error(
-                    f"sample {index}: {name} is {value}", hint="a rate or a number of mips is finite and not negative"
-                )
+                found.error(f"sample {index}: {name} is {value}", hint="give a finite number of at least 0")
     found.raise_if_any()
 
 
