@@ -17,12 +17,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from penstock.diagnostics import Diagnostics, Span
-from penstock.ir.expressions import Attribute, Expression, Field, Index, InputTuple, Symbol, Update
+from penstock.ir.expressions import Attribute, Expression, InputTuple, Symbol, Update
 from penstock.ir.graph import Annotation, ErrorPolicy, InputPort, Operator, OutputPort, Param
-from penstock.ir.statements import Assign, Logic, Statement, Submit, SubmitPunctuation
+from penstock.ir.statements import Assign, Function, Logic, Statement, Submit, SubmitPunctuation
 from penstock.toolkit.check_params import check_params
 from penstock.toolkit.complete_outputs import complete_outputs
 from penstock.toolkit.definition import OperatorDefinition, WindowUse
+from penstock.toolkit.effects import root
+from penstock.toolkit.logic_analysis import operator_model
 
 
 def invoke(
@@ -36,6 +38,7 @@ def invoke(
     config: Sequence[Param] = (),
     annotations: Sequence[Annotation] = (),
     on_error: ErrorPolicy = ErrorPolicy.FAIL,
+    functions: Sequence[Function] = (),
     span: Span | None = None,
     found: Diagnostics,
 ) -> Operator | None:
@@ -51,6 +54,7 @@ def invoke(
         config: Settings that are not constraints.
         annotations: As written.
         on_error: The policy where neither `@catch` nor `parsing` gives one.
+        functions: The application's functions. The model takes one that is called and not among them for stateful.
         span: Where the invocation stands.
         found: Receives every mistake.
 
@@ -90,7 +94,7 @@ def invoke(
         definition.check(operator, found)
     if len(list(found)) > before:
         return None
-    return replace(operator, model=definition.model(operator))
+    return replace(operator, model=operator_model(definition, operator, functions))
 
 
 def _check_port_numbers(
@@ -134,7 +138,7 @@ def _check_logic(definition: OperatorDefinition, logic: Logic | None, span: Span
         if isinstance(statement, Submit | SubmitPunctuation):
             found.error(f"`{definition.name}` cannot call submit", where, hint="only a Custom can")
         for target in _targets(statement):
-            if isinstance(_root(target), Attribute | InputTuple):
+            if isinstance(root(target), Attribute | InputTuple):
                 message = f"`{definition.name}` cannot change the tuple it receives"
                 found.error(message, target.span or where, hint="only a Custom can")
 
@@ -144,12 +148,6 @@ def _targets(statement: Statement) -> Iterator[Expression]:
         yield statement.target
     for expression in statement.expressions():
         yield from (part.target for part in expression.walk() if isinstance(part, Update))
-
-
-def _root(target: Expression) -> Expression:
-    while isinstance(target, Field | Index):
-        target = target.base
-    return target
 
 
 def _error_policy(params: Sequence[Param], annotations: Sequence[Annotation], given: ErrorPolicy) -> ErrorPolicy:
