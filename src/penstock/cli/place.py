@@ -16,7 +16,7 @@ from penstock.placement import ALGORITHMS, Algorithm, MetisSettings, Placement, 
 from penstock.placement.graph_format import read_graph, write_partition
 from penstock.placement.json_format import placement_to_json, read_problem
 from penstock.placement.measure import cut, loads
-from penstock.placement.metis import Objective
+from penstock.placement.partition import Objective
 from penstock.placement.problem import DEFAULT_IMBALANCE
 
 _QUIET_SECONDS = 1.0

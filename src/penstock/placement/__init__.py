@@ -12,6 +12,7 @@ Example:
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Literal, get_args
 
 from penstock.placement.deadline import Deadline
@@ -19,7 +20,7 @@ from penstock.placement.even import place_evenly
 from penstock.placement.greedy import place_greedily
 from penstock.placement.measure import cost, imbalance, is_within
 from penstock.placement.metis import MetisSettings, Progress, place_by_partitioning
-from penstock.placement.packing import check_capacities
+from penstock.placement.packing import attainable_bound, check_capacities
 from penstock.placement.problem import (
     CommunicationGraph,
     Ints,
@@ -85,7 +86,8 @@ def place(
     if algorithm == "even":
         machine_of = place_evenly(problem)
     elif algorithm == "greedy":
-        machine_of = place_greedily(problem, deadline=deadline)
+        kept = replace(problem, imbalance=attainable_bound(problem).bound)
+        machine_of = place_greedily(kept, deadline=deadline)
     else:
         machine_of = place_by_partitioning(problem, settings, present=present, deadline=deadline, progress=progress)
     return Placement(

@@ -38,28 +38,24 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
-import pymetis
 
 from penstock.placement.climb import climb
 from penstock.placement.deadline import Deadline
 from penstock.placement.greedy import place_greedily
 from penstock.placement.measure import cost, limits, loads, overload, volume
 from penstock.placement.packing import Packing, attainable_bound
+from penstock.placement.partition import Objective, partition, partition_by_rack
 from penstock.placement.problem import CommunicationGraph, Floats, Ints, PlacementProblem
 from penstock.placement.sweep import improve, relieve
 from penstock.placement.volume import lower_volume
 
-Objective = Literal["cut", "volume"]
 Progress = Callable[[str], None]
 
 _SMALL_EDGES = 20_000
 _LARGE_EDGES = 500_000
-# METIS takes integers; so many steps for the heaviest edge or the whole load lose nothing that matters.
-_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,98 +184,15 @@ def _starts(
         yield "the present placement", present
     for seed in range(settings.seed, settings.seed + (settings.starts or _default_starts(graph))):
         if problem.machines.has_racks:
-            yield f"metis by rack, seed {seed}", _partition_by_rack(problem, settings.objective, seed)
+            yield f"metis by rack, seed {seed}", partition_by_rack(problem, settings.objective, seed)
         yield f"metis, seed {seed}", partition(problem, settings.objective, seed)
     if graph.edges <= _LARGE_EDGES:
         yield "metis, recursive", partition(problem, "cut", settings.seed, recursive=True)
     if graph.edges <= _SMALL_EDGES and settings.refine:
-        yield "greedy", place_greedily(problem, deadline=deadline)
+        yield "greedy", place_greedily(replace(problem, imbalance=packing.bound), deadline=deadline)
 
 
 def _default_starts(graph: CommunicationGraph) -> int:
     if graph.edges <= _SMALL_EDGES:
         return 8
     return 4 if graph.edges <= _LARGE_EDGES else 1
-
-
-def partition(problem: PlacementProblem, objective: Objective, seed: int, *, recursive: bool = False) -> Ints:
-    """What METIS alone finds.
-
-    Example:
-        >>> from penstock.placement.problem import communication_graph, equal_machines
-        >>> graph = communication_graph([1, 1, 1, 1], [0, 2], [1, 3], [9, 9])
-        >>> machine_of = partition(PlacementProblem(graph=graph, machines=equal_machines(2)), "cut", 1)
-        >>> bool(machine_of[0] == machine_of[1] != machine_of[2] == machine_of[3])
-        True
-    """
-    return _run_metis(
-        problem.graph, problem.machines.shares.mean(axis=1), problem.imbalance, objective, seed, recursive
-    )
-
-
-def _run_metis(
-    graph: CommunicationGraph, shares: Floats, imbalance: float, objective: Objective, seed: int, recursive: bool
-) -> Ints:
-    options = pymetis.Options(seed=seed, ufactor=max(1, round((imbalance - 1.0) * 1000)))
-    if not recursive:
-        kind = pymetis.ObjType.VOL if objective == "volume" else pymetis.ObjType.CUT
-        options.objtype = int(kind)
-    found = pymetis.part_graph(
-        len(shares),
-        pymetis.CSRAdjacency(graph.starts, graph.adjacent),
-        vweights=_integer_weights(graph),
-        eweights=_integer_traffic(graph),
-        tpwgts=(shares / shares.sum()).tolist(),
-        recursive=recursive,
-        options=options,
-    )
-    return np.asarray(found.vertex_part, np.int64)
-
-
-def _integer_traffic(graph: CommunicationGraph) -> Ints:
-    """The traffic as METIS wants it: positive integers."""
-    traffic = graph.traffic
-    largest = traffic.max(initial=0.0)
-    if largest > _STEPS or (traffic % 1.0).any():
-        traffic = traffic * (_STEPS / largest)
-    return np.maximum(np.rint(traffic), 1.0).astype(np.int64)
-
-
-def _integer_weights(graph: CommunicationGraph) -> Ints:
-    """One integer weight a task: where it has several, the sum of its shares of the totals."""
-    totals = graph.weights.sum(axis=0)
-    if graph.resources == 1 and totals[0] < 2**40 and not (graph.weights % 1.0).any():
-        return graph.weights[:, 0].astype(np.int64)
-    shares = (graph.weights / np.where(totals > 0, totals, 1.0)).sum(axis=1)
-    return np.asarray(np.rint(shares * (_STEPS * graph.tasks)), np.int64)
-
-
-def _partition_by_rack(problem: PlacementProblem, objective: Objective, seed: int) -> Ints:
-    """Partition into racks, then each rack's tasks into its machines."""
-    machines = problem.machines
-    shares = machines.shares.mean(axis=1)
-    rack_shares = np.asarray(np.bincount(machines.racks, weights=shares), np.float64)
-    # Imbalance multiplies over the two levels.
-    bound = float(np.sqrt(problem.imbalance))
-    rack_of = _run_metis(problem.graph, rack_shares, bound, objective, seed, False)
-    machine_of = np.zeros(problem.graph.tasks, np.int64)
-    for rack in range(len(rack_shares)):
-        tasks, members = np.flatnonzero(rack_of == rack), np.flatnonzero(machines.racks == rack)
-        machine_of[tasks] = members[_partition_some(problem.graph, tasks, shares[members], bound, objective, seed)]
-    return machine_of
-
-
-def _partition_some(
-    graph: CommunicationGraph, tasks: Ints, shares: Floats, bound: float, objective: Objective, seed: int
-) -> Ints:
-    inner = graph.matrix()[tasks][:, tasks]
-    if len(shares) == 1 or len(tasks) <= len(shares) or not inner.nnz:
-        return np.arange(len(tasks)) % len(shares)
-    part = CommunicationGraph(
-        starts=inner.indptr.astype(np.int64),
-        adjacent=inner.indices.astype(np.int64),
-        traffic=inner.data,
-        weights=graph.weights[tasks],
-        volumes=graph.volumes[tasks],
-    )
-    return _run_metis(part, shares, bound, objective, seed, False)
