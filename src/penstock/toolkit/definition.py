@@ -105,7 +105,8 @@ class OperatorDefinition:
 
     Attributes:
         name: As an invocation writes it; `namespace::name` is its full name.
-        namespace: `spl` for standard operators: no `use` is needed for them and `kind` is the bare name.
+        namespace: `spl` for standard operators, empty for those of a program without namespace: no `use` is needed
+            for either, and `kind` is the bare name.
         doc: What it does, in the words of its users.
         inputs: The least and the greatest number of input ports; no greatest for any number.
         outputs: Likewise of output ports.
@@ -136,7 +137,7 @@ class OperatorDefinition:
     @property
     def kind(self) -> str:
         """The full name, as `Operator.kind` has it."""
-        return self.name if self.namespace == "spl" else f"{self.namespace}::{self.name}"
+        return self.name if self.namespace in ("", "spl") else f"{self.namespace}::{self.name}"
 
     def param(self, name: str) -> ParamSpec | None:
         """The parameter of a name."""

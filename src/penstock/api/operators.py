@@ -1,0 +1,299 @@
+"""Operators written in Python: a function, or a class with state and ports.
+
+    @map_                         one tuple in, one out
+    @filter_                      keeps the tuples for which it is true
+    @flat_map                     one tuple in, any number out: yield them or return a list
+    @source                       a generator of tuples
+    @sink                         takes tuples, gives none
+    class Mine(Operator): ...     several ports, state, punctuation
+
+Each works from SPL, by its name, and from Python. Tuples arrive as rows with attribute access; keyword parameters of a
+function, or of a class's constructor, are the operator's parameters. With `batch=True` a function takes and gives
+`pyarrow.RecordBatch`es. A declared `model` is believed; without one the model is inferred from the source.
+
+Example:
+    >>> @flat_map
+    ... def words(line, *, least: int = 1):
+    ...     for word in line.text.split():
+    ...         if len(word) >= least:
+    ...             yield {"word": word}
+    >>> definition = definition_of(words)
+    >>> definition.name, definition.params[0].name, str(definition.params[0].types[0])
+    ('words', 'least', 'int64')
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar, overload
+
+from penstock.api.inference import Role
+from penstock.api.models import model_of
+from penstock.api.runtimes import ROLE_RUNTIMES, ClassRuntime, parameter_values
+from penstock.diagnostics import UserError
+from penstock.ir.models import OperatorModel
+from penstock.ir.types import BOOLEAN, FLOAT64, INT64, RSTRING, ListType, Type
+from penstock.toolkit.definition import OperatorDefinition, ParamKind, ParamSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What a decorator notes on a function.
+
+    Attributes:
+        role: `map`, `filter`, `flat map`, `source` or `sink`.
+        namespace: Of the operator, as SPL's `use` names it.
+        model: As declared, or None to infer it.
+        batch: Whether the function takes and gives record batches.
+    """
+
+    role: str
+    namespace: str = ""
+    model: OperatorModel | None = None
+    batch: bool = False
+
+
+class Operator:
+    """The base of operators written as classes.
+
+    Override `process`, and if needed the other hooks; give tuples by yielding them (they leave by output 0) or by
+    `self.submit(tuple, port)`. Class attributes declare what differs from one input and one output.
+
+    Attributes:
+        inputs: Number of input ports.
+        outputs: Number of output ports.
+        namespace: As SPL's `use` names it.
+        model: Declared, or None to infer it from the source.
+
+    Example:
+        >>> class Changes(Operator):
+        ...     '''Passes a tuple on when its price differs from the last one of its symbol.'''
+        ...     def __init__(self):
+        ...         self.last = {}
+        ...     def process(self, t):
+        ...         if self.last.get(t.sym) != t.price:
+        ...             self.last[t.sym] = t.price
+        ...             yield t
+        >>> definition_of(Changes).doc
+        'Passes a tuple on when its price differs from the last one of its symbol.'
+    """
+
+    inputs: ClassVar[int] = 1
+    outputs: ClassVar[int] = 1
+    namespace: ClassVar[str] = ""
+    model: ClassVar[OperatorModel | None] = None
+
+    submit: Callable[..., None]
+    """`self.submit(tuple, port=0)` sends a tuple; the engine sets it before the first tuple comes."""
+
+    def process(self, tuple_: Any) -> Iterable[Any] | None:
+        """Take one tuple of input 0."""
+        raise NotImplementedError
+
+    def process_port(self, tuple_: Any, port: int) -> Iterable[Any] | None:
+        """Take one tuple of any input; by default those of input 0 go to `process`."""
+        if port == 0:
+            return self.process(tuple_)
+        raise NotImplementedError(f"{type(self).__name__} has {self.inputs} inputs but no process_port")
+
+    def on_punctuation(self, port: int) -> Iterable[Any] | None:
+        """Take a window marker; it is passed on afterwards."""
+        return None
+
+    def finish(self) -> Iterable[Any] | None:
+        """All inputs have ended; last tuples may be given."""
+        return None
+
+
+@overload
+def map_(function: F, /) -> F: ...
+@overload
+def map_(*, namespace: str = "", model: OperatorModel | None = None, batch: bool = False) -> Callable[[F], F]: ...
+def map_(function: Any = None, /, **options: Any) -> Any:
+    """Make an operator of a function that gives one tuple for each tuple."""
+    return _mark("map", function, options)
+
+
+@overload
+def filter_(function: F, /) -> F: ...
+@overload
+def filter_(*, namespace: str = "", model: OperatorModel | None = None) -> Callable[[F], F]: ...
+def filter_(function: Any = None, /, **options: Any) -> Any:
+    """Make an operator of a predicate: it keeps the tuples for which the function is true."""
+    return _mark("filter", function, options)
+
+
+@overload
+def flat_map(function: F, /) -> F: ...
+@overload
+def flat_map(*, namespace: str = "", model: OperatorModel | None = None, batch: bool = False) -> Callable[[F], F]: ...
+def flat_map(function: Any = None, /, **options: Any) -> Any:
+    """Make an operator of a function that yields, or returns a list of, any number of tuples for each tuple."""
+    return _mark("flat map", function, options)
+
+
+@overload
+def source(function: F, /) -> F: ...
+@overload
+def source(*, namespace: str = "", model: OperatorModel | None = None) -> Callable[[F], F]: ...
+def source(function: Any = None, /, **options: Any) -> Any:
+    """Make a source of a generator function; `yield after(seconds)` lets time pass."""
+    return _mark("source", function, options)
+
+
+@overload
+def sink(function: F, /) -> F: ...
+@overload
+def sink(*, namespace: str = "", batch: bool = False) -> Callable[[F], F]: ...
+def sink(function: Any = None, /, **options: Any) -> Any:
+    """Make a sink of a function that takes tuples."""
+    return _mark("sink", function, options)
+
+
+def _mark(role: str, function: Any, options: dict[str, Any]) -> Any:
+    marks = Marks(role=role, **options)
+
+    def decorate(decorated: Any) -> Any:
+        decorated.__penstock__ = marks
+        return decorated
+
+    return decorate if function is None else decorate(function)
+
+
+def is_operator(value: Any) -> bool:
+    """Whether an object is an operator written in Python."""
+    if inspect.isclass(value):
+        return issubclass(value, Operator) and value is not Operator
+    return isinstance(getattr(value, "__penstock__", None), Marks)
+
+
+def definition_of(value: Any, *, role: str | None = None, name: str | None = None) -> OperatorDefinition:
+    """The definition of an operator written in Python.
+
+    Args:
+        value: A decorated function, a subclass of `Operator`, or with `role` any function.
+        role: How an undecorated function is used.
+        name: Its name, if not that of the function.
+
+    Raises:
+        UserError: The object is no operator, or a parameter's annotation is not understood.
+    """
+    if inspect.isclass(value) and issubclass(value, Operator):
+        return _class_definition(value, name or value.__name__)
+    marks: Marks | None = getattr(value, "__penstock__", None)
+    if marks is None and role is not None and callable(value):
+        marks = Marks(role=role)
+    if marks is None:
+        raise UserError(
+            f"`{getattr(value, '__name__', value)!s}` is not an operator",
+            hint="decorate a function with map_, filter_, flat_map, source or sink, or derive a class from Operator",
+        )
+    return _function_definition(value, marks, name or value.__name__)
+
+
+def _function_definition(function: Any, marks: Marks, name: str) -> OperatorDefinition:
+    runtime = ROLE_RUNTIMES[marks.role]
+    params = _params(function, skip=0 if marks.role == "source" else 1)
+    return OperatorDefinition(
+        name=name,
+        namespace=marks.namespace,
+        doc=_doc(function),
+        inputs=(0, 0) if marks.role == "source" else (1, 1),
+        outputs=(0, 0) if marks.role == "sink" else (1, 1),
+        params=params,
+        model=lambda operator: model_of(function, marks.role, marks.model, operator),
+        runtime=lambda operator, context: runtime(
+            function, marks.batch, operator, context, parameter_values(params, operator, context)
+        ),
+    )
+
+
+def _class_definition(owner: type[Operator], name: str) -> OperatorDefinition:
+    params = _params(owner, skip=0)
+    hooks = tuple(
+        n for n in ("process_port", "on_punctuation", "finish") if getattr(owner, n) is not getattr(Operator, n)
+    )
+    return OperatorDefinition(
+        name=name,
+        namespace=owner.namespace,
+        doc=_doc(owner),
+        inputs=(owner.inputs, owner.inputs),
+        outputs=(owner.outputs, owner.outputs),
+        params=params,
+        model=lambda operator: model_of(
+            owner.process, Role.PROCESS.value, owner.model, operator, owner=owner, hooks=hooks
+        ),
+        runtime=lambda operator, context: ClassRuntime(
+            owner, operator, context, parameter_values(params, operator, context)
+        ),
+    )
+
+
+def _doc(value: Any) -> str:
+    return inspect.getdoc(value) or ""
+
+
+PARTITION_BY = ParamSpec(
+    name="partitionBy",
+    kind=ParamKind.ATTRIBUTES,
+    many=True,
+    doc="The attributes by which the operator's state is partitioned.",
+)
+
+
+def _params(value: Any, *, skip: int) -> tuple[ParamSpec, ...]:
+    """The keyword parameters of a function or constructor; `partitionBy` is known to every Python operator."""
+    signature = inspect.signature(value, eval_str=False)
+    named = list(signature.parameters.values())[skip:]
+    specs = [_param(p, value) for p in named if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    return (*(s for s in specs if s.name != "partitionBy"), PARTITION_BY)
+
+
+def _param(parameter: inspect.Parameter, value: Any) -> ParamSpec:
+    type_ = _annotated_type(parameter, value)
+    many = isinstance(type_, ListType)
+    element = type_.element if isinstance(type_, ListType) else type_
+    return ParamSpec(
+        name=parameter.name,
+        kind=ParamKind.CONSTANT,
+        types=() if element is None else (element,),
+        required=parameter.default is parameter.empty,
+        many=many,
+    )
+
+
+_ANNOTATIONS: dict[str, Type] = {
+    "int": INT64,
+    "float": FLOAT64,
+    "str": RSTRING,
+    "bool": BOOLEAN,
+    "list[int]": ListType(INT64),
+    "list[float]": ListType(FLOAT64),
+    "list[str]": ListType(RSTRING),
+}
+
+
+def _annotated_type(parameter: inspect.Parameter, value: Any) -> Type | None:
+    if parameter.annotation is parameter.empty:
+        return None
+    annotation = parameter.annotation
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    if not isinstance(annotation, str) and getattr(annotation, "__args__", None):
+        text = str(annotation)
+    if text not in _ANNOTATIONS:
+        raise UserError(
+            f"parameter `{parameter.name}` of `{value.__name__}` is annotated `{text}`",
+            hint=f"an operator's parameters are {', '.join(_ANNOTATIONS)}, or not annotated",
+        )
+    return _ANNOTATIONS[text]
+
+
+def operators_in(namespace: dict[str, Any]) -> Iterator[Any]:
+    """The operators among the values of a module, those that it defines itself."""
+    for value in list(namespace.values()):
+        if is_operator(value) and value.__module__ == namespace["__name__"]:
+            yield value

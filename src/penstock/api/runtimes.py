@@ -1,0 +1,199 @@
+"""Python operators at work in the reference interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.api.rows import ConformError, conformer, row_maker
+from penstock.expr.environment import Tuple
+from penstock.expr.errors import EvaluationError
+from penstock.expr.values import batch_from_rows, rows_from_batch
+from penstock.ir.graph import Operator as OperatorNode
+from penstock.ir.types import Schema
+from penstock.toolkit.definition import ParamKind, ParamSpec
+from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit, Wait
+
+if TYPE_CHECKING:
+    from penstock.api.operators import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class after:
+    """Yielded by a source to let time pass before its next tuple.
+
+    Example:
+        >>> after(0.5).seconds
+        0.5
+    """
+
+    seconds: float
+
+
+class _FunctionRuntime(Runtime):
+    """Calls a function with the operator's parameters bound."""
+
+    def __init__(
+        self, function: Any, batch: bool, operator: OperatorNode, context: Context, parameters: dict[str, Any]
+    ) -> None:
+        super().__init__(operator, context)
+        self.batch = batch
+        self.call: Callable[..., Any] = _bind(function, parameters)
+
+
+class MapRuntime(_FunctionRuntime):
+    """One tuple in, one out."""
+
+    def receiver(self, port: int) -> Submit:
+        """A closure over the function and the next operator."""
+        call, submit = self.call, self.submit[0]
+        make, conform = self._borders()
+        return lambda tuple_: submit(conform(call(make(tuple_))))
+
+    def _borders(self) -> tuple[Callable[[Tuple], Any], Callable[[Any], Tuple]]:
+        """How a tuple goes in and comes out: as rows, or as batches of one row."""
+        inputs, outputs = self.operator.inputs[0].schema, self.operator.outputs[0].schema
+        if self.batch:
+            return (lambda t: batch_from_rows([t], inputs)), (lambda b: _only_row(b, outputs))
+        return row_maker(inputs), conformer(outputs)
+
+
+class FilterRuntime(_FunctionRuntime):
+    """Keeps the tuples for which the function is true."""
+
+    def receiver(self, port: int) -> Submit:
+        """A closure over the predicate and the next operator."""
+        call, submit = self.call, self.submit[0]
+        make = row_maker(self.operator.inputs[0].schema)
+
+        def receive(tuple_: Tuple) -> None:
+            if call(make(tuple_)):
+                submit(tuple_)
+
+        return receive
+
+
+class FlatMapRuntime(_FunctionRuntime):
+    """One tuple in, any number out."""
+
+    def receiver(self, port: int) -> Submit:
+        """A closure that submits each tuple as it is yielded."""
+        call, submit = self.call, self.submit[0]
+        inputs, outputs = self.operator.inputs[0].schema, self.operator.outputs[0].schema
+        make, conform = row_maker(inputs), conformer(outputs)
+
+        def receive(tuple_: Tuple) -> None:
+            for value in call(make(tuple_)) or ():
+                submit(conform(value))
+
+        def receive_batch(tuple_: Tuple) -> None:
+            for row in rows_from_batch(_checked_batch(call(batch_from_rows([tuple_], inputs)), outputs), outputs):
+                submit(row)
+
+        return receive_batch if self.batch else receive
+
+
+class SinkRuntime(_FunctionRuntime):
+    """Takes tuples, gives none."""
+
+    def receiver(self, port: int) -> Submit:
+        """A closure over the function."""
+        call, inputs = self.call, self.operator.inputs[0].schema
+        make = row_maker(inputs)
+        if self.batch:
+            return lambda tuple_: call(batch_from_rows([tuple_], inputs))
+        return lambda tuple_: call(make(tuple_))
+
+
+class SourceRuntime(_FunctionRuntime):
+    """Draws tuples from a generator."""
+
+    def produce(self) -> Iterator[Tuple | Wait | Punctuation | None]:
+        """The generator's tuples, conformed, with its waits."""
+        conform = conformer(self.operator.outputs[0].schema)
+        for value in self.call():
+            if isinstance(value, after):
+                yield Wait(round(value.seconds * 1e9))
+            elif isinstance(value, Punctuation):
+                yield value
+            else:
+                yield conform(value)
+
+
+class ClassRuntime(Runtime):
+    """Runs an instance of a user's subclass of `Operator`."""
+
+    def __init__(
+        self, owner: type[Operator], operator: OperatorNode, context: Context, parameters: dict[str, Any]
+    ) -> None:
+        super().__init__(operator, context)
+        self.instance = owner(**parameters)
+        self.instance.submit = self._submit
+        self.conforms = [conformer(port.schema) for port in operator.outputs]
+        self.makers = [row_maker(port.schema) for port in operator.inputs]
+
+    def process(self, port: int, tuple_: Tuple) -> None:
+        """Hand the tuple to the user's method and submit what it yields."""
+        row = self.makers[port](tuple_)
+        given = self.instance.process(row) if len(self.makers) == 1 else self.instance.process_port(row, port)
+        self._submit_all(given)
+
+    def on_window_punctuation(self, port: int) -> None:
+        """Let the operator act, then pass the marker on."""
+        self._submit_all(self.instance.on_punctuation(port))
+        super().on_window_punctuation(port)
+
+    def finish(self) -> None:
+        """Submit the operator's last tuples."""
+        self._submit_all(self.instance.finish())
+
+    def _submit(self, value: Any, port: int = 0) -> None:
+        self.submit[port](self.conforms[port](value))
+
+    def _submit_all(self, values: Iterable[Any] | None) -> None:
+        for value in values or ():
+            self._submit(value)
+
+
+ROLE_RUNTIMES: dict[str, type[_FunctionRuntime]] = {
+    "map": MapRuntime,
+    "filter": FilterRuntime,
+    "flat map": FlatMapRuntime,
+    "source": SourceRuntime,
+    "sink": SinkRuntime,
+}
+
+
+def parameter_values(specs: tuple[ParamSpec, ...], operator: OperatorNode, context: Context) -> dict[str, Any]:
+    """The parameters of an invocation as Python values; one that takes several values is a list."""
+    found: dict[str, Any] = {}
+    for spec in specs:
+        values = operator.param(spec.name)
+        if values and spec.kind is ParamKind.CONSTANT:
+            constants = [context.evaluator.constant(value) for value in values]
+            found[spec.name] = constants if spec.many else constants[0]
+    return found
+
+
+def _bind(function: Callable[..., Any], parameters: dict[str, Any]) -> Callable[..., Any]:
+    if not parameters:
+        return function
+    return lambda *arguments: function(*arguments, **parameters)
+
+
+def _checked_batch(batch: Any, schema: Schema) -> pa.RecordBatch:
+    if not isinstance(batch, pa.RecordBatch | pa.Table):
+        raise ConformError(f"a batch function returns a pyarrow RecordBatch, got {type(batch).__name__}")
+    if tuple(batch.schema.names) != schema.names:
+        raise ConformError(f"expected columns ({', '.join(schema.names)}), got ({', '.join(batch.schema.names)})")
+    return batch
+
+
+def _only_row(batch: Any, schema: Schema) -> Tuple:
+    rows = rows_from_batch(_checked_batch(batch, schema), schema)
+    if len(rows) != 1:
+        raise EvaluationError(f"a map gives one row for each row, got {len(rows)} for 1")
+    return rows[0]
