@@ -1,0 +1,1 @@
+"""The standard functions of SPL: one module a family, one registry that finds them by name and types."""
