@@ -70,7 +70,7 @@ def _check_value(what: str, spec: ParamSpec, value: Expression, span: Span | Non
         case ParamKind.ATTRIBUTES if not isinstance(value, Attribute):
             found.error(f"{what} takes names of input attributes", where)
             return value
-        case ParamKind.CONSTANT:
+        case ParamKind.CONSTANT | ParamKind.TEXT:
             _check_constant(what, value, where, found)
         case _:
             _check_ports(what, spec, value, where, found)

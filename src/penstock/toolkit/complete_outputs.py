@@ -62,6 +62,11 @@ def complete_outputs(
                 message = f"`{definition.name}` has no output clause, but `{assignment.attribute}` is assigned"
                 found.error(message, assignment.value.span or span, hint="use a Functor behind it")
         return tuple(outputs)
+    if clause is OutputClause.READ:
+        return tuple(
+            _complete_port(clause, inputs, port, span, found) if port.assignments and not index else port
+            for index, port in enumerate(outputs)
+        )
     return tuple(_complete_port(clause, inputs, port, span, found) for port in outputs)
 
 
@@ -173,7 +178,15 @@ def _completion(clause: OutputClause, inputs: Sequence[InputPort]) -> Complete:
     def default(attribute: TypedName) -> Expression | None:
         return default_expression(attribute.type)
 
-    return {OutputClause.ASSIGN: copy, OutputClause.AGGREGATE: last, OutputClause.GENERATE: default}[clause]
+    def read(attribute: TypedName) -> Expression | None:
+        return OutputCall(type=attribute.type, function="Read", arguments=())
+
+    return {
+        OutputClause.ASSIGN: copy,
+        OutputClause.AGGREGATE: last,
+        OutputClause.GENERATE: default,
+        OutputClause.READ: read,
+    }[clause]
 
 
 def _last(value: Expression) -> Expression:

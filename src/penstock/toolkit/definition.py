@@ -24,13 +24,16 @@ class ParamKind(Enum):
     """How a parameter's values are written and when they are evaluated.
 
     EXPRESSION: over the attributes of the input tuples, for each tuple. CONSTANT: once, when the job is submitted; no
-    attributes. ATTRIBUTES: names of input attributes. SYMBOLS: words that belong to the operator, such as `csv`.
+    attributes. ATTRIBUTES: names of input attributes. SYMBOLS: words that belong to the operator, such as `csv`. TEXT:
+    a predicate over names that another application defines (`subscription` of Import); a front end passes it on as
+    an rstring literal, the text as written, or the string itself where a string is written.
     """
 
     EXPRESSION = "expression"
     CONSTANT = "constant"
     ATTRIBUTES = "attributes"
     SYMBOLS = "symbols"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +87,16 @@ class OutputClause(Enum):
 
     ASSIGN: by an output clause over the input tuple; what is not assigned is copied from the input attribute of that
     name. AGGREGATE: likewise, but the values are output functions and the default is `Last`. GENERATE: by an output
-    clause without input; what is not assigned is the type's default value. FORWARD: as the input tuples are; the
+    clause without input; what is not assigned is the type's default value. READ: by reading records (FileSource,
+    Parse); without an output clause all attributes are read, with one those not assigned, which it then holds as
+    `OutputCall("Read")`; only the first output port has a clause. FORWARD: as the input tuples are; the
     schemas are equal. FREE: as the operator's code makes them; there is no output clause.
     """
 
     ASSIGN = "assign"
     AGGREGATE = "aggregate"
     GENERATE = "generate"
+    READ = "read"
     FORWARD = "forward"
     FREE = "free"
 

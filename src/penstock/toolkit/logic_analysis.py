@@ -154,9 +154,10 @@ def _is_copy(value: Expression, name: str) -> bool:
 
 
 def forwarded_by_submits(operator: Operator) -> frozenset[str]:
-    """The attributes of the first input port that every submitted tuple of a Custom carries, if it does not change them.
+    """The attributes of the first input port that every tuple that a Custom submits carries.
 
-    Follows `submit(In, Out)`, tuple literals and immutable locals; what is built in other ways counts as changed.
+    Follows `submit(In, Out)`, tuple literals and immutable locals; what is built in other ways counts as changed. What
+    the logic assigns to the received tuple before is not looked at here; `restrict` withdraws it.
     """
     if operator.logic is None or not operator.inputs:
         return frozenset()

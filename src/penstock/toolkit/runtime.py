@@ -84,6 +84,10 @@ class Runtime:
     def on_final_punctuation(self, port: int) -> None:
         """Take the end of an input port, before `finish`; by default nothing happens."""
 
+    def is_waiting(self) -> bool:
+        """Whether a timer will still make it submit something; the interpreter finishes it only when this is false."""
+        return False
+
     def finish(self) -> None:
         """All input ports have ended; the interpreter then ends every output."""
 
