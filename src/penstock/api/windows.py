@@ -1,0 +1,89 @@
+"""Windows, in SPL's words: `tumbling(count(4))`, `sliding(time(60), every=count(1))`.
+
+Example:
+    >>> from penstock.ir.types import parse_schema
+    >>> window = sliding(count(4), every=count(1)).build(parse_schema("int32 x"), partitioned=True, span=None)
+    >>> window.kind.value, window.eviction.size.value, window.partitioned
+    ('sliding', 4, True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from penstock.api.columns import Column, Scope, lift
+from penstock.diagnostics import Span
+from penstock.expr import typing
+from penstock.ir.graph import Policy, PolicyKind, Window, WindowKind
+from penstock.ir.types import FLOAT64, INT32, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySpec:
+    """A policy whose expressions are not bound to a stream yet."""
+
+    kind: PolicyKind
+    size: Any = None
+    attribute: Column | None = None
+
+    def build(self, schema: Schema, span: Span | None) -> Policy:
+        """The policy over a schema."""
+        scope = Scope(schemas=(schema,), span=span)
+        attribute = None if self.attribute is None else self.attribute.build(scope)
+        size = None if self.size is None else lift(self.size).build(scope)
+        if size is not None and self.kind is PolicyKind.COUNT:
+            size = typing.convert(size, INT32, span)
+        elif size is not None and self.kind is PolicyKind.TIME:
+            size = typing.convert(size, FLOAT64, span)
+        elif size is not None and attribute is not None:
+            size = typing.convert(size, attribute.type, span)
+        return Policy(kind=self.kind, size=size, attribute=attribute)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSpec:
+    """A window whose expressions are not bound to a stream yet."""
+
+    kind: WindowKind
+    eviction: PolicySpec
+    trigger: PolicySpec | None = None
+
+    def build(self, schema: Schema, *, partitioned: bool, span: Span | None) -> Window:
+        """The window over a schema."""
+        trigger = None if self.trigger is None else self.trigger.build(schema, span)
+        return Window(
+            kind=self.kind, eviction=self.eviction.build(schema, span), trigger=trigger, partitioned=partitioned
+        )
+
+
+def count(tuples: Any) -> PolicySpec:
+    """So many tuples."""
+    return PolicySpec(kind=PolicyKind.COUNT, size=tuples)
+
+
+def time(duration: float | timedelta | Column) -> PolicySpec:
+    """So many seconds."""
+    seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
+    return PolicySpec(kind=PolicyKind.TIME, size=seconds)
+
+
+def delta(attribute: Column, difference: Any) -> PolicySpec:
+    """As long as an attribute has grown by no more than a difference."""
+    return PolicySpec(kind=PolicyKind.DELTA, size=difference, attribute=attribute)
+
+
+def punct() -> PolicySpec:
+    """Up to the next window punctuation."""
+    return PolicySpec(kind=PolicyKind.PUNCTUATION)
+
+
+def tumbling(policy: PolicySpec) -> WindowSpec:
+    """A window that fires when it is full and then starts empty."""
+    return WindowSpec(kind=WindowKind.TUMBLING, eviction=policy)
+
+
+def sliding(policy: PolicySpec, *, every: PolicySpec | None = None) -> WindowSpec:
+    """A window that always holds the latest tuples and fires as `every` says, by default on each tuple."""
+    return WindowSpec(kind=WindowKind.SLIDING, eviction=policy, trigger=every or count(1))
