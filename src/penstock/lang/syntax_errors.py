@@ -1,0 +1,160 @@
+"""Says in plain words why a file cannot be parsed: what was found and what could have stood there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from penstock.diagnostics import Diagnostics, SourceFile, Span
+
+_EXPRESSION = frozenset(
+    "NUMBER STRING TRUE FALSE NULL ID QNAME DOLLAR LPAR LBRACE LSQB MINUS PLUS BANG TILDE INCREMENT".split()
+)
+_OPERATOR = frozenset(
+    "BINARY STAR MINUS PLUS GE LESSTHAN MORETHAN IN QMARK DOT LSQB LPAR INCREMENT BANG ASSIGN EQUAL".split()
+)
+_TYPE = frozenset("PRIMITIVE LIST SET MAP OPTIONAL TUPLE ENUM ID QNAME DOLLAR".split())
+_STATEMENT = _TYPE | frozenset("IF WHILE FOR SWITCH BREAK CONTINUE RETURN MUTABLE TYPE SEMICOLON LBRACE INCREMENT".split())
+_DEFINITION = _TYPE | frozenset("COMPOSITE PUBLIC STATEFUL TYPE ANNOTATION ANNOTATION_CALL".split())
+_INVOCATION = frozenset("STREAM LPAR ANNOTATION ANNOTATION_CALL".split())
+
+_GROUPS: tuple[tuple[str, frozenset[str], str], ...] = (
+    ("COMPOSITE", _DEFINITION, "a composite, a function or a type"),
+    ("WHILE", _STATEMENT, "a statement"),
+    ("NUMBER", _EXPRESSION | _TYPE, "an expression"),
+    ("PRIMITIVE", _TYPE, "a type"),
+    ("BINARY", _OPERATOR, "an operator"),
+    ("ANNOTATION", _INVOCATION, "an operator invocation"),
+)
+"""A terminal that betrays a group, the terminals of the group, and what to call them all."""
+
+_NAMES = {"ID": "a name", "$END": "the end of the file", "DOLLAR": "a parameter's `$name`", "QNAME": "a name"}
+_HIDDEN = frozenset({"USE", "NAMESPACE", "STATIC", "__ANON"})
+_MOST_NAMED = 5
+
+
+def describe(error: UnexpectedInput, source: SourceFile, found: Diagnostics) -> None:
+    """Report a syntax error."""
+    if isinstance(error, UnexpectedToken):
+        _describe_token(error, source, found)
+        return
+    assert isinstance(error, UnexpectedCharacters)
+    offset = error.pos_in_stream or 0
+    span = Span(source=source, start=offset, end=offset + 1)
+    character = source.text[offset : offset + 1]
+    if character in "\"'":
+        found.error("this string has no closing quote", span)
+    elif source.text.startswith("/*", offset):
+        found.error("this comment has no closing `*/`", span)
+    else:
+        found.error(f"unexpected character `{character}`", span)
+
+
+def _describe_token(error: UnexpectedToken, source: SourceFile, found: Diagnostics) -> None:
+    token = error.token
+    accepted = _accepted(error)
+    at_end = token.type == "$END"
+    start = len(source.text.rstrip()) if at_end else token.start_pos or 0
+    span = Span(source=source, start=start, end=start + max(1, len(token)))
+    what = "the end of the file" if at_end else f"`{_shown(str(token))}`"
+    if "SEMICOLON" in accepted and "WHILE" not in accepted and _starts_line(source, start):
+        previous = len(_code_before(source.text, start))
+        found.error(f"expected `;` before {what}", Span(source=source, start=previous, end=previous + 1))
+        return
+    expected = _join(_named(accepted))
+    found.error(f"expected {expected}, found {what}", span, hint=_hint(token.type, str(token), accepted, source, start))
+
+
+def _accepted(error: UnexpectedToken) -> frozenset[str]:
+    parser = error.interactive_parser
+    return frozenset(error.accepts or () if parser is None else parser.accepts())
+
+
+def _shown(text: str) -> str:
+    first = text.split("\n")[0]
+    return first if len(first) <= 30 else f"{first[:27]}..."
+
+
+def _starts_line(source: SourceFile, offset: int) -> bool:
+    line_start = source.text.rfind("\n", 0, offset) + 1
+    return not source.text[line_start:offset].strip() or offset >= len(source.text.rstrip())
+
+
+def _code_before(text: str, offset: int) -> str:
+    """The text before an offset, without the blanks and comments at its end."""
+    before = text[:offset].rstrip()
+    while True:
+        line_start = before.rfind("\n") + 1
+        comment = before.find("//", line_start)
+        if before.endswith("*/") and "/*" in before:
+            before = before[: before.rindex("/*")].rstrip()
+        elif comment >= 0 and before.count('"', line_start, comment) % 2 == 0:
+            before = before[:comment].rstrip()
+        else:
+            return before
+
+
+def _named(accepted: frozenset[str]) -> Iterator[str]:
+    """What could have stood there: punctuation first, then the groups, then single words."""
+    rest = {name for name in accepted if name not in _HIDDEN}
+    groups = []
+    for betrayer, members, name in _GROUPS:
+        if betrayer in rest:
+            groups.append(name)
+            rest -= members
+    words = sorted({_spelled(name) for name in rest})
+    yield from (word for word in words if not word.strip("`").isalpha())
+    yield from groups
+    yield from (word for word in words if word.strip("`").isalpha())
+
+
+def _spelled(terminal: str) -> str:
+    return _NAMES.get(terminal) or f"`{_PUNCTUATION.get(terminal, terminal.lower())}`"
+
+
+_PUNCTUATION = {
+    "SEMICOLON": ";",
+    "COLON": ":",
+    "COMMA": ",",
+    "EQUAL": "=",
+    "LPAR": "(",
+    "RPAR": ")",
+    "LBRACE": "{",
+    "RBRACE": "}",
+    "LSQB": "[",
+    "RSQB": "]",
+    "LESSTHAN": "<",
+    "MORETHAN": ">",
+    "DOT": ".",
+    "STAR": "*",
+    "TYPE_FORMAL": "type",
+    "ON_TUPLE": "onTuple",
+    "ON_PUNCT": "onPunct",
+    "ONPROCESS": "onProcess",
+}
+
+
+def _join(names: Iterable[str]) -> str:
+    named = list(names)
+    if len(named) > _MOST_NAMED:
+        named = [*named[: _MOST_NAMED - 1], "..."]
+        return ", ".join(named)
+    return " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named) or "something else"
+
+
+def _hint(kind: str, text: str, accepted: frozenset[str], source: SourceFile, offset: int) -> str | None:
+    if text == "=" and "BINARY" in accepted:
+        return "to compare, write `==`"
+    if text == "=" and "COLON" in accepted:
+        return "write `name: value;`"
+    if text == ":" and "EQUAL" in accepted:
+        return "write `name = value`"
+    if text in ("and", "or") and "BINARY" in accepted:
+        return f"write `{'&&' if text == 'and' else '||'}`"
+    if accepted == {"ID"} and text.isidentifier():
+        return f"`{text}` is a word of the language and cannot be a name"
+    string = source.text.rfind('"', 0, offset)
+    if "\n" in source.text[source.text.rfind('"', 0, max(0, string)) + 1 : max(0, string)] and string == offset - 1:
+        return "the string before it goes over several lines; a quote may be missing"
+    return None
