@@ -15,10 +15,13 @@ import time
 from dataclasses import replace
 from typing import Literal, get_args
 
+import numpy as np
+
 from penstock.placement.deadline import Deadline
 from penstock.placement.even import place_evenly
+from penstock.placement.exchange import relieve_by_exchange
 from penstock.placement.greedy import place_greedily
-from penstock.placement.measure import cost, imbalance, is_within
+from penstock.placement.measure import cost, imbalance, is_within, limits
 from penstock.placement.metis import MetisSettings, Progress, place_by_partitioning
 from penstock.placement.packing import attainable_bound, check_capacities
 from penstock.placement.problem import (
@@ -31,6 +34,7 @@ from penstock.placement.problem import (
     equal_machines,
     sized_machines,
 )
+from penstock.placement.sweep import relieve
 
 Algorithm = Literal["even", "greedy", "metis"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
@@ -86,8 +90,7 @@ def place(
     if algorithm == "even":
         machine_of = place_evenly(problem)
     elif algorithm == "greedy":
-        kept = replace(problem, imbalance=attainable_bound(problem).bound)
-        machine_of = place_greedily(kept, deadline=deadline)
+        machine_of = _greedily_within_limits(problem, deadline)
     else:
         machine_of = place_by_partitioning(problem, settings, present=present, deadline=deadline, progress=progress)
     return Placement(
@@ -98,3 +101,11 @@ def place(
         within_limit=is_within(problem, machine_of, problem.imbalance),
         seconds=time.perf_counter() - began,
     )
+
+
+def _greedily_within_limits(problem: PlacementProblem, deadline: Deadline) -> Ints:
+    """The greedy placement, its overloaded machines relieved, so that all algorithms are held to one limit."""
+    bound = attainable_bound(problem).bound
+    limit = limits(problem, bound)
+    machine_of = relieve(problem, place_greedily(replace(problem, imbalance=bound), deadline=deadline), limit, deadline)
+    return relieve_by_exchange(problem, machine_of, limit, np.random.default_rng(1), deadline)

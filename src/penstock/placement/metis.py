@@ -20,8 +20,10 @@ When it does not apply:
 Algorithm:
     1. Starts: METIS k-way with several seeds, METIS recursive bisection, with racks METIS into racks and then into the
        machines of each, and for graphs that are not large the greedy placement and the caller's present placement.
-    2. Each start is brought within the limits (`sweep.relieve`), swept (`sweep.improve`) and climbed (`climb.climb`).
-    3. The best by (overload, objective, cost).
+    2. Each start is brought within the limits (`sweep.relieve`, `exchange.relieve_by_exchange`), swept
+       (`sweep.improve`) and climbed (`climb.climb`).
+    3. Of small problems the best is shaken: the tasks of three machines are dealt out anew and refined again.
+    4. The best by (overload, objective, cost).
     METIS and the sweeps are near linear in the edges; the climb is bounded by its patience.
 
 Preserves:
@@ -44,6 +46,7 @@ import numpy as np
 
 from penstock.placement.climb import climb
 from penstock.placement.deadline import Deadline
+from penstock.placement.exchange import relieve_by_exchange
 from penstock.placement.greedy import place_greedily
 from penstock.placement.measure import cost, limits, loads, overload, volume
 from penstock.placement.packing import Packing, attainable_bound
@@ -56,6 +59,8 @@ Progress = Callable[[str], None]
 
 _SMALL_EDGES = 20_000
 _LARGE_EDGES = 500_000
+_SHAKEN_MACHINES = 3
+_MOST_SHAKES, _SHAKEN_CELLS = 120, 500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +116,10 @@ def place_by_partitioning(
         if progress is not None:
             progress(f"start {number + 1}, {name}: the best so far costs {search.best_cost():.6g}")
         if deadline.has_passed() or search.is_perfect():
+            return search.best()
+    for _ in range(_shakes(problem, settings)):
+        search.shake()
+        if deadline.has_passed() or search.is_perfect():
             break
     return search.best()
 
@@ -133,6 +142,14 @@ class _Search:
         score = self._score(after)
         if self.found is None or score < self.found[0]:
             self.found = (score, after)
+
+    def shake(self) -> None:
+        machine_of = self.best().copy()
+        count = self.problem.machines.count
+        some = self.rng.choice(count, min(_SHAKEN_MACHINES, count), replace=False)
+        there = np.flatnonzero(np.isin(machine_of, some))
+        machine_of[there] = self.rng.permutation(machine_of[there])
+        self.consider(machine_of)
 
     def best(self) -> Ints:
         assert self.found is not None, "there is always a start"
@@ -164,7 +181,7 @@ def refine(
     """Bring a placement within its limits and lower the objective; never worse by (overload, objective)."""
     if not settings.refine:
         return start
-    kept = relieve(problem, start, limit, deadline)
+    kept = relieve_by_exchange(problem, relieve(problem, start, limit, deadline), limit, rng, deadline)
     if settings.objective == "volume":
         return lower_volume(problem, kept, limit, deadline)
     return climb(problem, improve(problem, kept, limit, deadline), limit, rng, deadline)
@@ -190,6 +207,12 @@ def _starts(
         yield "metis, recursive", partition(problem, "cut", settings.seed, recursive=True)
     if graph.edges <= _SMALL_EDGES and settings.refine:
         yield "greedy", place_greedily(replace(problem, imbalance=packing.bound), deadline=deadline)
+
+
+def _shakes(problem: PlacementProblem, settings: MetisSettings) -> int:
+    if not settings.refine or problem.machines.count == 1 or not problem.graph.edges:
+        return 0
+    return min(_MOST_SHAKES, _SHAKEN_CELLS // (problem.graph.tasks * problem.machines.count))
 
 
 def _default_starts(graph: CommunicationGraph) -> int:

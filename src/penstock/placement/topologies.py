@@ -1,13 +1,13 @@
 """The four topologies of the scheduling paper as communication graphs, for any number of machines.
 
-The paper measures its graphs on a running cluster; these follow its description (section IV-C, figures 2, 3 and 5). As in
-the paper a task's weight is the number of tuples that it receives and emits. An edge's weight here is bytes a second and
-not tuples, so that the cut is the bandwidth that figure 6 shows.
+The paper measures its graphs on a running cluster; these follow its description (section IV-C, figures 2, 3 and 5). As
+in the paper a task's weight is the number of tuples that it receives and emits. An edge's weight here is bytes a second
+and not tuples, so that the cut is the bandwidth that figure 6 shows.
 
 The tasks stand in random order: Storm 0.9 deals tasks out in the order of a hash set, which knows nothing of chains. In
 an order by component, dealing P x 8 tasks out to P machines would happen to put every chain of Parallel on one machine.
 
-What the paper does not say, and we had to choose, stands in `OpenGov`'s constants.
+What the paper does not say, and we had to choose, stands in the constants that `open_gov` uses.
 
 Example:
     >>> topology = TOPOLOGIES["parallel"](10, np.random.default_rng(1))
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,8 +32,8 @@ _PARALLEL_BYTES, _PAYLOAD_BYTES, _REFERENCE_BYTES, _OPEN_GOV_BYTES = 16.0, 3072.
 
 # Of each tuple that a ticker task reads, the part that leaves the filter, that of the contracts, and that of the join.
 _FILTERED, _CONTRACTS, _JOINED = 0.05, 0.2, 0.01
-# How uneven the companies are: the exponent of Zipf's law, over so many companies.
-_ZIPF, _COMPANIES = 1.0, 3000
+# Every company has one quote a day; contracts go to few of them, with this exponent of Zipf's law.
+_COMPANIES, _ZIPF = 3000, 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,7 +92,7 @@ def parallel(machines: int, rng: np.random.Generator, *, tuple_bytes: float = _P
     """As many chains of a spout and seven bolts as there are machines; nothing passes between chains."""
     tuples = _Tuples()
     chain = [tuples.component(machines) for _ in range(_DEPTH + 1)]
-    for one, other in zip(chain, chain[1:], strict=False):
+    for one, other in pairwise(chain):
         tuples.connect(one, other, _SPOUT_TPS * np.eye(machines))
     return tuples.topology([chain[0]], tuple_bytes, True, rng)
 
@@ -105,7 +106,7 @@ def reference(machines: int, rng: np.random.Generator) -> Topology:
     """A chain of eight components in which every task sends equally to every task of the next component."""
     tuples = _Tuples()
     chain = [tuples.component(machines) for _ in range(_DEPTH + 1)]
-    for one, other in zip(chain, chain[1:], strict=False):
+    for one, other in pairwise(chain):
         tuples.connect(one, other, _SPOUT_TPS / machines)
     return tuples.topology([chain[0]], _REFERENCE_BYTES, False, rng)
 
@@ -114,28 +115,29 @@ def open_gov(machines: int, rng: np.random.Generator) -> Topology:
     """Stock tickers (T) aggregated (A), compared (B), filtered (F) and joined (J) with contracts (C), to one output.
 
     T to A and C to J are grouped by company, so each reader sends to all; A to J keep the company's key, so they run in
-    straight lines; the companies are as uneven as Zipf's law has it.
+    straight lines. Every company has as many quotes; contracts follow Zipf's law.
     """
     tuples = _Tuples()
     tickers, contracts = tuples.component(machines - machines // 2), tuples.component(max(1, machines // 2))
     aggregate, compare, keep, join = (tuples.component(machines) for _ in range(4))
     output = tuples.component(1)
-    share = _company_shares(machines, rng)
-    arriving = _SPOUT_TPS * len(tickers) * share
-    tuples.connect(tickers, aggregate, np.outer(np.full(len(tickers), _SPOUT_TPS), share))
+    task_of_company = rng.integers(0, machines, _COMPANIES)
+    quotes = _shares(task_of_company, np.ones(_COMPANIES), machines)
+    ranks = np.arange(1, _COMPANIES + 1, dtype=np.float64)
+    awards = _shares(task_of_company, np.power(ranks, -_ZIPF), machines)
+    arriving = _SPOUT_TPS * len(tickers) * quotes
+    tuples.connect(tickers, aggregate, np.outer(np.full(len(tickers), _SPOUT_TPS), quotes))
     tuples.connect(aggregate, compare, np.diag(arriving))
     tuples.connect(compare, keep, np.diag(arriving))
     tuples.connect(keep, join, np.diag(_FILTERED * arriving))
-    tuples.connect(contracts, join, np.outer(np.full(len(contracts), _CONTRACTS * _SPOUT_TPS), share))
+    tuples.connect(contracts, join, np.outer(np.full(len(contracts), _CONTRACTS * _SPOUT_TPS), awards))
     tuples.connect(join, output, (_JOINED * arriving)[:, None])
     return tuples.topology([tickers, contracts], _OPEN_GOV_BYTES, True, rng)
 
 
-def _company_shares(tasks: int, rng: np.random.Generator) -> Floats:
+def _shares(task_of_company: Ints, popularity: Floats, tasks: int) -> Floats:
     """What part of the tuples each task of a bolt gets when companies are hashed to tasks."""
-    popularity = 1.0 / np.arange(1, _COMPANIES + 1) ** _ZIPF
-    shares = np.bincount(rng.integers(0, tasks, _COMPANIES), weights=popularity, minlength=tasks)
-    return np.asarray(shares / shares.sum())
+    return np.asarray(np.bincount(task_of_company, weights=popularity / popularity.sum(), minlength=tasks), np.float64)
 
 
 TOPOLOGIES: dict[str, Callable[[int, np.random.Generator], Topology]] = {
