@@ -10,8 +10,8 @@ maximizes v_c[u] - l u; the loss of taking another u is what it falls short of t
     bound(l) - sum of the losses - l x (units left over),     bound(l) = l B + sum over c of max (v_c[u] - l u).
 
 Algorithm. The price is the slope at which the curves' concave hulls use up the budget (`_hull_segments`), where the
-bound is lowest. Filling whole hull segments in falling slope (`_greedy`) gives a division, and the gap between the bound and
-its sum is what losses may add up to. Options that lose more are dropped, and the program runs over what is left: its
+bound is lowest. Filling whole hull segments in falling slope (`_greedy`) gives a division, and the gap between the bound
+and its sum is what losses may add up to. Options that lose more are dropped, and the program runs over what is left: its
 state is the number of units above or below the divisions at that price, and states that have lost more than the gap
 are dropped too (`_Window`). When time is up the greedy division stands.
 

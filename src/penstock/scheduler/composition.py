@@ -108,6 +108,8 @@ def _is_loop(batch: Sequence[Pe]) -> bool:
 def ready_order(pes: Sequence[Pe]) -> tuple[tuple[Pe, ...], ...]:
     """The PEs in ready-list order, in batches: one PE, or the PEs of one cycle.
 
+    Of several that are ready the latest is taken, so that a branch is followed to its end and few streams stay open.
+
     Example:
         >>> from penstock.scheduler.problem import Flow, Output
         >>> one = Flow(mips_per_tps=1.0, selectivity=1.0)
@@ -124,12 +126,12 @@ def ready_order(pes: Sequence[Pe]) -> tuple[tuple[Pe, ...], ...]:
         for p in producers:
             readers[p].append(reader)
     by_id = {pe.id: pe for pe in pes}
-    ready: list[tuple[str, ...]] = [(pe.id,) for pe in pes if not waits_for[pe.id]]
+    ready: list[tuple[str, ...]] = [(pe.id,) for pe in reversed(pes) if not waits_for[pe.id]]
     order: list[tuple[Pe, ...]] = []
     while waits_for:
         if not ready:
             ready = _cycles_that_wait_for_nobody(waits_for)
-        batch = ready.pop(0)
+        batch = ready.pop()
         order.append(tuple(by_id[member] for member in batch))
         for member in batch:
             del waits_for[member]
@@ -157,4 +159,4 @@ def _cycles_that_wait_for_nobody(waits_for: Mapping[str, set[str]]) -> list[tupl
     for members in nx.strongly_connected_components(graph):
         if all(waits_for[member] <= members for member in members):
             found.append(tuple(sorted(members, key=position.__getitem__)))
-    return sorted(found, key=lambda cycle: position[cycle[0]])
+    return sorted(found, key=lambda cycle: position[cycle[0]], reverse=True)
