@@ -15,7 +15,8 @@ Example:
 When it does not apply:
     It never looks ahead and never moves more than the two tasks at hand. On a graph of equal traffic everywhere its
     order, and so its answer, is an accident. Where nothing fits, a task goes to the worker with most room and the
-    limit is broken; the answer says so.
+    limit is broken; `place` then relieves the overloaded machines, which the original does not, so that all our
+    algorithms are compared within one limit.
 
 Algorithm:
     1. Sort the pairs of communicating tasks by descending traffic.

@@ -58,6 +58,7 @@ from penstock.placement.volume import lower_volume
 Progress = Callable[[str], None]
 
 _SMALL_EDGES = 20_000
+_GREEDY_EDGES = 60_000
 _LARGE_EDGES = 500_000
 _SHAKEN_MACHINES = 3
 _MOST_SHAKES, _SHAKEN_CELLS = 120, 500_000
@@ -205,7 +206,7 @@ def _starts(
         yield f"metis, seed {seed}", partition(problem, settings.objective, seed)
     if graph.edges <= _LARGE_EDGES:
         yield "metis, recursive", partition(problem, "cut", settings.seed, recursive=True)
-    if graph.edges <= _SMALL_EDGES and settings.refine:
+    if graph.edges <= _GREEDY_EDGES and settings.refine:
         yield "greedy", place_greedily(replace(problem, imbalance=packing.bound), deadline=deadline)
 
 
