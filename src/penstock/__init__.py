@@ -1,1 +1,71 @@
-"""Penstock: an optimizing compiler, profiler and scheduler for streaming applications."""
+"""Penstock: an optimizing compiler, profiler and scheduler for streaming applications.
+
+Example:
+    >>> from penstock import App, agg, col, count, tumbling
+    >>> app = App("Averages")
+    >>> trades = app.read_file("trades.csv", "rstring sym, float64 price")
+    >>> means = trades.aggregate(tumbling(count(10)), by="sym", price=agg.avg(col.price), name="Means")
+    >>> means.write_file("means.csv")
+    >>> print(means.schema)
+    tuple<rstring sym, float64 price>
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.api.application import App as App
+    from penstock.api.application import Feedback as Feedback
+    from penstock.api.columns import agg as agg
+    from penstock.api.columns import col as col
+    from penstock.api.columns import fn as fn
+    from penstock.api.columns import lhs as lhs
+    from penstock.api.columns import record as record
+    from penstock.api.columns import rhs as rhs
+    from penstock.api.columns import submission_value as submission_value
+    from penstock.api.columns import when as when
+    from penstock.api.operators import Operator as Operator
+    from penstock.api.operators import filter_ as filter_
+    from penstock.api.operators import flat_map as flat_map
+    from penstock.api.operators import map_ as map_
+    from penstock.api.operators import sink as sink
+    from penstock.api.operators import source as source
+    from penstock.api.outputs import Output as Output
+    from penstock.api.runtimes import after as after
+    from penstock.api.streams import Stream as Stream
+    from penstock.api.windows import count as count
+    from penstock.api.windows import delta as delta
+    from penstock.api.windows import punct as punct
+    from penstock.api.windows import sliding as sliding
+    from penstock.api.windows import time as time
+    from penstock.api.windows import tumbling as tumbling
+    from penstock.diagnostics import Infeasible as Infeasible
+    from penstock.diagnostics import UserError as UserError
+    from penstock.ir.models import Forwarding as Forwarding
+    from penstock.ir.models import OperatorModel as OperatorModel
+    from penstock.ir.models import Selectivity as Selectivity
+    from penstock.ir.models import State as State
+
+# Loaded on first use, so that a command that needs none of it starts at once.
+_HOMES = {
+    "api.application": ("App", "Feedback"),
+    "api.columns": ("agg", "col", "fn", "lhs", "record", "rhs", "submission_value", "when"),
+    "api.operators": ("Operator", "filter_", "flat_map", "map_", "sink", "source"),
+    "api.outputs": ("Output",),
+    "api.runtimes": ("after",),
+    "api.streams": ("Stream",),
+    "api.windows": ("count", "delta", "punct", "sliding", "time", "tumbling"),
+    "diagnostics": ("Infeasible", "UserError"),
+    "ir.models": ("Forwarding", "OperatorModel", "Selectivity", "State"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module `penstock` has no attribute `{name}`")
+    return getattr(import_module(f"penstock.{_HOME[name]}"), name)

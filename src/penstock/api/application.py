@@ -1,0 +1,350 @@
+"""`App`: builds the graph of an application from Python calls.
+
+Everything goes through `App.invoke`, which can say all that an SPL invocation says; the methods of `Stream` are short
+ways to say it. A mistake is reported at once, at the user's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.api.columns import Column, Scope, lift
+from penstock.api.operators import definition_of
+from penstock.api.outputs import Output
+from penstock.api.schemas import SchemaLike, schema_of
+from penstock.api.spans import caller_span
+from penstock.api.streams import Stream
+from penstock.api.windows import WindowSpec
+from penstock.diagnostics import Diagnostic, Diagnostics, Span, UserError, did_you_mean
+from penstock.expr import typing
+from penstock.ir.constraints import Constraint, ConstraintKind
+from penstock.ir.expressions import Attribute, Expression, Symbol
+from penstock.ir.graph import (
+    Annotation,
+    Application,
+    Assignment,
+    ErrorPolicy,
+    InputPort,
+    Operator,
+    OutputPort,
+    Param,
+    Window,
+)
+from penstock.ir.types import VOID, Schema
+from penstock.ir.verify import verify
+from penstock.toolkit.definition import OperatorDefinition, ParamKind
+from penstock.toolkit.invoke import invoke
+from penstock.toolkit.program import Program
+from penstock.toolkit.registry import standard
+
+Kind = str | Callable[..., Any] | type
+"""A standard operator's name, a function, or a subclass of `penstock.Operator`."""
+
+
+class App:
+    """A streaming application under construction.
+
+    Args:
+        name: As `explain` and the logs call it.
+        directory: What its `data` folder is looked up in; by default the folder of the calling file.
+
+    Example:
+        >>> from penstock import App, agg, col
+        >>> app = App("Evens")
+        >>> numbers = app.beacon("uint64 n", iterations=5, n=agg.IterationCount())
+        >>> evens = numbers.filter(col.n % 2 == 0, name="Evens")
+        >>> [o.id for o in app.program().application.operators]
+        ['Beacon', 'Evens']
+    """
+
+    def __init__(self, name: str = "Main", *, directory: str | Path | None = None) -> None:
+        span = caller_span()
+        self.name = name
+        self.directory = Path(directory) if directory is not None else Path(span.source.path).parent if span else Path()
+        self._operators: list[Operator] = []
+        self._constraints: list[Constraint] = []
+        self._groups: dict[tuple[ConstraintKind, str], list[str]] = {}
+        self._definitions: dict[str, OperatorDefinition] = {}
+        self._functions: dict[Any, str] = {}
+        self._loops: dict[str, str | None] = {}
+
+    def program(self) -> Program:
+        """The finished application, verified.
+
+        Raises:
+            UserError: A feedback stream is not connected, or the graph is not well formed.
+        """
+        open_loops = [name for name, closed in self._loops.items() if closed is None]
+        if open_loops:
+            raise UserError(f"the feedback stream `{open_loops[0]}` is never connected", hint="call its `connect`")
+        groups = [Constraint(kind=kind, operators=tuple(dict.fromkeys(ids))) for (kind, _), ids in self._groups.items()]
+        application = Application(
+            name=self.name,
+            operators=tuple(self._close_loops(o) for o in self._operators),
+            constraints=(*self._constraints, *(c for c in groups if len(c.operators) > 1)),
+        )
+        registry = standard().extended(self._definitions.values())
+        return Program(application=verify(application), registry=registry, directory=self.directory)
+
+    def invoke(
+        self,
+        kind: Kind,
+        *inputs: Stream | Sequence[Stream],
+        outputs: Sequence[Output] = (),
+        params: Mapping[str, Any] | None = None,
+        windows: Sequence[WindowSpec | None] = (),
+        partitioned: bool = False,
+        name: str | None = None,
+        role: str | None = None,
+        on_error: str = "fail",
+        annotations: Sequence[Annotation] = (),
+    ) -> tuple[Stream, ...]:
+        """Invoke any operator; returns its output streams.
+
+        Args:
+            kind: A standard operator's name, a function, or a subclass of `Operator`.
+            inputs: One argument for each input port; a list of streams is fan-in.
+            outputs: One for each output port.
+            params: Values by name: columns and literals, attribute names, or words of the operator, as it asks.
+            windows: One for each input port.
+            partitioned: Whether the windows are partitioned.
+            name: The operator's id; by default that of its first stream, or its kind with a number.
+            role: How an undecorated function is used: `map`, `filter`, `flat map`, `source`, `sink`.
+            on_error: `fail`, or `skip` to the dead letters.
+            annotations: Such as `@parallel`.
+
+        Raises:
+            UserError: The invocation is wrong; the message says what and where.
+        """
+        span = caller_span()
+        definition = self._definition(kind, role)
+        ports = tuple((port,) if isinstance(port, Stream) else tuple(port) for port in inputs)
+        schemas = tuple(_port_schema(port, span) for port in ports)
+        name = self._new_id(name or next((o.name for o in outputs if o.name), None), definition.name)
+        operator = self._checked(
+            definition,
+            span,
+            id=name,
+            inputs=_input_ports(ports, schemas, windows, partitioned, span),
+            outputs=_output_ports(definition, name, outputs, schemas, span),
+            params=_params(definition, params or {}, schemas, outputs, span),
+            annotations=annotations,
+            on_error=ErrorPolicy(on_error),
+        )
+        self._operators.append(operator)
+        return tuple(Stream(app=self, id=p.stream, schema=p.schema, operator=name) for p in operator.outputs)
+
+    # Sources.
+
+    def read_file(self, path: str, schema: SchemaLike, *, name: str | None = None, **params: Any) -> Stream:
+        """The tuples of a file; `format="csv"` (the default), `line`, `txt`, `bin` or `block`."""
+        output = Output(schema=schema_of(schema), name=name)
+        return self.invoke("FileSource", outputs=[output], params={"file": path, "format": "csv", **params})[0]
+
+    def beacon(
+        self,
+        schema: SchemaLike,
+        *,
+        iterations: int | None = None,
+        period: float | None = None,
+        name: str | None = None,
+        **assign: Any,
+    ) -> Stream:
+        """Generated tuples, `iterations` of them, one each `period` seconds."""
+        params = {k: v for k, v in (("iterations", iterations), ("period", period)) if v is not None}
+        return self.invoke(
+            "Beacon", outputs=[Output(schema=schema_of(schema), name=name, assign=assign)], params=params
+        )[0]
+
+    def source(self, kind: Kind, schema: SchemaLike, *, name: str | None = None, **params: Any) -> Stream:
+        """The tuples of a Python generator function."""
+        output = Output(schema=schema_of(schema), name=name)
+        return self.invoke(kind, outputs=[output], params=params, role="source")[0]
+
+    def import_(self, schema: SchemaLike, *, name: str | None = None, **params: Any) -> Stream:
+        """A stream that another application exports, by `streamId`, `applicationName` or `subscription`."""
+        return self.invoke("Import", outputs=[Output(schema=schema_of(schema), name=name)], params=params)[0]
+
+    def feedback(self, schema: SchemaLike, *, name: str = "Feedback") -> Feedback:
+        """A stream that is connected later, to close a loop."""
+        id_ = self._new_id(None, name)
+        self._loops[id_] = None
+        return Feedback(app=self, id=id_, schema=schema_of(schema), operator=id_)
+
+    # Placement, in the words of the COLA paper.
+
+    def constrain(self, kind: str, *streams: Stream, hosts: Iterable[str] = ()) -> None:
+        """Demand something of where the operators that make these streams run, such as `host_exlocation`."""
+        operators = tuple(dict.fromkeys(s.operator for s in streams))
+        self._constraints.append(Constraint(kind=ConstraintKind(kind), operators=operators, hosts=tuple(hosts)))
+
+    def constrain_group(self, kind: str, tag: str, stream: Stream) -> None:
+        """Add an operator to the group of a colocation or exlocation tag."""
+        self._groups.setdefault((ConstraintKind(kind), tag), []).append(stream.operator)
+
+    def annotate(self, stream: Stream, annotation: Annotation) -> None:
+        """Add an annotation to the operator that makes a stream."""
+        for i, operator in enumerate(self._operators):
+            if operator.id == stream.operator:
+                self._operators[i] = replace(operator, annotations=(*operator.annotations, annotation))
+
+    def connect(self, loop: Feedback, stream: Stream) -> None:
+        """Close a feedback loop."""
+        if loop.schema != stream.schema:
+            message = f"the feedback stream carries {loop.schema}, `{stream.id}` carries {stream.schema}"
+            raise UserError(Diagnostic(message=message, span=caller_span()))
+        self._loops[loop.id] = stream.id
+
+    # Inside.
+
+    def _definition(self, kind: Kind, role: str | None) -> OperatorDefinition:
+        if isinstance(kind, str):
+            found = standard().find(kind)
+            if found is None:
+                hint = did_you_mean(kind, standard().names())
+                raise UserError(Diagnostic(message=f"there is no operator `{kind}`", span=caller_span(), hint=hint))
+            return found
+        if kind not in self._functions:
+            definition = definition_of(kind, role=role, name=self._python_name(kind))
+            self._functions[kind] = definition.kind
+            self._definitions[definition.kind] = definition
+        return self._definitions[self._functions[kind]]
+
+    def _python_name(self, kind: Any) -> str:
+        """A name for a Python operator that is unique in this application; lambdas are numbered."""
+        bare = "function" if kind.__name__ == "<lambda>" else kind.__name__
+        taken = {*self._definitions, *standard().names()}
+        return _numbered(bare, lambda name: name not in taken)
+
+    def _new_id(self, wanted: str | None, kind: str) -> str:
+        taken = {o.id for o in self._operators} | set(self._loops)
+        if wanted is None:
+            return _numbered(kind, lambda name: name not in taken)
+        if wanted in taken:
+            raise UserError(Diagnostic(message=f"there is an operator `{wanted}` already", span=caller_span()))
+        return wanted
+
+    def _checked(self, definition: OperatorDefinition, span: Span | None, **parts: Any) -> Operator:
+        found = Diagnostics()
+        operator = invoke(definition, span=span, found=found, **parts)
+        found.raise_if_any()
+        assert operator is not None
+        return operator
+
+    def _close_loops(self, operator: Operator) -> Operator:
+        if not any(stream in self._loops for port in operator.inputs for stream in port.streams):
+            return operator
+        return replace(operator, inputs=tuple(self._close_port(port) for port in operator.inputs))
+
+    def _close_port(self, port: InputPort) -> InputPort:
+        closed = {s: str(self._loops[s]) for s in port.streams if s in self._loops}
+        streams = tuple(closed.get(s, s) for s in port.streams)
+        return replace(port, streams=streams, feedback=port.feedback | frozenset(closed.values()))
+
+
+class Feedback(Stream):
+    """A stream that is used before it is made."""
+
+    __slots__ = ()
+
+    def connect(self, stream: Stream) -> None:
+        """Close the loop: from now on this is that stream."""
+        self.app.connect(self, stream)
+
+
+def _numbered(bare: str, is_free: Callable[[str], bool]) -> str:
+    number, name = 1, bare
+    while not is_free(name):
+        number += 1
+        name = f"{bare}_{number}"
+    return name
+
+
+def _port_schema(port: tuple[Stream, ...], span: Span | None) -> Schema:
+    first = port[0].schema
+    for other in port[1:]:
+        if other.schema != first:
+            message = f"`{port[0].id}` carries {first}, but `{other.id}` carries {other.schema}"
+            raise UserError(Diagnostic(message=message, span=span, hint="streams into one port have equal schemas"))
+    return first
+
+
+def _input_ports(
+    ports: tuple[tuple[Stream, ...], ...],
+    schemas: tuple[Schema, ...],
+    windows: Sequence[WindowSpec | None],
+    partitioned: bool,
+    span: Span | None,
+) -> list[InputPort]:
+    specs = [*windows, *[None] * (len(ports) - len(windows))]
+    return [
+        InputPort(streams=tuple(s.id for s in port), schema=schema, window=_window(spec, schema, partitioned, span))
+        for port, schema, spec in zip(ports, schemas, specs, strict=True)
+    ]
+
+
+def _window(spec: WindowSpec | None, schema: Schema, partitioned: bool, span: Span | None) -> Window | None:
+    return None if spec is None else spec.build(schema, partitioned=partitioned, span=span)
+
+
+def _output_ports(
+    definition: OperatorDefinition,
+    name: str,
+    outputs: Sequence[Output],
+    schemas: tuple[Schema, ...],
+    span: Span | None,
+) -> list[OutputPort]:
+    scope = Scope(schemas=schemas, definition=definition, span=span)
+    ports = []
+    for i, output in enumerate(outputs):
+        assignments = [_assignment(a, v, output.schema, scope) for a, v in output.assign.items()]
+        stream = output.name or (name if i == 0 else f"{name}_{i}")
+        ports.append(OutputPort(stream=stream, schema=output.schema, assignments=tuple(assignments)))
+    return ports
+
+
+def _assignment(attribute: str, value: Any, schema: Schema, scope: Scope) -> Assignment:
+    if attribute not in schema.position:
+        message = f"there is no output attribute `{attribute}`; the schema is {{{', '.join(schema.names)}}}"
+        raise UserError(Diagnostic(message=message, span=scope.span, hint=did_you_mean(attribute, schema.names)))
+    built = typing.convert(lift(value).build(scope), schema.attribute(attribute).type, scope.span)
+    return Assignment(attribute=attribute, value=built)
+
+
+def _params(
+    definition: OperatorDefinition,
+    params: Mapping[str, Any],
+    schemas: tuple[Schema, ...],
+    outputs: Sequence[Output],
+    span: Span | None,
+) -> list[Param]:
+    # A source has no inputs; the attributes that its parameters name are those of its output.
+    seen = schemas or tuple(o.schema for o in outputs)
+    made = []
+    for name, value in params.items():
+        spec = definition.param(name)
+        kind = spec.kind if spec is not None else ParamKind.CONSTANT
+        scope = Scope(schemas=() if kind is ParamKind.CONSTANT else seen, definition=definition, span=span)
+        values = value if isinstance(value, list | tuple) and (spec is None or spec.many) else (value,)
+        made.append(Param(name=name, values=tuple(_param_value(v, kind, scope) for v in values)))
+    return made
+
+
+def _param_value(value: Any, kind: ParamKind, scope: Scope) -> Expression:
+    if kind is ParamKind.SYMBOLS and isinstance(value, str):
+        return Symbol(type=VOID, name=value, span=scope.span)
+    if kind is ParamKind.ATTRIBUTES and isinstance(value, str):
+        return _named_attribute(value, scope)
+    return (value if isinstance(value, Column) else lift(value)).build(scope)
+
+
+def _named_attribute(name: str, scope: Scope) -> Expression:
+    for port, schema in enumerate(scope.schemas):
+        if name in schema.position:
+            return Attribute(type=schema.attribute(name).type, name=name, port=port, span=scope.span)
+    known = [n for schema in scope.schemas for n in schema.names]
+    message = f"there is no attribute `{name}`; the input has {{{', '.join(known)}}}"
+    raise UserError(Diagnostic(message=message, span=scope.span, hint=did_you_mean(name, known)))
