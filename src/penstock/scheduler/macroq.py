@@ -1,0 +1,188 @@
+"""macroQ: which jobs to admit, with which templates, and how much each PE gets.
+
+Introduction. There is more work than the cluster can do. Ranks say which jobs come first, importance says what running
+them is worth; macroQ finds the rank-legal choice of jobs and templates, and the allocation, that earn the most.
+
+Formulation. Maximize the sum of the PE importance functions over all rank-legal job/template lists
+(`penstock.scheduler.ranks`) and allocations g, subject to
+(1) sum g_p <= G, kept by the budget of `_divide`; (2) m_p <= g_p <= M_p, kept by `Grid.mips`; (3) required jobs are in,
+kept by `macroq_lists`.
+
+Example: `penstock bench soda` runs the paper's 19 jobs: as the cluster shrinks from 100 to 25 nodes, jobs of rank 3
+leave first, then those of rank 2, and the importance falls slowly, since what remains is given to who needs it most.
+
+When it does not apply. Where the required jobs do not fit at their minimum nothing does: `Infeasible` says so and names
+them. Where to run the PEs is not asked here; that is macroW's question.
+
+Algorithm. Three nested loops (figure 6). The outer one raises the resolution until the finest is solved or the deadline
+strikes (`macroq_resolution`). The middle one lowers the waterline from the worst rank to the best. The inner one takes
+each group's job/template lists (`macroq_lists`), cuts them into weak components, solves each by non-serial dynamic
+programming (`macroq_component`), and divides the cluster among them (`allocation`). What was solved is kept and used
+again at other waterlines. A first answer, the required jobs at their minimum, stands before any search, and a quick
+balanced one follows within moments, so that there is an answer whenever time runs out.
+
+Preserves. Rank-legality and feasibility of every answer; with a longer deadline the same steps run and more, so the
+importance never falls.
+
+Reference. Wolf, Bansal, Hildrum, Parekh, Rajan, Wagle, Wu: "Job admission and resource allocation in distributed
+streaming systems", JSSPP 2009. We depart where the enumeration of lists is replaced by an envelope for each group
+(`macroq_offers`), where the ladder of resolutions is walked instead of jumped (`macroq_resolution`), and in that the
+minimum of a PE is never rounded (the paper rounds it down).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.diagnostics import Infeasible
+from penstock.scheduler.allocation import allocate
+from penstock.scheduler.answer import Answer
+from penstock.scheduler.components import job_groups
+from penstock.scheduler.deadline import Deadline, OutOfTime
+from penstock.scheduler.macroq_answer import Settlement, answer_of
+from penstock.scheduler.macroq_component import Component
+from penstock.scheduler.macroq_offers import Offer, Offers, Prepared
+from penstock.scheduler.macroq_resolution import Effort, ladder, single_round
+from penstock.scheduler.problem import Job, Problem, Template
+
+
+def solve(problem: Problem, *, deadline: Deadline | None = None, granularity: int | None = None) -> Answer:
+    """The best admission and allocation that is found by the deadline.
+
+    Args:
+        problem: What to decide.
+        deadline: When the answer is due; without one the search goes to its end.
+        granularity: Solve exhaustively with the cluster divided into this many units, instead of finer and finer.
+
+    Raises:
+        Infeasible: The required jobs do not fit.
+
+    Example:
+        >>> from penstock.scheduler.problem import Flow, Linear, Output, Pe, Template
+        >>> def job(name, rank, slope):
+        ...     flow = Flow(mips_per_tps=1.0, selectivity=1.0)
+        ...     out = Output(stream=f"{name}.s", rate=flow, value=Linear(slope=slope))
+        ...     pe = Pe(id=f"{name}.pe", min_mips=40.0, max_mips=100.0, offered_tps=80.0, outputs=(out,))
+        ...     return Job(id=name, rank=rank, templates=(Template(id="only", pes=(pe,)),))
+        >>> answer = solve(Problem(mips=130.0, jobs=(job("A", 1, 1.0), job("B", 2, 3.0), job("C", 2, 2.0))))
+        >>> answer.importance, answer.waterline, {j: v.mips for j, v in answer.jobs.items()}
+        (290.0, 2, {'A': 50.0, 'B': 80.0, 'C': 0.0})
+    """
+    deadline = deadline or Deadline()
+    search = _Search(problem, deadline)
+    try:
+        search.run(granularity)
+    except OutOfTime:
+        search.exact = False
+    return answer_of(problem, search.settlement(), seconds=deadline.elapsed(), exact=search.exact)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Division:
+    """An answer as the search sees it: offers and the units that their curves get."""
+
+    importance: float
+    offers: Sequence[Offer]
+    units: Sequence[int]
+    granularity: int
+
+    def settled(self) -> Settlement:
+        choice: dict[str, Template] = {}
+        mips: dict[str, float] = {}
+        at = 0
+        for offer in self.offers:
+            jobs, amounts = offer.settle(self.units[at : at + len(offer.curves)])
+            at += len(offer.curves)
+            choice |= jobs
+            mips |= amounts
+        return Settlement(choice=choice, mips=mips, granularity=self.granularity)
+
+
+class _Search:
+    def __init__(self, problem: Problem, deadline: Deadline) -> None:
+        self._problem = problem
+        self._deadline = deadline
+        self._prepared = Prepared()
+        self._best: _Division | None = None
+        self._first = required_at_minimum(problem)
+        self.exact = False
+
+    def settlement(self) -> Settlement:
+        """The best found."""
+        return self._first if self._best is None else self._best.settled()
+
+    def run(self, granularity: int | None) -> None:
+        """The outer loop: finer and finer, until nothing is left to refine."""
+        groups = job_groups(self._problem.jobs)
+        if granularity is None:
+            rounds = ladder(self._problem, self._components(groups))
+        else:
+            rounds = single_round(self._problem, granularity)
+        for i, effort in enumerate(rounds):
+            self.exact = self._lower_the_waterline(groups, effort)
+            is_finest = effort.grid == rounds[-1].grid and not effort.quick
+            if self.exact and is_finest and i + 1 < len(rounds):
+                return
+
+    def _components(self, groups: Sequence[Sequence[Job]]) -> list[Component]:
+        found: list[Component] = []
+        for group in groups:
+            self._deadline.check()
+            found += self._prepared.cut({job.id: job.choices[0] for job in group})[0]
+        return found
+
+    def _lower_the_waterline(self, groups: Sequence[Sequence[Job]], effort: Effort) -> bool:
+        """The middle loop; whether all of it was exact."""
+        offers = Offers(self._prepared, effort, self._deadline)
+        exact = True
+        for rank in sorted({job.effective_rank for job in self._problem.jobs}, reverse=True):
+            made = [offers.offer(group, rank) for group in groups]
+            exact &= all(offer.exact for offer in made)
+            self._divide(made, effort)
+        return exact
+
+    def _divide(self, offers: Sequence[Offer], effort: Effort) -> None:
+        """The division among all components; keeps it if it is the best so far."""
+        self._deadline.check()
+        left = self._problem.mips - sum(offer.base_mips for offer in offers)
+        if left < -1e-9 * self._problem.mips:
+            return
+        budget = max(0, math.floor(left / effort.grid.step_mips + 1e-9))
+        curves = [curve for offer in offers for curve in offer.curves]
+        division = allocate(curves, budget, self._deadline)
+        if self._best is None or division.importance > self._best.importance:
+            self._best = _Division(
+                importance=division.importance,
+                offers=offers,
+                units=division.units.tolist(),
+                granularity=effort.grid.units,
+            )
+
+
+def required_at_minimum(problem: Problem) -> Settlement:
+    """The answer that needs no search, which exists whenever any does.
+
+    The required jobs alone are rank-legal, because their rank is the best there is.
+    """
+    choice = {job.id: min(job.choices, key=lambda template: template.min_mips) for job in problem.jobs if job.required}
+    needed = sum(template.min_mips for template in choice.values())
+    if needed > problem.mips * (1 + 1e-12):
+        raise Infeasible(
+            f"the required jobs need {needed:g} mips at their minimum, and the cluster has {problem.mips:g}",
+            conflicts=_minimal_conflict(problem.mips, {job_id: t.min_mips for job_id, t in choice.items()}),
+        )
+    mips = {pe.id: pe.min_mips for template in choice.values() for pe in template.pes}
+    return Settlement(choice=choice, mips=mips, granularity=1)
+
+
+def _minimal_conflict(mips: float, needs: dict[str, float]) -> list[str]:
+    """The fewest required jobs that do not fit together."""
+    conflict, needed = [], 0.0
+    for job_id, need in sorted(needs.items(), key=lambda item: -item[1]):
+        conflict.append(job_id)
+        needed += need
+        if needed > mips * (1 + 1e-12):
+            break
+    return conflict

@@ -1,0 +1,92 @@
+"""From the allocation that macroQ settled on to the answer that a user sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.scheduler.answer import Answer, Verdict
+from penstock.scheduler.composition import compose
+from penstock.scheduler.problem import Job, Problem, Template
+from penstock.scheduler.ranks import Choice, waterline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Settlement:
+    """A choice of jobs and templates with the mips of their PEs.
+
+    Attributes:
+        choice: The admitted jobs and their templates.
+        mips: What each of their PEs gets, by id.
+        granularity: The number of units that the cluster was divided into.
+    """
+
+    choice: Choice
+    mips: Mapping[str, float]
+    granularity: int
+
+
+def answer_of(problem: Problem, settlement: Settlement, *, seconds: float, exact: bool) -> Answer:
+    """The answer to a problem, with importance composed anew from the mips of the PEs."""
+    choice, mips = _with_free_riders(problem, settlement)
+    mips = _within_capacity(problem, choice, mips)
+    pes = [pe for template in choice.values() for pe in template.pes]
+    earned = {pe_id: float(value) for pe_id, value in compose(pes, mips).importance.items()}
+    verdicts = {job.id: _verdict(choice.get(job.id), mips, earned) for job in problem.jobs}
+    return Answer(
+        importance=sum(verdict.importance for verdict in verdicts.values()),
+        waterline=waterline(problem.jobs, choice),
+        mips_used=sum(verdict.mips for verdict in verdicts.values()),
+        granularity=settlement.granularity,
+        seconds=seconds,
+        jobs=verdicts,
+        exact=exact,
+    )
+
+
+def _verdict(template: Template | None, mips: Mapping[str, float], earned: Mapping[str, float]) -> Verdict:
+    if template is None:
+        return Verdict(admitted=False, pes={})
+    pes = {pe.id: mips[pe.id] for pe in template.pes}
+    return Verdict(
+        admitted=True,
+        template=template.id,
+        mips=sum(pes.values()),
+        importance=sum(earned[pe.id] for pe in template.pes),
+        pes=pes,
+    )
+
+
+def _with_free_riders(problem: Problem, settlement: Settlement) -> tuple[dict[str, Template], dict[str, float]]:
+    """Admit at their minimum the jobs that importance is indifferent to, while they fit and stay rank-legal.
+
+    They are tried rank by rank up to the first rank of which one stays out.
+    """
+    choice, mips = dict(settlement.choice), dict(settlement.mips)
+    left = problem.mips - sum(mips.values())
+    out_rank = None
+    for job in sorted((job for job in problem.jobs if job.id not in choice), key=_rank):
+        template = min(job.choices, key=lambda template: template.min_mips)
+        if (out_rank is None or job.effective_rank == out_rank) and template.min_mips <= left:
+            choice[job.id] = template
+            mips |= {pe.id: pe.min_mips for pe in template.pes}
+            left -= template.min_mips
+        elif out_rank is None:
+            out_rank = job.effective_rank
+    return choice, mips
+
+
+def _rank(job: Job) -> int:
+    return job.effective_rank
+
+
+def _within_capacity(problem: Problem, choice: Choice, mips: dict[str, float]) -> dict[str, float]:
+    """Take back what rounding gave out beyond the capacity, from PEs that are above their minimum."""
+    excess = sum(mips.values()) - problem.mips
+    for pe in (pe for template in choice.values() for pe in template.pes):
+        if excess <= 0:
+            break
+        back = min(excess, mips[pe.id] - pe.min_mips)
+        mips[pe.id] -= back
+        excess -= back
+    return mips
