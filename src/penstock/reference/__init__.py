@@ -1,1 +1,7 @@
-"""reference."""
+"""The sequential interpreter: slow, obvious, the meaning of every program."""
+
+from penstock.reference.failure import OperatorFailed
+from penstock.reference.result import DeadLetter, RunResult, StopReason
+from penstock.reference.run import run
+
+__all__ = ["DeadLetter", "OperatorFailed", "RunResult", "StopReason", "run"]

@@ -7,7 +7,7 @@ fires on a tuple that lies more than its size above the tuple that fired last (a
 time trigger fires periodically from the first tuple on.
 
 A window has been full once it has held `count(n)` tuples, `time(t)` seconds after its first tuple, once a `delta` policy has had
-something to evict, and with a time trigger always. The window reports this to `fire`'s owner through `has_been_full`.
+something to evict, and with a time trigger always: `has_been_full`. It is for the operator to care.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from penstock.toolkit.windows_policy import Measure, ReadyPolicy, ReadyWindow
 Notify = Callable[[Any], None]
 
 
-def _ignore(item: Any) -> None:
+def ignore(item: Any) -> None:
     """Nobody wants to know."""
 
 
@@ -176,83 +176,134 @@ def eviction(policy: ReadyPolicy, context: Context, evicted: Notify, *, punctual
 
 
 class Sliding:
-    """A sliding window with a count or delta trigger, or with none of its own (see `SlidingByTime`).
+    """What all sliding windows of a partition share.
 
     Attributes:
         memory: What it holds.
+        fire: Called with the window when its trigger says so.
+        inserted: Told of every item before it is kept.
     """
 
-    def __init__(
-        self, memory: Eviction, trigger: ReadyPolicy, fire: Callable[[Sliding], None], inserted: Notify
-    ) -> None:
+    def __init__(self, memory: Eviction, fire: Fire, inserted: Notify) -> None:
         self.memory = memory
-        self.trigger = trigger
         self.fire = fire
         self.inserted = inserted
-        self.has_first = False
-        self.count = 0
-        self.last: Any = None
-
-    @property
-    def has_been_full(self) -> bool:
-        """Whether a firing is of a whole window."""
-        return self.memory.has_been_full
 
     @property
     def items(self) -> deque[Any]:
         """What the window holds, the oldest first."""
         return self.memory.items
 
+    @property
+    def has_been_full(self) -> bool:
+        """Whether the window has ever been whole."""
+        return self.memory.has_been_full
+
     def insert(self, tuple_: Tuple, item: Any) -> None:
-        """Take a tuple, in the order of events that the trigger asks for."""
-        memory = self.memory
-        memory.expire()
-        measure = self.trigger.measure
-        if measure is not None:
-            self._measure(measure(tuple_))
-        memory.make_room(tuple_)
-        memory.add(item)
+        """Take a tuple: evict, insert."""
+        self.memory.expire()
+        self.memory.make_room(tuple_)
         self.inserted(item)
-        if measure is None:
-            self._count()
-
-    def _count(self) -> None:
-        self.count += 1
-        if self.count == self.trigger.size:
-            self.count = 0
-            self.fire(self)
-
-    def _measure(self, value: Any) -> None:
-        if not self.has_first:
-            self.has_first = True
-            self.last = value
-        elif value - self.last > self.trigger.size:
-            self.last = value
-            self.fire(self)
+        self.memory.add(item)
 
     def on_punctuation(self) -> None:
         """Sliding windows know no punctuation."""
 
-    def close(self) -> None:
-        """Only tuples make this window fire."""
+
+class SlidingCount(Sliding):
+    """Fires with every `size`-th tuple, which is then in the window."""
+
+    def __init__(self, memory: Eviction, size: int, fire: Fire, inserted: Notify) -> None:
+        super().__init__(memory, fire, inserted)
+        self.size = size
+        self.count = 0
+
+    def insert(self, tuple_: Tuple, item: Any) -> None:
+        """Evict, insert, trigger."""
+        memory = self.memory
+        memory.expire()
+        memory.make_room(tuple_)
+        self.inserted(item)
+        memory.add(item)
+        self.count += 1
+        if self.count == self.size:
+            self.count = 0
+            self.fire(self)
 
 
-class SlidingByTime(Sliding):
-    """A sliding window that fires every so often from its first tuple on, empty or not; it counts as full at once."""
+class SlidingDelta(Sliding):
+    """Fires before a tuple that lies more than `size` above the tuple before which it fired last."""
 
-    def __init__(
-        self, memory: Eviction, trigger: ReadyPolicy, fire: Callable[[Sliding], None], inserted: Notify
-    ) -> None:
-        super().__init__(memory, trigger, fire, inserted)
-        self.is_open = True
+    def __init__(self, memory: Eviction, policy: ReadyPolicy, fire: Fire, inserted: Notify) -> None:
+        super().__init__(memory, fire, inserted)
+        assert policy.measure is not None
+        self.size = policy.size
+        self.measure = policy.measure
+        self.last: Any = None
+
+    def insert(self, tuple_: Tuple, item: Any) -> None:
+        """Trigger, evict, insert."""
+        value = self.measure(tuple_)
+        if self.last is None:
+            self.last = value
+        elif value - self.last > self.size:
+            self.last = value
+            self.memory.expire()
+            self.fire(self)
+        super().insert(tuple_, item)
+
+
+class SlidingTime(Sliding):
+    """Fires every `size` nanoseconds from the partition's first tuple on, empty or not."""
+
+    def __init__(self, memory: Eviction, size: int, context: Context, fire: Fire, inserted: Notify) -> None:
+        super().__init__(memory, fire, inserted)
+        self.size = size
+        self.context = context
         self.next_ns: int | None = None
-        self.context: Context | None = None
 
     @property
     def has_been_full(self) -> bool:
-        """It counts as full from the start."""
+        """With a time trigger a window counts as whole from the start."""
         return True
 
-    def close(self) -> None:
-        """Stop the timer."""
-        self.is_open = False
+    def insert(self, tuple_: Tuple, item: Any) -> None:
+        """Evict, insert; the first tuple starts the timer."""
+        super().insert(tuple_, item)
+        if self.next_ns is None:
+            self._arm(self.context.environment.clock.now_ns)
+
+    def _arm(self, now_ns: int) -> None:
+        self.next_ns = now_ns + self.size
+        self.context.at(self.next_ns, self._on_timer)
+
+    def _on_timer(self) -> None:
+        assert self.next_ns is not None
+        self._arm(self.next_ns)
+        self.memory.expire()
+        self.fire(self)
+
+
+Fire = Callable[[Sliding], None]
+
+
+def sliding(
+    window: ReadyWindow, context: Context, fire: Fire, *, inserted: Notify = ignore, evicted: Notify = ignore
+) -> Sliding:
+    """An empty sliding window.
+
+    Args:
+        window: Its policies.
+        context: Gives the time and timers.
+        fire: Called with the window whenever it is triggered.
+        inserted: Told of every item that comes.
+        evicted: Told of every item that leaves.
+    """
+    memory = eviction(window.eviction, context, evicted)
+    match window.trigger.kind:
+        case PolicyKind.TIME:
+            return SlidingTime(memory, window.trigger.size, context, fire, inserted)
+        case PolicyKind.DELTA:
+            return SlidingDelta(memory, window.trigger, fire, inserted)
+        case _:
+            return SlidingCount(memory, window.trigger.size, fire, inserted)

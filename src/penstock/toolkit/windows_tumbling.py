@@ -26,9 +26,6 @@ class WindowOfPartition(Protocol):
     def on_punctuation(self) -> None:
         """Take a window marker of the port."""
 
-    def close(self) -> None:
-        """The port has ended: fire no more."""
-
 
 class TumblingCount:
     """Fires when it holds `size` items."""
@@ -50,9 +47,6 @@ class TumblingCount:
 
     def on_punctuation(self) -> None:
         """Counts know no punctuation."""
-
-    def close(self) -> None:
-        """A window that is not full never fires."""
 
 
 class TumblingDelta:
@@ -84,21 +78,17 @@ class TumblingDelta:
     def on_punctuation(self) -> None:
         """Deltas know no punctuation."""
 
-    def close(self) -> None:
-        """A window whose boundary was not crossed never fires."""
-
 
 class TumblingTime:
     """Fires every `size` nanoseconds from the partition's first tuple on, empty or not."""
 
-    __slots__ = ("context", "fire", "is_open", "items", "next_ns", "size")
+    __slots__ = ("context", "fire", "items", "next_ns", "size")
 
     def __init__(self, size: int, context: Context, fire: Fire) -> None:
         self.size = size
         self.context = context
         self.fire = fire
         self.next_ns: int | None = None
-        self.is_open = True
         self.items: list[Any] = []
 
     def insert(self, tuple_: Tuple, item: Any) -> None:
@@ -110,17 +100,12 @@ class TumblingTime:
     def on_punctuation(self) -> None:
         """Times know no punctuation."""
 
-    def close(self) -> None:
-        """A window whose time has not come never fires."""
-        self.is_open = False
-
     def _arm(self, now_ns: int) -> None:
         self.next_ns = now_ns + self.size
         self.context.at(self.next_ns, self._on_timer)
 
     def _on_timer(self) -> None:
-        if not self.is_open or self.next_ns is None:
-            return
+        assert self.next_ns is not None
         self._arm(self.next_ns)
         items, self.items = self.items, []
         self.fire(items)
@@ -143,9 +128,6 @@ class TumblingPunctuation:
         """Fire."""
         items, self.items = self.items, []
         self.fire(items)
-
-    def close(self) -> None:
-        """A window without its marker never fires."""
 
 
 def tumbling(policy: ReadyPolicy, context: Context, fire: Fire) -> WindowOfPartition:

@@ -1,0 +1,193 @@
+"""Runs the graph: whose turn it is, what the clock says, what has ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+from penstock.expr.environment import Environment, Tuple
+from penstock.reference.exchange import Exchange
+from penstock.reference.failure import OperatorFailed, Stop, reason_of
+from penstock.reference.node import Node, Queue, StreamState
+from penstock.reference.result import DeadLetter, StopReason
+from penstock.reference.virtual_time import Timers, Turns
+from penstock.toolkit.runtime import Punctuation, Submit, Wait
+
+Produced = Iterator[Tuple | Wait | Punctuation | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a run stops although its sources have more.
+
+    Attributes:
+        time_ns: The last virtual time at which anything happens.
+        tuples: The most tuples that the sources submit.
+    """
+
+    time_ns: int | None = None
+    tuples: int | None = None
+
+
+class Engine:
+    """One run.
+
+    Attributes:
+        environment: Of the run; its clock is the run's.
+        limits: When to stop.
+        timers: What operators wait for.
+        queue: What waits until the item in hand has been processed.
+        dead_letters: What was set aside.
+        stopped: Why the run stops, once it does.
+        exchange: Who imports what from whom.
+    """
+
+    def __init__(self, environment: Environment, limits: Limits) -> None:
+        self.environment = environment
+        self.clock = environment.clock
+        self.limits = limits
+        self.timers = Timers()
+        self.queue: Queue = deque()
+        self.dead_letters: list[DeadLetter] = []
+        self.stopped: StopReason | None = None
+        self.exchange: Exchange
+        self._ending: deque[StreamState] = deque()
+        self._is_ending = False
+        self._source_tuples = 0
+
+    def stop(self, reason: StopReason) -> None:
+        """Ask the run to stop after the item in hand."""
+        if self.stopped is None:
+            self.stopped = reason
+            self.environment.is_shutdown = True
+
+    def from_source(self, submit: Submit) -> Submit:
+        """The submit function of a source: one item, processed completely before the source goes on."""
+
+        def submit_item(tuple_: Tuple) -> None:
+            if self.stopped is not None:
+                raise Stop
+            self._source_tuples += 1
+            submit(tuple_)
+            if self.queue:
+                self.drain()
+            if self._source_tuples == self.limits.tuples:
+                self.stop(StopReason.TUPLES)
+
+        return submit_item
+
+    def drain(self) -> None:
+        """Deliver what waits, and what comes to wait meanwhile, first in first out."""
+        queue = self.queue
+        while queue:
+            deliver, item = queue.popleft()
+            deliver(item)
+            if self.stopped is StopReason.INTERRUPTED:
+                queue.clear()
+
+    def run(self, nodes: list[Node]) -> StopReason:
+        """Run until the sources are done or a limit is reached, then end every stream."""
+        self.exchange.start()
+        self.drain()
+        sources = [(n, n.runtime.produce()) for n in nodes if n.is_source]
+        try:
+            self._run_sources(Turns(sources, self.clock.now_ns))
+        except Stop:
+            pass
+        finally:
+            for _, items in sources:
+                if isinstance(items, Generator):
+                    items.close()
+        for node, _ in sources:
+            self.end_node(node)
+        for node in nodes:
+            # Only applications that import from each other in a circle are still open here.
+            self.end_node(node)
+        return self.stopped or StopReason.DONE
+
+    def _run_sources(self, turns: Turns[tuple[Node, Produced]]) -> None:
+        if self.limits.tuples == 0:
+            self.stop(StopReason.TUPLES)
+        while turns and self.stopped is None:
+            time_ns, (node, items) = turns.next
+            if not self._advance_to(time_ns):
+                return
+            try:
+                item = next(items)
+            except StopIteration:
+                turns.leave()
+                self.end_node(node)
+            except OperatorFailed:
+                raise
+            except Exception as error:
+                raise OperatorFailed(node.operator, reason_of(error)) from error
+            else:
+                turns.take(item.nanoseconds if isinstance(item, Wait) else 0)
+                self._take(node, item)
+
+    def _take(self, node: Node, item: Tuple | Wait | Punctuation | None) -> None:
+        if isinstance(item, tuple):
+            node.runtime.submit[0](item)
+        elif isinstance(item, Punctuation):
+            node.runtime.punctuate[0](item)
+            self.drain()
+
+    def _advance_to(self, time_ns: int) -> bool:
+        """Let the timers due by then fire; tells whether the time lies within the limit."""
+        limit = self.limits.time_ns
+        until = time_ns if limit is None else min(time_ns, limit)
+        while (due := self.timers.next_ns) is not None and due <= until:
+            action = self.timers.pop_due(until)
+            assert action is not None
+            self.clock.advance_to(due)
+            action()
+            self.drain()
+            if self.stopped is not None:
+                return False
+        self.clock.advance_to(until)
+        if until < time_ns:
+            self.stop(StopReason.TIME)
+        return until == time_ns
+
+    def end_node(self, node: Node) -> None:
+        """All that an operator waits for has ended: let it finish, then end its outputs."""
+        if node.has_ended:
+            return
+        node.guard(node.runtime.finish)
+        node.has_ended = True
+        for stream in node.streams:
+            self.end_stream(stream)
+        if node.operator.kind == "Export":
+            self.exchange.ended(node)
+        if node.is_source:
+            self.drain()
+
+    def end_stream(self, stream: StreamState) -> None:
+        """Send the final punctuation of a stream, and of all that ends with it."""
+        self._ending.append(stream)
+        if self._is_ending:
+            return
+        self._is_ending = True
+        try:
+            while self._ending:
+                self._end(self._ending.popleft())
+        finally:
+            self._is_ending = False
+
+    def _end(self, stream: StreamState) -> None:
+        if stream.has_ended:
+            return
+        stream.has_ended = True
+        if stream.tap is not None:
+            stream.tap(stream.id, Punctuation.FINAL)
+        for edge in stream.edges:
+            if not edge.is_feedback:
+                self._end_of_port(edge.node, edge.port)
+
+    def _end_of_port(self, node: Node, port: int) -> None:
+        node.open_streams[port] -= 1
+        if node.open_streams[port] == 0:
+            node.guard(node.runtime.on_final_punctuation, port)
+        if not any(node.open_streams):
+            self.end_node(node)

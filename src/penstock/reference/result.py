@@ -1,0 +1,80 @@
+"""What a run tells when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from penstock.expr.environment import Tuple
+from penstock.toolkit.runtime import Punctuation
+
+
+class StopReason(Enum):
+    """Why a run ended."""
+
+    DONE = "done"
+    TIME = "time"
+    TUPLES = "tuples"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A record or a tuple that was set aside.
+
+    Attributes:
+        operator: The id of the operator that could not process it.
+        reason: Why, in one sentence.
+        record: Its text.
+    """
+
+    operator: str
+    reason: str
+    record: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """The outcome of a run.
+
+    Where several programs ran together, an id stands behind its application's name: `Main.Sink`.
+
+    Attributes:
+        stopped: Why the run ended.
+        received: For each operator, the tuples that came in by each input port.
+        submitted: For each operator, the tuples that went out by each output port.
+        dead_letters: What was set aside, in order.
+        dropped: For each operator, the tuples that reached it over a feedback edge after it had ended.
+        metrics: Custom metrics by name.
+        start_time_ns: The virtual time when the run began.
+        end_time_ns: The virtual time when it ended.
+        collected: The tuples and punctuations of each stream that the caller asked for.
+    """
+
+    stopped: StopReason
+    received: Mapping[str, tuple[int, ...]]
+    submitted: Mapping[str, tuple[int, ...]]
+    dead_letters: tuple[DeadLetter, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    metrics: Mapping[str, int] = field(default_factory=dict)
+    start_time_ns: int = 0
+    end_time_ns: int = 0
+    collected: Mapping[str, list[Tuple | Punctuation]] = field(default_factory=dict)
+
+    @property
+    def tuples(self) -> int:
+        """The tuples received, summed over all operators."""
+        return sum(sum(ports) for ports in self.received.values())
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """For each operator that set records aside, how many."""
+        counts: dict[str, int] = {}
+        for letter in self.dead_letters:
+            counts[letter.operator] = counts.get(letter.operator, 0) + 1
+        return counts
+
+    def tuples_of(self, stream: str) -> list[Tuple]:
+        """The tuples of a stream that was collected, without its punctuations."""
+        return [item for item in self.collected[stream] if not isinstance(item, Punctuation)]

@@ -1,0 +1,141 @@
+"""`run`: the entry to the reference interpreter.
+
+Introduction:
+    The interpreter is the meaning of every program: one tuple at a time, one operator at a time, in one fixed order.
+    Everything that is compiled is compared with it. It is written to be read; it is as fast as that allows.
+
+Semantics:
+    Submitting is a call: depth first, subscribers in order of declaration. Sources take turns, and nothing sleeps
+    (`virtual_time`). Feedback edges and imported streams are queues that are drained after each source item, before the
+    next one. A port ends when all its streams but the feedback ones have ended; an operator finishes when all its
+    ports have; then its streams end. `docs/semantics.md` says all of this for users.
+
+Example:
+    >>> from penstock.toolkit.registry import standard
+    >>> from penstock.ir.graph import Application
+    >>> run(Program(application=Application(name="Empty"), registry=standard())).stopped.value
+    'done'
+
+When it does not apply:
+    It knows nothing of parallel channels, PEs or hosts: they must not change what a program means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from penstock.expr.environment import Environment
+from penstock.reference.engine import Engine, Limits
+from penstock.reference.exchange import Exchange
+from penstock.reference.interrupt import on_interrupt
+from penstock.reference.matching import takes
+from penstock.reference.node import Item, Node
+from penstock.reference.result import RunResult, StopReason
+from penstock.reference.stack import with_room_for
+from penstock.reference.wiring import Tap, depth, wire
+from penstock.toolkit.program import Program
+
+OnTuple = Callable[[str, Item], None]
+"""Called with a stream's id and a tuple or punctuation that it carries."""
+
+
+def run(
+    programs: Program | Sequence[Program],
+    *,
+    environment: Environment | None = None,
+    on_tuple: OnTuple | None = None,
+    collect: Iterable[str] = (),
+    max_time_ns: int | None = None,
+    max_tuples: int | None = None,
+) -> RunResult:
+    """Run programs to their end, or to a limit.
+
+    Several programs run together in one process: what one exports, the others import. Stopping at a limit, or by
+    Ctrl-C, ends the sources; what they have sent is processed to the end.
+
+    Args:
+        programs: What to run.
+        environment: Their surroundings; by default relative file names mean the first program's `data` folder.
+        on_tuple: Called for every item of every stream.
+        collect: The ids of streams whose items the result holds.
+        max_time_ns: Stop when this much virtual time has passed.
+        max_tuples: Stop when the sources have sent this many tuples.
+
+    Raises:
+        OperatorFailed: An operator could not process a tuple, and its policy is to fail.
+        UserError: A program cannot start.
+    """
+    together = [programs] if isinstance(programs, Program) else list(programs)
+    surroundings = environment or _default_environment(together)
+    start_ns = surroundings.clock.now_ns
+    limit_ns = None if max_time_ns is None else start_ns + max_time_ns
+    engine = Engine(surroundings, Limits(time_ns=limit_ns, tuples=max_tuples))
+    collected: dict[str, list[Item]] = {id_: [] for id_ in collect}
+
+    def work() -> list[Node]:
+        nodes = _wire_all(together, engine, _taps(on_tuple, collected))
+        engine.exchange = Exchange(nodes, engine.queue, takes, engine.end_node)
+        engine.run(nodes)
+        return nodes
+
+    with on_interrupt(lambda: engine.stop(StopReason.INTERRUPTED)):
+        nodes = with_room_for(max((depth(p.application) for p in together), default=0), work)
+    return _result(engine, nodes, collected, start_ns)
+
+
+def _default_environment(programs: Sequence[Program]) -> Environment:
+    if not programs:
+        return Environment()
+    directory = programs[0].directory
+    data = directory / "data" if (directory / "data").is_dir() else directory
+    return Environment(data_directory=data, output_directory=data, application_directory=directory)
+
+
+def _wire_all(programs: Sequence[Program], engine: Engine, tap: Callable[[str], Tap | None]) -> list[Node]:
+    nodes: list[Node] = []
+    for program, prefix in zip(programs, _prefixes(programs), strict=True):
+        nodes.extend(wire(program, prefix, engine, engine.environment, tap))
+    return nodes
+
+
+def _prefixes(programs: Sequence[Program]) -> list[str]:
+    """What stands before the ids of each program: nothing for one alone, distinct names otherwise."""
+    if len(programs) == 1:
+        return [""]
+    names: list[str] = []
+    for program in programs:
+        name = program.application.name
+        copies = sum(n == name or n.startswith(f"{name}#") for n in names)
+        names.append(f"{name}#{copies + 1}" if copies else name)
+    return [f"{name}." for name in names]
+
+
+def _taps(on_tuple: OnTuple | None, collected: dict[str, list[Item]]) -> Callable[[str], Tap | None]:
+    def tap(stream: str) -> Tap | None:
+        if stream not in collected:
+            return on_tuple
+        append = collected[stream].append
+
+        def keep(id_: str, item: Item) -> None:
+            append(item)
+            if on_tuple is not None:
+                on_tuple(id_, item)
+
+        return keep
+
+    return tap
+
+
+def _result(engine: Engine, nodes: list[Node], collected: dict[str, list[Item]], start_ns: int) -> RunResult:
+    dropped = {n.id: sum(e.dropped for edges in n.edges for e in edges) for n in nodes}
+    return RunResult(
+        stopped=engine.stopped or StopReason.DONE,
+        received={n.id: tuple(sum(e.count for e in edges) for edges in n.edges) for n in nodes if n.edges},
+        submitted={n.id: tuple(s.count for s in n.streams) for n in nodes if n.streams},
+        dead_letters=tuple(engine.dead_letters),
+        dropped={id_: count for id_, count in dropped.items() if count},
+        metrics=dict(engine.environment.metrics),
+        start_time_ns=start_ns,
+        end_time_ns=engine.clock.now_ns,
+        collected=collected,
+    )

@@ -1,0 +1,79 @@
+"""Virtual time: timers, and whose turn it is among the sources.
+
+Nothing sleeps. The clock stands still while an item is processed and jumps to the time of the next one. At one time, timers
+come first, in the order they were asked for; then the sources take turns, one item each, in order of declaration.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+S = TypeVar("S")
+
+
+class Timers:
+    """Actions that wait for their time.
+
+    Example:
+        >>> timers, seen = Timers(), []
+        >>> timers.add(20, lambda: seen.append("late"))
+        >>> timers.add(10, lambda: seen.append("early"))
+        >>> timers.pop_due(15)()
+        >>> seen, timers.next_ns
+        (['early'], 20)
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Callable[[], None]]] = []
+        self._asked = 0
+
+    @property
+    def next_ns(self) -> int | None:
+        """When the next timer is due, if there is one."""
+        return self._heap[0][0] if self._heap else None
+
+    def add(self, time_ns: int, action: Callable[[], None]) -> None:
+        """Ask for a call; calls for one time come in the order they were asked for."""
+        self._asked += 1
+        heapq.heappush(self._heap, (time_ns, self._asked, action))
+
+    def pop_due(self, time_ns: int) -> Callable[[], None] | None:
+        """The next action that is due at or before a time."""
+        if self._heap and self._heap[0][0] <= time_ns:
+            return heapq.heappop(self._heap)[2]
+        return None
+
+
+class Turns(Generic[S]):
+    """Sources by the time of their next item; those with equal time take turns in order of declaration.
+
+    Example:
+        >>> turns = Turns(["a", "b"], now_ns=0)
+        >>> turns.next, turns.take(0), turns.next, turns.take(5), turns.next
+        ((0, 'a'), None, (0, 'b'), None, (0, 'a'))
+    """
+
+    def __init__(self, sources: list[S], now_ns: int) -> None:
+        # The second number counts the turns that a source has had since it woke up at its time.
+        self._heap = [(now_ns, 0, order, source) for order, source in enumerate(sources)]
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    @property
+    def next(self) -> tuple[int, S]:
+        """The time and the source of the next turn."""
+        time_ns, _, _, source = self._heap[0]
+        return time_ns, source
+
+    def take(self, wait_ns: int) -> None:
+        """The source at the front has had its turn and wants the next one after a while."""
+        time_ns, turn, order, source = self._heap[0]
+        entry = (time_ns, turn + 1, order, source) if wait_ns <= 0 else (time_ns + wait_ns, 0, order, source)
+        heapq.heapreplace(self._heap, entry)
+
+    def leave(self) -> None:
+        """The source at the front has no more items."""
+        heapq.heappop(self._heap)

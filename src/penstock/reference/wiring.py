@@ -1,0 +1,124 @@
+"""Makes the running graph of one application.
+
+Instances are connected from the sinks up, because an instance may compile its receivers only when it knows where its
+own tuples go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from penstock.expr.environment import Environment
+from penstock.expr.evaluate import Evaluator
+from penstock.ir.graph import Application
+from penstock.reference.node import Edge, Item, Node, StreamState
+from penstock.toolkit.program import Program
+from penstock.toolkit.runtime import Punctuation
+
+if TYPE_CHECKING:
+    from penstock.reference.engine import Engine
+
+Tap = Callable[[str, Item], None]
+
+
+def wire(
+    program: Program, prefix: str, engine: Engine, environment: Environment, tap: Callable[[str], Tap | None]
+) -> list[Node]:
+    """The nodes of a program, in order of declaration, with every stream connected.
+
+    Args:
+        program: What to run.
+        prefix: Stands before every id.
+        engine: Runs the nodes.
+        environment: Of the run.
+        tap: Tells who wants to see the items of a stream, by its prefixed id.
+    """
+    application = program.application
+    evaluator = Evaluator(functions=application.functions, environment=environment)
+    nodes = {o.id: Node(prefix + o.id, o, engine, environment, evaluator) for o in application.operators}
+    for node in nodes.values():
+        node.runtime = program.registry.get(node.operator.kind).runtime(node.operator, node)
+    subscriptions = _subscriptions(application, nodes)
+    for id_ in reversed(topological_order(application)):
+        _connect(nodes[id_], prefix, subscriptions, tap)
+    return list(nodes.values())
+
+
+def _subscriptions(application: Application, nodes: dict[str, Node]) -> dict[str, list[Edge]]:
+    found: dict[str, list[Edge]] = {stream: [] for stream in application.streams}
+    for node in nodes.values():
+        for i, port in enumerate(node.operator.inputs):
+            for stream in port.streams:
+                edge = Edge(node, i, is_feedback=stream in port.feedback)
+                node.edges[i].append(edge)
+                found[stream].append(edge)
+    return found
+
+
+def _connect(node: Node, prefix: str, subscriptions: dict[str, list[Edge]], tap: Callable[[str], Tap | None]) -> None:
+    for port in node.operator.outputs:
+        id_ = prefix + port.stream
+        stream = StreamState(id_, subscriptions[port.stream], node.engine.queue, tap(id_))
+        node.streams.append(stream)
+        # Runtimes hold on to these lists, so they are filled, never replaced.
+        node.runtime.submit.append(stream.submit)
+        node.runtime.punctuate.append(partial(_punctuate, node, stream))
+    if node.is_source:
+        node.runtime.submit[:] = [node.engine.from_source(submit) for submit in node.runtime.submit]
+    for i, edges in enumerate(node.edges):
+        if edges:
+            take = node.runtime.receiver(i)
+            for edge in edges:
+                edge.connect(take)
+
+
+def _punctuate(node: Node, stream: StreamState, punctuation: Punctuation) -> None:
+    if stream.has_ended:
+        return
+    if punctuation is Punctuation.WINDOW:
+        stream.punctuate()
+    else:
+        node.engine.end_stream(stream)
+
+
+def topological_order(application: Application) -> list[str]:
+    """The operators' ids, every producer before its consumers; feedback edges do not count.
+
+    Example:
+        >>> from penstock.ir.graph import InputPort, Operator, OutputPort
+        >>> from penstock.ir.types import parse_schema
+        >>> schema = parse_schema("int32 x")
+        >>> topological_order(Application(name="Main", operators=(
+        ...     Operator(id="Sink", kind="FileSink", inputs=(InputPort(streams=("A",), schema=schema),)),
+        ...     Operator(id="A", kind="Beacon", outputs=(OutputPort(stream="A", schema=schema),)),
+        ... )))
+        ['A', 'Sink']
+    """
+    waits = {o.id: 0 for o in application.operators}
+    successors: dict[str, list[str]] = {o.id: [] for o in application.operators}
+    for producer, consumer, _, is_feedback in application.edges():
+        if not is_feedback:
+            waits[consumer] += 1
+            successors[producer].append(consumer)
+    ready = [id_ for id_, count in waits.items() if count == 0]
+    for id_ in ready:
+        for consumer in successors[id_]:
+            waits[consumer] -= 1
+            if waits[consumer] == 0:
+                ready.append(consumer)
+    return ready
+
+
+def depth(application: Application) -> int:
+    """The number of operators on the longest path that a tuple takes by plain calls."""
+    level = {o.id: 1 for o in application.operators}
+    consumers: dict[str, list[str]] = {o.id: [] for o in application.operators}
+    for producer, consumer, _, is_feedback in application.edges():
+        if not is_feedback:
+            consumers[producer].append(consumer)
+    for id_ in topological_order(application):
+        for consumer in consumers[id_]:
+            level[consumer] = max(level[consumer], level[id_] + 1)
+    return max(level.values(), default=0)
