@@ -1,0 +1,121 @@
+"""Why no placement exists: a minimal set of rules that cannot hold together.
+
+Rules are taken away one after the other; a rule without which there is still no placement is not needed to explain it
+and stays away (a deletion filter). What remains is in conflict, and no part of it is. Cost: one feasibility program
+for each rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from penstock.diagnostics import Infeasible
+from penstock.scheduler.macrow_exact import solve
+from penstock.scheduler.macrow_task import build_task
+from penstock.scheduler.nodes import Cluster, Constraint, Node
+from penstock.scheduler.problem import Pe
+
+_EACH_SECONDS = 5.0
+_ENDLESS_MIPS = 1e12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    """What is asked: PEs on a cluster."""
+
+    pes: tuple[Pe, ...]
+    cluster: Cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """Something that can be taken away."""
+
+    name: str
+    without: Callable[[_Setting], _Setting]
+
+
+def explain(
+    pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster, *, proven: bool, seconds: float | None
+) -> None:
+    """Raise `Infeasible` with the rules in conflict; return if it is neither proven nor found to be so."""
+    setting = _Setting(pes=tuple(pes), cluster=cluster)
+    each = _EACH_SECONDS if seconds is None else min(_EACH_SECONDS, max(seconds, 0.5))
+    if not proven and not _is_infeasible(setting, goals, each):
+        return
+    conflict = []
+    rules = _rules(setting)
+    for rule in rules:
+        fewer = rule.without(setting)
+        if _is_infeasible(fewer, goals, each):
+            setting = fewer
+        else:
+            conflict.append(rule.name)
+    if not conflict:
+        raise Infeasible("the PEs do not fit on the nodes that are up")
+    raise Infeasible("no placement keeps all of: " + "; ".join(conflict), conflicts=conflict)
+
+
+def _is_infeasible(setting: _Setting, goals: Mapping[str, float], seconds: float) -> bool:
+    task = build_task(setting.pes, goals, setting.cluster)
+    return solve(task, seconds=seconds, only_feasible=True).is_infeasible
+
+
+def _rules(setting: _Setting) -> list[_Rule]:
+    """Everything that can be taken away, the broad limits first so that named constraints remain to be named."""
+    cluster = setting.cluster
+    rules = [
+        _Rule(name="the limits on moves", without=_without_move_limits),
+        _Rule(name="the nodes' `max_pes`", without=_without_node_limit(lambda node: replace(node, max_pes=None))),
+        _Rule(name="the nodes' memory", without=_without_node_limit(lambda node: replace(node, memory_mb=math.inf))),
+        _Rule(name="the nodes' mips", without=_without_node_limit(lambda node: replace(node, mips=_ENDLESS_MIPS))),
+    ]
+    for pe in setting.pes:
+        need = cluster.needs_of(pe.id)
+        if pe.min_mips > 0:
+            rules.append(
+                _Rule(name=f"the {pe.min_mips:g} mips that `{pe.id}` must get", without=_without_minimum(pe.id))
+            )
+        if need.tags or need.licences:
+            wanted = ", ".join(sorted(need.tags | need.licences))
+            rules.append(_Rule(name=f"what `{pe.id}` needs ({wanted})", without=_without_match(pe.id)))
+    rules += [_Rule(name=str(constraint), without=_without(constraint)) for constraint in cluster.constraints]
+    return rules
+
+
+def _without(constraint: Constraint) -> Callable[[_Setting], _Setting]:
+    def take(setting: _Setting) -> _Setting:
+        rest = tuple(other for other in setting.cluster.constraints if other is not constraint)
+        return replace(setting, cluster=replace(setting.cluster, constraints=rest))
+
+    return take
+
+
+def _without_move_limits(setting: _Setting) -> _Setting:
+    rules = replace(setting.cluster.rules, max_moves=None, max_moves_per_node=None)
+    return replace(setting, cluster=replace(setting.cluster, rules=rules))
+
+
+def _without_node_limit(change: Callable[[Node], Node]) -> Callable[[_Setting], _Setting]:
+    def take(setting: _Setting) -> _Setting:
+        return replace(setting, cluster=replace(setting.cluster, nodes=tuple(map(change, setting.cluster.nodes))))
+
+    return take
+
+
+def _without_minimum(pe_id: str) -> Callable[[_Setting], _Setting]:
+    def take(setting: _Setting) -> _Setting:
+        pes = tuple(replace(pe, min_mips=0.0) if pe.id == pe_id else pe for pe in setting.pes)
+        return replace(setting, pes=pes)
+
+    return take
+
+
+def _without_match(pe_id: str) -> Callable[[_Setting], _Setting]:
+    def take(setting: _Setting) -> _Setting:
+        need = replace(setting.cluster.needs_of(pe_id), tags=frozenset(), licences=frozenset())
+        return replace(setting, cluster=replace(setting.cluster, needs={**setting.cluster.needs, pe_id: need}))
+
+    return take
