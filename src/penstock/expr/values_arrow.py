@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import accumulate, chain
 from typing import Any
 
@@ -116,15 +117,19 @@ def _from_python(type_: Type) -> Callable[[Any], Any] | None:
             return Decimal
         case ListType(element=element):
             convert = _nullable(_from_python(element))
-            return None if convert is None else lambda found: [convert(v) for v in found]
+            return None if convert is None else partial(_list_from_python, convert)
         case SetType(element=element):
             convert = _nullable(_from_python(element))
-            return set if convert is None else lambda found: {convert(v) for v in found}
+            return set if convert is None else lambda found: set(_list_from_python(convert, found))
         case MapType(key=key, value=value):
             return _map_from_python(_nullable(_from_python(key)), _nullable(_from_python(value)))
         case TupleType(attributes=attributes):
             return _tuple_from_python([_nullable(_from_python(a.type)) for a in attributes])
     return None
+
+
+def _list_from_python(convert: Callable[[Any], Any], found: list[Any]) -> list[Any]:
+    return [convert(v) for v in found]
 
 
 def _nullable(convert: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:

@@ -42,7 +42,7 @@ from penstock.ir.types import Type, is_collection
 
 Implementation = Callable[..., Any]
 
-FAMILIES = ("strings", "regexes")
+FAMILIES = ("strings", "regexes", "maths", "statistics", "times", "calendar", "collections", "lists", "blobs")
 """The modules of this package that declare functions, in the order of the reference."""
 
 

@@ -1,7 +1,7 @@
 """String functions.
 
-Positions count characters from 0. The letters of an rstring that have case are the ASCII ones, because an rstring is raw
-bytes in SPL; a ustring follows Unicode.
+Positions count characters from 0. The letters of an rstring that have case are the ASCII ones, because an rstring is
+raw bytes in SPL; a ustring follows Unicode.
 """
 
 from __future__ import annotations

@@ -1,0 +1,337 @@
+"""Mathematical functions of one and two numbers.
+
+As in C, nothing stops on a value outside a function's domain: the square root of -1.0 is NaN and `exp(1000.0)` is
+infinite. A float32 is computed as a float64 and rounded; a decimal in the digits of its type; an integer wraps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.expr.errors import EvaluationError
+from penstock.expr.functions.registry import Implementation, function
+from penstock.expr.values_numbers import DECIMAL_CONTEXTS, round_float32, wrap_integer
+from penstock.expr.values_order import order_key
+from penstock.ir.types import FLOAT32, EnumType, Primitive, Type, is_decimal, is_float, is_integer
+
+Float = Callable[[float], float]
+
+
+def _total(compute: Float, overflow: Callable[[float], float] = lambda x: math.nan) -> Float:
+    """A function of `math` that answers where Python raises."""
+
+    def total(x: float) -> float:
+        try:
+            return compute(x)
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return overflow(x)
+
+    return total
+
+
+def _for_type(type_: Type, of_float: Float, of_decimal: Callable[[Context, Decimal], Decimal] | None = None) -> Any:
+    """A function of one number for floats of both widths, and for decimals."""
+    assert isinstance(type_, Primitive)
+    if is_decimal(type_):
+        assert of_decimal is not None
+        return partial(of_decimal, DECIMAL_CONTEXTS[type_.name])
+    return of_float if type_ != FLOAT32 else lambda x: round_float32(of_float(x))
+
+
+def _float_vector(kernel: Implementation) -> Callable[[Type], Implementation]:
+    """A vector factory over a kernel that is exact for float64; a float32 is computed as a float64 and rounded."""
+
+    def run(type_: Type, values: pa.Array) -> object:
+        if not is_float(type_) or not isinstance(values, pa.Array):
+            return NotImplemented
+        found = kernel(values.cast(pa.float64()))
+        return found.cast(pa.float32()) if type_ == FLOAT32 else found
+
+    return lambda type_: partial(run, type_)
+
+
+def _declare(name: str, kind: str, doc: str, of_float: Float, of_decimal: Any = None, vector: Any = None) -> None:
+    """Declare a function of one number for a kind of floating point types."""
+
+    def make(type_: Type) -> Any:
+        return _for_type(type_, of_float, of_decimal)
+
+    make.__doc__ = doc
+    declare = function(
+        f"<{kind} T> T {name}(T x)", needs_types=True, vector=None if vector is None else _float_vector(vector)
+    )
+    declare(make)
+
+
+def _log(compute: Float) -> Float:
+    return _total(lambda x: -math.inf if x == 0 else compute(x))
+
+
+_declare("exp", "floatingpoint", "e to the power of a number.", _total(math.exp, lambda x: math.inf), Context.exp)
+for _name in ("ln", "log"):
+    _declare(_name, "floatingpoint", "The natural logarithm.", _log(math.log), Context.ln)
+for _name in ("lg", "log10"):
+    _declare(_name, "floatingpoint", "The logarithm to base 10.", _log(math.log10), Context.log10)
+_declare("log2", "float", "The logarithm to base 2.", _log(math.log2))
+_declare("sin", "float", "The sine of an angle in radians.", _total(math.sin))
+_declare("cos", "float", "The cosine of an angle in radians.", _total(math.cos))
+_declare("tan", "float", "The tangent of an angle in radians.", _total(math.tan))
+_declare("asin", "float", "The angle whose sine is given.", _total(math.asin))
+_declare("acos", "float", "The angle whose cosine is given.", _total(math.acos))
+_declare("atan", "float", "The angle whose tangent is given.", math.atan)
+_declare("sinh", "float", "The hyperbolic sine.", _total(math.sinh, lambda x: math.copysign(math.inf, x)))
+_declare("cosh", "float", "The hyperbolic cosine.", _total(math.cosh, lambda x: math.inf))
+_declare("tanh", "float", "The hyperbolic tangent.", math.tanh)
+_declare("cbrt", "float", "The cube root.", math.cbrt)
+
+
+def _whole(compute: Callable[[float], int]) -> Float:
+    """A rounding to whole numbers that keeps infinities, NaN and the sign of zero."""
+    return lambda x: math.copysign(float(compute(x)), x) if math.isfinite(x) else x
+
+
+def _half_away(x: float) -> int:
+    whole = math.trunc(x)
+    return whole + (1 if x > 0 else -1) if abs(x - whole) >= 0.5 else whole
+
+
+def _decimal_whole(rounding: str) -> Callable[[Context, Decimal], Decimal]:
+    return lambda context, x: x.to_integral_value(rounding, context)
+
+
+_declare(
+    "floor",
+    "floatingpoint",
+    "The greatest whole number that is not greater.",
+    _whole(math.floor),
+    _decimal_whole(ROUND_FLOOR),
+    pc.floor,
+)
+_declare(
+    "ceil",
+    "floatingpoint",
+    "The least whole number that is not less.",
+    _whole(math.ceil),
+    _decimal_whole(ROUND_CEILING),
+    pc.ceil,
+)
+_declare(
+    "round",
+    "floatingpoint",
+    "The nearest whole number; a half goes away from zero.",
+    _whole(_half_away),
+    _decimal_whole(ROUND_HALF_UP),
+    partial(pc.round, round_mode="half_towards_infinity"),
+)
+_declare("trunc", "float", "The whole part of a number.", _whole(math.trunc), None, pc.trunc)
+
+
+def _sqrt_integer(type_: Primitive, x: int) -> int:
+    if x < 0:
+        raise EvaluationError(f"sqrt of {x}, which has no {type_} root")
+    return math.isqrt(x)
+
+
+def _vector_of_numbers(kernel: Implementation, kinds: Callable[[Type], bool]) -> Callable[..., Implementation]:
+    """A vector factory over a kernel that is exact for some kinds of numbers."""
+
+    def run(type_: Type, values: pa.Array) -> object:
+        return kernel(values) if kinds(type_) and isinstance(values, pa.Array) else NotImplemented
+
+    return lambda type_: partial(run, type_)
+
+
+@function("<numeric T> T sqrt(T x)", needs_types=True, vector=_vector_of_numbers(pc.sqrt, is_float))
+def sqrt(type_: Primitive) -> Any:
+    """The square root; of an integer, its whole part."""
+    if is_integer(type_):
+        return partial(_sqrt_integer, type_)
+    return _for_type(type_, _total(math.sqrt), Context.sqrt)
+
+
+def _is_machine_number(type_: Type) -> bool:
+    return is_integer(type_) or is_float(type_)
+
+
+@function("<numeric T> T abs(T x)", needs_types=True, vector=_vector_of_numbers(pc.abs, _is_machine_number))
+def absolute(type_: Primitive) -> Any:
+    """The number without its sign; the least integer of a type stays as it is."""
+    if is_integer(type_):
+        return lambda x: wrap_integer(abs(x), type_)
+    return abs if is_float(type_) else DECIMAL_CONTEXTS[type_.name].abs
+
+
+@function("<numeric T> list<T> abs(list<T> values)", needs_types=True)
+def absolute_of_each(type_: Any) -> Any:
+    """Each number without its sign."""
+    of_one = absolute(type_.element)
+    return lambda values: [of_one(v) for v in values]
+
+
+@function("<numeric T> int32 sign(T x)")
+def sign(x: Any) -> int:
+    """-1, 0 or 1: the sign of a number; 0 for NaN."""
+    return int(x > 0) - int(x < 0)
+
+
+def _power_of_integers(type_: Primitive, base: int, exponent: int) -> int:
+    if exponent >= 0:
+        return wrap_integer(pow(base, exponent, 1 << type_.bits), type_)
+    if base == 0:
+        raise EvaluationError("pow of 0 to a negative exponent: division by zero")
+    return base ** (exponent & 1) if base in (1, -1) else 0
+
+
+def _power_of_floats(base: float, exponent: float) -> float:
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        odd = exponent % 2 == 1
+        return -math.inf if base < 0 and odd else math.inf
+    except ValueError:
+        if base == 0:
+            return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
+        return math.nan
+
+
+@function("<numeric T> T pow(T base, T exponent)", needs_types=True)
+def power(type_: Primitive, _: Type) -> Any:
+    """A number to a power."""
+    if is_integer(type_):
+        return partial(_power_of_integers, type_)
+    if is_decimal(type_):
+        return DECIMAL_CONTEXTS[type_.name].power
+    return _power_of_floats if type_ != FLOAT32 else lambda b, e: round_float32(_power_of_floats(b, e))
+
+
+def _remainder(x: float, y: float) -> float:
+    try:
+        return math.fmod(x, y)
+    except ValueError:
+        return math.nan
+
+
+@function("<float T> T fmod(T x, T y)")
+def fmod(x: float, y: float) -> float:
+    """The remainder of a division, with the sign of the dividend."""
+    return _remainder(x, y)
+
+
+@function("<float T> T atan2(T y, T x)", needs_types=True)
+def atan2(type_: Type, _: Type) -> Any:
+    """The angle of the point (x, y)."""
+    return math.atan2 if type_ != FLOAT32 else lambda y, x: round_float32(math.atan2(y, x))
+
+
+@function("<float T> T hypot(T x, T y)", needs_types=True)
+def hypot(type_: Type, _: Type) -> Any:
+    """The length of the vector (x, y)."""
+    return math.hypot if type_ != FLOAT32 else lambda x, y: round_float32(math.hypot(x, y))
+
+
+@function("<float T> boolean isNaN(T x)", vector=pc.is_nan)
+def is_nan(x: float) -> bool:
+    """Whether it is not a number."""
+    return x != x
+
+
+@function("<float T> boolean isInf(T x)", vector=pc.is_inf)
+def is_inf(x: float) -> bool:
+    """Whether it is infinite."""
+    return math.isinf(x)
+
+
+@function("<decimal T> boolean isNaN(T x)")
+def is_nan_decimal(x: Decimal) -> bool:
+    """Whether it is not a number."""
+    return x.is_nan()
+
+
+@function("<decimal T> boolean isInf(T x)")
+def is_inf_decimal(x: Decimal) -> bool:
+    """Whether it is infinite."""
+    return x.is_infinite()
+
+
+@function("float64 PI()")
+def pi() -> float:
+    """The ratio of a circle's circumference to its diameter."""
+    return math.pi
+
+
+@function("float64 nanl()", "float32 nanw()")
+def nan() -> float:
+    """Not a number."""
+    return math.nan
+
+
+@function("float64 infl()", "float32 infw()")
+def infinity() -> float:
+    """Infinity."""
+    return math.inf
+
+
+def _pick(first_wins: Callable[[Any, Any], bool]) -> Callable[[Type, Type], Any]:
+    def make(type_: Type, _: Type) -> Any:
+        key = order_key(type_) if isinstance(type_, EnumType) else None
+        if key is None:
+            return lambda a, b: b if first_wins(b, a) else a
+        return lambda a, b: b if first_wins(key(b), key(a)) else a
+
+    return make
+
+
+def _pick_vector(first_wins: Implementation) -> Callable[[Type, Type], Implementation]:
+    def run(type_: Type, a: Any, b: Any) -> object:
+        if isinstance(type_, EnumType) or is_decimal(type_) or not isinstance(a, pa.Array | pa.ChunkedArray):
+            return NotImplemented
+        return pc.if_else(first_wins(b, a), b, a)
+
+    return lambda type_, _: partial(run, type_)
+
+
+@function("<ordered T> T min(T a, T b)", needs_types=True, vector=_pick_vector(pc.less))
+def minimum(type_: Type, other: Type) -> Any:
+    """The lesser of two values."""
+    return _pick(lambda x, y: bool(x < y))(type_, other)
+
+
+@function("<ordered T> T max(T a, T b)", needs_types=True, vector=_pick_vector(pc.greater))
+def maximum(type_: Type, other: Type) -> Any:
+    """The greater of two values."""
+    return _pick(lambda x, y: bool(x > y))(type_, other)
+
+
+@function("<integral T> int32 bitCount(T x)", needs_types=True)
+def bit_count(type_: Primitive) -> Callable[[int], int]:
+    """The number of bits that are set."""
+    mask = (1 << type_.bits) - 1
+    return lambda x: (x & mask).bit_count()
+
+
+@function("stateful float64 random()", needs_environment=True)
+def random(environment: Any) -> float:
+    """A random number from 0 (included) to 1 (excluded)."""
+    return float(environment.random.random())
+
+
+@function("stateful list<float64> random(int32 count)", needs_environment=True)
+def random_list(environment: Any, count: int) -> list[float]:
+    """A list of random numbers from 0 to 1."""
+    return [environment.random.random() for _ in range(count)]
+
+
+@function("stateful int32 srand(int32 seed)", needs_environment=True)
+def seed_random(environment: Any, seed: int) -> int:
+    """Start the sequence of random numbers anew from a seed; gives 0."""
+    environment.random.seed(seed)
+    return 0

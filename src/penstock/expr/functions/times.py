@@ -1,0 +1,145 @@
+"""Functions over timestamps.
+
+A timestamp counts nanoseconds since 1970 in UTC. The zone that functions without a zone argument use is UTC everywhere,
+so that a program gives the same answer on every machine. The present is the application's clock.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, Overflow
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.expr.environment import Environment
+from penstock.expr.errors import EvaluationError
+from penstock.expr.functions.registry import function
+from penstock.expr.values_numbers import DECIMAL_CONTEXTS
+
+SECOND_NS = 1_000_000_000
+
+
+def checked(value: int) -> int:
+    """A timestamp, or an error where it lies outside the years 1677 to 2262.
+
+    Example:
+        >>> checked(5)
+        5
+    """
+    if not -(1 << 63) <= value < 1 << 63:
+        raise EvaluationError(f"timestamp out of range: {value} ns since 1970")
+    return value
+
+
+@function("timestamp createTimestamp(int64 seconds, uint32 nanoseconds)")
+def create_timestamp(seconds: int, nanoseconds: int) -> int:
+    """The timestamp so long after 1970."""
+    return checked(seconds * SECOND_NS + nanoseconds)
+
+
+@function("timestamp createTimestamp(int64 seconds, uint32 nanoseconds, int32 machine)")
+def create_timestamp_on(seconds: int, nanoseconds: int, machine: int) -> int:
+    """The timestamp so long after 1970; the machine is not kept."""
+    return create_timestamp(seconds, nanoseconds)
+
+
+def _seconds_vector(time: Any) -> object:
+    if not isinstance(time, pa.Array):
+        return NotImplemented
+    return pa.array(np.floor_divide(time.to_numpy(), SECOND_NS))
+
+
+def _nanoseconds_vector(time: Any) -> object:
+    if not isinstance(time, pa.Array):
+        return NotImplemented
+    return pa.array(np.mod(time.to_numpy(), SECOND_NS).astype(np.uint32))
+
+
+@function("int64 getSeconds(timestamp time)", vector=_seconds_vector)
+def get_seconds(time: int) -> int:
+    """The whole seconds since 1970."""
+    return time // SECOND_NS
+
+
+@function("uint32 getNanoseconds(timestamp time)", vector=_nanoseconds_vector)
+def get_nanoseconds(time: int) -> int:
+    """The nanoseconds since the last whole second."""
+    return time % SECOND_NS
+
+
+@function("int32 getMachineId(timestamp time)")
+def get_machine_id(time: int) -> int:
+    """The machine that took the time: always 0."""
+    return 0
+
+
+@function("stateful timestamp getTimestamp()", needs_environment=True)
+def get_timestamp(environment: Environment) -> int:
+    """The present."""
+    return environment.clock.now_ns
+
+
+@function("stateful float64 getTimestampInSecs()", needs_environment=True)
+def get_timestamp_in_seconds(environment: Environment) -> float:
+    """The present, in seconds since 1970."""
+    return environment.clock.now_ns / SECOND_NS
+
+
+@function("stateful int64 getCPUCounterInNanoSeconds()", needs_environment=True)
+def get_cpu_counter(environment: Environment) -> int:
+    """The reading of a counter of nanoseconds: the application's clock."""
+    return environment.clock.now_ns
+
+
+@function("timestamp add(timestamp time, int64 nanoseconds)")
+def add_nanoseconds(time: int, nanoseconds: int) -> int:
+    """A time so many nanoseconds later."""
+    return checked(time + nanoseconds)
+
+
+@function("timestamp add(timestamp time, float64 seconds)")
+def add_seconds(time: int, seconds: float) -> int:
+    """A time so many seconds later."""
+    if seconds - seconds != 0:
+        raise EvaluationError(f"add of {seconds} seconds to a timestamp")
+    return checked(time + round(seconds * SECOND_NS))
+
+
+@function("timestamp subtract(timestamp time, float64 seconds)")
+def subtract_seconds(time: int, seconds: float) -> int:
+    """A time so many seconds earlier."""
+    return add_seconds(time, -seconds)
+
+
+@function("int64 diffAsNanos(timestamp later, timestamp earlier)")
+def difference_in_nanoseconds(later: int, earlier: int) -> int:
+    """The nanoseconds from one time to another."""
+    return checked(later - earlier)
+
+
+@function("float64 diffAsSecs(timestamp later, timestamp earlier)")
+def difference_in_seconds(later: int, earlier: int) -> float:
+    """The seconds from one time to another."""
+    return (later - earlier) / SECOND_NS
+
+
+@function("decimal128 toDecimal128(timestamp time)")
+def to_decimal(time: int) -> Decimal:
+    """The seconds since 1970, exactly."""
+    return Decimal(time).scaleb(-9, DECIMAL_CONTEXTS["decimal128"])
+
+
+@function("timestamp fromDecimal128(decimal128 seconds)")
+def from_decimal(seconds: Decimal) -> int:
+    """The timestamp so many seconds after 1970."""
+    try:
+        return checked(int(seconds.scaleb(9, DECIMAL_CONTEXTS["decimal128"])))
+    except (ValueError, Overflow, OverflowError) as error:
+        raise EvaluationError(f"timestamp out of range: {seconds} s since 1970") from error
+
+
+@function("timestamp toTimestamp(int64 ticks, enum{Milliseconds, Microseconds, Nanoseconds} resolution)")
+def from_ticks(ticks: int, resolution: str) -> int:
+    """The timestamp so many ticks after 1970."""
+    return checked(ticks * {"Milliseconds": 1_000_000, "Microseconds": 1_000, "Nanoseconds": 1}[resolution])
