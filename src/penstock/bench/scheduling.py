@@ -7,8 +7,8 @@ Three parts:
 3. Time and memory of `place --algorithm metis` on METIS files of growing size, each in a process of its own.
 
 The throughput is a bound and not a measurement: all rates grow together until a machine's cores or its network link are
-full (`Host`). Its constants are assumed, in the range of the paper's machines, and the same for all placements; only the
-ratio between two placements means something.
+full (`Host`). Its constants are assumed, in the range of the paper's machines, and the same for all placements; only
+the ratio between two placements means something.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def _check_scale(bench: Bench, measured: list[dict[str, float]]) -> None:
 def _generate(path: Path, tasks: int) -> None:
     """Write a graph whose tasks talk mostly to near ones, in scrambled order, ten edges for each task."""
     rng = np.random.default_rng(tasks)
-    edges = round(10.3 * tasks)
+    edges = round(10.6 * tasks)
     sources = rng.integers(0, tasks, edges)
     far = rng.random(edges) < 0.05
     targets = np.where(far, rng.integers(0, tasks, edges), (sources + rng.geometric(0.02, edges)) % tasks)

@@ -20,7 +20,7 @@ Algorithm:
     A pass works among some machines, all other tasks standing still. It repeats: if a machine is overloaded, take the
     best move out of one that is, otherwise the best move of all; a task moves once in a pass; a move may overload its
     target by the weight of the heaviest task. After `patience` moves without a new best, go back to the best. Small
-    problems are worked on among all machines at once, large ones among each machine and those it sends most to.
+    problems are worked on among all machines at once, large ones twice among each machine and those it sends most to.
     A move costs O(rows x machines among) array operations, rows being the tasks on those machines.
 
 Preserves:
@@ -45,7 +45,7 @@ from penstock.placement.pull import nearness, pull
 
 _CELLS_AMONG = 1 << 17
 _PATIENCE = 120
-_MOST_ROUNDS = 20
+_MOST_ROUNDS, _MOST_ROUNDS_IN_GROUPS = 20, 2
 _NO_GAIN = 1e-9
 
 
@@ -71,7 +71,7 @@ def climb(
         True
     """
     machine_of = machine_of.copy()
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MOST_ROUNDS if _is_small(problem) else _MOST_ROUNDS_IN_GROUPS):
         better = False
         for among in _groups(problem, machine_of, rng):
             if deadline.has_passed():
@@ -85,12 +85,16 @@ def climb(
 def _groups(problem: PlacementProblem, machine_of: Ints, rng: np.random.Generator) -> list[Ints]:
     """The groups of machines to work among, each small enough to be handled as one dense block."""
     graph, count = problem.graph, problem.machines.count
-    if graph.tasks * count <= _CELLS_AMONG:
+    if _is_small(problem):
         return [np.arange(count)]
     size = max(2, int(np.sqrt(_CELLS_AMONG * count / graph.tasks)))
     between = _traffic_between(problem, machine_of)
     groups = [_with_partners(between, machine, size - 1) for machine in rng.permutation(count)]
     return [group for group in groups if len(group) > 1]
+
+
+def _is_small(problem: PlacementProblem) -> bool:
+    return problem.graph.tasks * problem.machines.count <= _CELLS_AMONG
 
 
 def _traffic_between(problem: PlacementProblem, machine_of: Ints) -> Matrix:
