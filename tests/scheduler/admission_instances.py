@@ -1,0 +1,142 @@
+"""Admission problems made at random, and the plainest way to solve them."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+
+import numpy as np
+
+from penstock.scheduler.problem import Flow, Job, Linear, Output, Pe, Problem, RateFunction, Table, Template
+
+Array = np.ndarray
+
+
+def random_problem(seed: int, *, most_jobs: int = 6, most_pes: int = 7, most_units: int = 3) -> Problem:
+    """A small problem in whole mips: shared streams, templates, required jobs, ranks 1 to 3."""
+    rng = random.Random(seed)
+    jobs: list[Job] = []
+    exported: list[str] = []
+    pes_left = most_pes
+    for name in "ABCDEF"[: rng.randint(1, most_jobs)]:
+        templates = tuple(
+            _template(rng, name, f"t{i}", rng.randint(1, max(1, min(3, pes_left))), exported, most_units)
+            for i in range(rng.choice([1, 1, 2]))
+        )
+        pes_left -= max(len(template.pes) for template in templates)
+        running = templates[0].id if rng.random() < 0.2 else None
+        required = rng.random() < 0.2
+        jobs.append(Job(id=name, rank=rng.randint(1, 3), required=required, templates=templates, running=running))
+        exported.append(f"{name}.out")
+        if pes_left <= 0:
+            break
+    rng.shuffle(jobs)
+    needed = sum(min(t.min_mips for t in job.choices) for job in jobs if job.required)
+    return Problem(mips=float(max(1, needed + rng.randint(0, 12))), jobs=tuple(jobs))
+
+
+def _template(rng: random.Random, job: str, name: str, size: int, exported: list[str], most_units: int) -> Template:
+    pes = []
+    own: list[str] = []
+    for i in range(size):
+        streams = own + exported
+        inputs = tuple(rng.sample(streams, min(len(streams), rng.choice([0, 1, 1, 2]))))
+        stream = f"{job}.out" if i == size - 1 else f"{job}.{name}.s{i}"
+        valued = rng.random() < (0.8 if i == size - 1 else 0.3)
+        low = rng.choice([0, 0, 1, 2])
+        pes.append(
+            Pe(
+                id=f"{job}.{name}.p{i}",
+                min_mips=float(low),
+                max_mips=float(low + rng.randint(0, most_units)),
+                inputs=inputs,
+                offered_tps=0.0 if inputs else float(rng.randint(1, 4)),
+                outputs=(Output(stream=stream, rate=_rate(rng), value=_value(rng) if valued else None),),
+            )
+        )
+        own.append(stream)
+    return Template(id=name, pes=tuple(pes))
+
+
+def _rate(rng: random.Random) -> RateFunction:
+    if rng.random() < 0.25:
+        return Table(
+            points=tuple(zip((0.0, 1.0, 3.0), sorted(float(rng.randint(0, 6)) for _ in range(3)), strict=True))
+        )
+    return Flow(mips_per_tps=rng.choice([0.5, 1.0, 2.0]), selectivity=rng.choice([0.5, 1.0, 2.0]))
+
+
+def _value(rng: random.Random) -> Linear | Table:
+    if rng.random() < 0.5:
+        return Linear(slope=float(rng.randint(1, 5)))
+    return Table(points=tuple(zip((0.0, 1.0, 4.0), sorted(float(rng.randint(0, 9)) for _ in range(3)), strict=True)))
+
+
+def brute_force(problem: Problem) -> float:
+    """The best importance over all rank-legal lists and all allocations in whole mips."""
+    return max(_best_allocation(problem.mips, pes) for pes in legal_lists(problem))
+
+
+def legal_lists(problem: Problem) -> Iterator[list[Pe]]:
+    """The PEs of every rank-legal list, by the definitions of the paper's section 4.1."""
+    for picks in itertools.product(*((None, *job.choices) for job in problem.jobs)):
+        admitted = {job.id: t for job, t in zip(problem.jobs, picks, strict=True) if t is not None}
+        if any(job.required and job.id not in admitted for job in problem.jobs):
+            continue
+        if _is_rank_legal(problem, admitted):
+            yield [pe for template in admitted.values() for pe in template.pes]
+
+
+def _is_rank_legal(problem: Problem, admitted: dict[str, Template]) -> bool:
+    rank = {job.id: 1 if job.required else job.rank for job in problem.jobs}
+    pes = [(job, pe) for job, template in admitted.items() for pe in template.pes]
+    reaches = np.array(
+        [[p is q or any(out.stream in q.inputs for out in p.outputs) for _, q in pes] for _, p in pes], dtype=bool
+    ).reshape(len(pes), len(pes))
+    for _ in pes:
+        reaches = reaches @ reaches
+    revised = dict(rank)
+    for i, (job, _) in enumerate(pes):
+        for k, (dependent, _) in enumerate(pes):
+            if reaches[i, k]:
+                revised[job] = min(revised[job], rank[dependent])
+    return all(revised[a] <= revised[b] for a in admitted for b in rank if b not in admitted)
+
+
+def _best_allocation(mips: float, pes: list[Pe]) -> float:
+    axes = [np.arange(pe.min_mips, pe.max_mips + 0.5) for pe in pes]
+    grids = [axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")] if pes else []
+    fits = sum(grids, np.zeros(1)) <= mips
+    if not fits.any():
+        return -np.inf
+    return float(importance(pes, {pe.id: grid[fits] for pe, grid in zip(pes, grids, strict=True)}).max())
+
+
+def importance(pes: list[Pe], mips: dict[str, Array]) -> Array:
+    """The importance of allocations, by as many rounds over the graph as it has PEs."""
+    rates: dict[str, Array] = {}
+    for _ in range(len(pes) + 1):
+        rates = {
+            out.stream: _rate_at(out.rate, pe.offered_tps + sum(rates.get(s, 0.0) for s in pe.inputs), mips[pe.id])
+            for pe in pes
+            for out in pe.outputs
+        }
+    total = np.zeros(1)
+    for pe in pes:
+        for out in pe.outputs:
+            if isinstance(out.value, Linear):
+                total = total + out.weight * out.value.slope * rates[out.stream]
+            elif out.value is not None:
+                total = total + out.weight * _table(out.value, rates[out.stream])
+    return total
+
+
+def _rate_at(rate: RateFunction, load: Array | float, mips: Array) -> Array:
+    if isinstance(rate, Table):
+        return _table(rate, mips)
+    return rate.selectivity * np.minimum(load, mips / rate.mips_per_tps)
+
+
+def _table(table: Table, x: Array) -> Array:
+    return np.interp(x, [p[0] for p in table.points], [p[1] for p in table.points])

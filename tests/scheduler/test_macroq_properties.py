@@ -1,0 +1,79 @@
+"""macroQ against brute force, and what must hold of every answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from admission_instances import brute_force, importance, random_problem
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.scheduler.answer import Answer
+from penstock.scheduler.deadline import Deadline
+from penstock.scheduler.macroq import solve
+from penstock.scheduler.problem import Problem
+from penstock.scheduler.ranks import is_rank_legal, waterline
+
+seeds = st.integers(min_value=0, max_value=10**9)
+
+
+def assert_sound(problem: Problem, answer: Answer) -> None:
+    """The constraints of section 4.2, and figures that agree with each other."""
+    admitted = {job: verdict for job, verdict in answer.jobs.items() if verdict.admitted}
+    choice = {job: problem.job(job).template(verdict.template or "") for job, verdict in admitted.items()}
+    assert answer.mips_used <= problem.mips * (1 + 1e-12)
+    assert all(job.id in admitted for job in problem.jobs if job.required)
+    assert all(template in problem.job(job).choices for job, template in choice.items())
+    assert is_rank_legal(problem.jobs, choice)
+    assert answer.waterline == waterline(problem.jobs, choice)
+    for job, verdict in admitted.items():
+        for pe in choice[job].pes:
+            assert pe.min_mips <= verdict.pes[pe.id] <= pe.max_mips
+    pes = [pe for template in choice.values() for pe in template.pes]
+    mips = {pe: np.array([m]) for verdict in admitted.values() for pe, m in verdict.pes.items()}
+    assert answer.importance == pytest.approx(float(importance(pes, mips)[0]), rel=1e-9, abs=1e-9)
+    assert answer.mips_used == pytest.approx(sum(verdict.mips for verdict in admitted.values()))
+
+
+@given(seeds)
+@settings(max_examples=150, deadline=None)
+def test_small_problems_get_the_importance_that_brute_force_finds(seed: int) -> None:
+    problem = random_problem(seed)
+    answer = solve(problem, granularity=int(problem.mips))
+    assert_sound(problem, answer)
+    assert answer.exact
+    assert answer.importance == pytest.approx(brute_force(problem))
+
+
+@given(seeds)
+@settings(max_examples=40, deadline=None)
+def test_the_ladder_of_resolutions_ends_no_lower_than_whole_mips(seed: int) -> None:
+    problem = random_problem(seed)
+    answer = solve(problem)
+    assert_sound(problem, answer)
+    assert answer.importance >= solve(problem, granularity=int(problem.mips)).importance - 1e-9
+
+
+@given(seeds)
+@settings(max_examples=25, deadline=None)
+def test_importance_never_falls_with_a_longer_deadline(seed: int) -> None:
+    problem = random_problem(seed, most_pes=12, most_units=5)
+    earned = []
+    for ticks in (0, 1, 3, 10, 30, 100, 1000):
+        clock = iter(range(10**9))
+        answer = solve(problem, deadline=Deadline(ticks, clock=lambda clock=clock: float(next(clock))))
+        assert_sound(problem, answer)
+        earned.append(answer.importance)
+    assert earned == sorted(earned)
+
+
+@given(seeds, st.integers(min_value=1, max_value=6))
+@settings(max_examples=40, deadline=None)
+def test_importance_never_falls_with_more_mips(seed: int, more: int) -> None:
+    problem = random_problem(seed)
+    richer = replace(problem, mips=problem.mips + more)
+    fewer = solve(problem, granularity=int(problem.mips)).importance
+    assert solve(richer, granularity=int(richer.mips)).importance >= fewer - 1e-9
+    assert solve(richer).importance >= solve(problem).importance - 1e-9
