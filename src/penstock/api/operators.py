@@ -8,7 +8,8 @@
     class Mine(Operator): ...     several ports, state, punctuation
 
 Each works from SPL, by its name, and from Python. Tuples arrive as rows with attribute access; keyword parameters of a
-function, or of a class's constructor, are the operator's parameters. With `batch=True` a function takes and gives
+function, or of a class's constructor, are the operator's parameters; one named `environment` receives the surroundings
+of the running application instead (its data folder, its clock, its random numbers). With `batch=True` a function takes and gives
 `pyarrow.RecordBatch`es. A declared `model` is believed; without one the model is inferred from the source.
 
 Example:
@@ -207,7 +208,7 @@ def _function_definition(function: Any, marks: Marks, name: str) -> OperatorDefi
         params=params,
         model=lambda operator: model_of(function, marks.role, marks.model, operator),
         runtime=lambda operator, context: runtime(
-            function, marks.batch, operator, context, parameter_values(params, operator, context)
+            function, marks.batch, operator, context, parameter_values(function, params, operator, context)
         ),
     )
 
@@ -228,7 +229,7 @@ def _class_definition(owner: type[Operator], name: str) -> OperatorDefinition:
             owner.process, Role.PROCESS.value, owner.model, operator, owner=owner, hooks=hooks
         ),
         runtime=lambda operator, context: ClassRuntime(
-            owner, operator, context, parameter_values(params, operator, context)
+            owner, operator, context, parameter_values(owner, params, operator, context)
         ),
     )
 
@@ -249,8 +250,8 @@ def _params(value: Any, *, skip: int) -> tuple[ParamSpec, ...]:
     """The keyword parameters of a function or constructor; `partitionBy` is known to every Python operator."""
     signature = inspect.signature(value, eval_str=False)
     named = list(signature.parameters.values())[skip:]
-    specs = [_param(p, value) for p in named if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    return (*(s for s in specs if s.name != "partitionBy"), PARTITION_BY)
+    given = [p for p in named if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    return (*(_param(p, value) for p in given if p.name not in ("partitionBy", "environment")), PARTITION_BY)
 
 
 def _param(parameter: inspect.Parameter, value: Any) -> ParamSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -167,14 +168,18 @@ ROLE_RUNTIMES: dict[str, type[_FunctionRuntime]] = {
 }
 
 
-def parameter_values(specs: tuple[ParamSpec, ...], operator: OperatorNode, context: Context) -> dict[str, Any]:
-    """The parameters of an invocation as Python values; one that takes several values is a list."""
+def parameter_values(
+    called: Any, specs: tuple[ParamSpec, ...], operator: OperatorNode, context: Context
+) -> dict[str, Any]:
+    """The arguments that an invocation gives a function or constructor; a parameter of several values is a list."""
     found: dict[str, Any] = {}
     for spec in specs:
         values = operator.param(spec.name)
         if values and spec.kind is ParamKind.CONSTANT:
             constants = [context.evaluator.constant(value) for value in values]
             found[spec.name] = constants if spec.many else constants[0]
+    if "environment" in inspect.signature(called).parameters:
+        found["environment"] = context.environment
     return found
 
 

@@ -1,0 +1,29 @@
+"""`penstock check`: parse and type-check an application."""
+
+from __future__ import annotations
+
+import click
+
+from penstock.cli import print_json
+from penstock.cli.application import AppArguments, takes_application
+
+
+@click.command()
+@takes_application
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(arguments: AppArguments, as_json: bool) -> int:
+    """Parse and type-check APP; report every error with its place.
+
+    APP is a .spl file, or MODULE:app or FILE.py:app for the Python API.
+
+    \b
+    Example:
+        penstock check examples/bargains/bargains.spl
+    """
+    application = arguments.program().application
+    operators, streams = len(application.operators), len(application.streams)
+    if as_json:
+        print_json({"application": application.name, "operators": operators, "streams": streams, "errors": []})
+    else:
+        click.echo(f"{application.name}: {operators} operators, {streams} streams, no errors")
+    return 0

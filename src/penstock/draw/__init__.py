@@ -1,0 +1,1 @@
+"""Pictures of graphs: a layered layout, and self-contained pages that show it."""

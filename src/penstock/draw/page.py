@@ -1,0 +1,129 @@
+"""One self-contained HTML page that draws the graph of an application. No network, no scripts from elsewhere."""
+
+from __future__ import annotations
+
+import html
+import json
+from importlib.resources import files
+
+from penstock.draw.layout import Layout, layered_layout
+from penstock.ir.graph import Application, Operator
+from penstock.ir.models import State
+from penstock.ir.pretty import expression_text, window_text
+
+COLUMN, ROW, WIDTH, HEIGHT, MARGIN = 210, 64, 156, 40, 28
+
+
+def graph_page(application: Application) -> str:
+    """The page as HTML text.
+
+    Example:
+        >>> page = graph_page(Application(name="Main", operators=(Operator(id="A", kind="Beacon"),)))
+        >>> page.startswith("<!doctype html>") and "Beacon" in page
+        True
+    """
+    template = files("penstock.draw").joinpath("page.html").read_text(encoding="utf-8")
+    details = {o.id: _details(o) for o in application.operators}
+    return (
+        template.replace("@TITLE@", html.escape(application.name))
+        .replace("@SUMMARY@", html.escape(_summary(application)))
+        .replace("@SVG@", graph_svg(application))
+        # A closing tag inside the JSON would end the script element.
+        .replace("@DETAILS@", json.dumps(details, ensure_ascii=False).replace("</", "<\\/"))
+    )
+
+
+def graph_svg(application: Application) -> str:
+    """The drawing alone: operators as boxes, streams as curves from left to right, feedback dashed."""
+    connections = list(application.edges())
+    layout = layered_layout([o.id for o in application.operators], [(a, b) for a, b, _, _ in connections])
+    width = layout.layers * COLUMN - (COLUMN - WIDTH) + 2 * MARGIN
+    height = layout.rows * ROW - (ROW - HEIGHT) + 2 * MARGIN
+    curves = [
+        _curve(path, stream, feedback) for path, (_, _, stream, feedback) in zip(layout.paths, connections, strict=True)
+    ]
+    boxes = [_box(o, layout) for o in application.operators]
+    return (
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img">'
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>'
+        f"<g class='streams'>{''.join(curves)}</g><g class='operators'>{''.join(boxes)}</g></svg>"
+    )
+
+
+def _summary(application: Application) -> str:
+    streams = sum(1 for _ in application.edges())
+    return f"{len(application.operators)} operators, {len(application.streams)} streams, {streams} connections"
+
+
+def _x(layer: int) -> float:
+    return MARGIN + layer * COLUMN
+
+
+def _y(row: float) -> float:
+    return MARGIN + row * ROW + HEIGHT / 2
+
+
+def _curve(path: tuple[tuple[int, float], ...], stream: str, feedback: bool) -> str:
+    (first_layer, first_row), (last_layer, last_row) = path[0], path[-1]
+    x, y = _x(first_layer) + WIDTH, _y(first_row)
+    text = f"M{x:.1f} {y:.1f}"
+    bend = (COLUMN - WIDTH) * 0.6
+    if last_layer <= first_layer:
+        # A stream that runs back leaves below its operator and returns below the other.
+        below, end_x, end_y = max(y, _y(last_row)) + ROW * 0.8, _x(last_layer), _y(last_row)
+        text += f" C{x + bend:.1f} {below:.1f} {end_x - bend:.1f} {below:.1f} {end_x:.1f} {end_y:.1f}"
+    else:
+        for layer, row in path[1:]:
+            next_x, next_y = _x(layer), _y(row)
+            text += f" C{x + bend:.1f} {y:.1f} {next_x - bend:.1f} {next_y:.1f} {next_x:.1f} {next_y:.1f}"
+            x, y = next_x, next_y
+            if layer != last_layer:
+                text += f" L{x + WIDTH:.1f} {y:.1f}"
+                x += WIDTH
+    kind = "feedback" if feedback else "stream"
+    return f'<path class="{kind}" d="{text}" marker-end="url(#arrow)"><title>{html.escape(stream)}</title></path>'
+
+
+def _box(operator: Operator, layout: Layout) -> str:
+    layer, row = layout.place[operator.id]
+    x, y = _x(layer), _y(row) - HEIGHT / 2
+    identifier = html.escape(operator.id, quote=True)
+    return (
+        f'<g class="operator {_role(operator)}" data-id="{identifier}" tabindex="0"'
+        f' transform="translate({x:.1f} {y:.1f})">'
+        f'<title>{identifier}</title><rect width="{WIDTH}" height="{HEIGHT}" rx="6"/>'
+        f'<text class="name" x="10" y="17">{html.escape(_short(operator.id))}</text>'
+        f'<text class="kind" x="10" y="32">{html.escape(_short(operator.kind))}</text></g>'
+    )
+
+
+def _role(operator: Operator) -> str:
+    if not operator.inputs:
+        return "source"
+    if not operator.outputs:
+        return "sink"
+    return {State.STATELESS: "stateless", State.PARTITIONED: "partitioned", State.UNKNOWN: "unknown"}[
+        operator.model.state
+    ]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 22 else f"{text[:9]}…{text[-12:]}"
+
+
+def _details(operator: Operator) -> list[tuple[str, str]]:
+    """What the panel shows of an operator, as (label, text) pairs."""
+    model = operator.model
+    rows = [("operator", operator.id), ("kind", operator.kind)]
+    rows += [(f"in {i}", f"{', '.join(p.streams)}\n{p.schema}") for i, p in enumerate(operator.inputs)]
+    rows += [(f"window {i}", window_text(p.window)) for i, p in enumerate(operator.inputs) if p.window]
+    rows += [(p.name, ", ".join(expression_text(v) for v in p.values)) for p in operator.params]
+    for i, port in enumerate(operator.outputs):
+        rows.append((f"out {i}", f"{port.stream}\n{port.schema}"))
+        rows += [(f"  {a.attribute} =", expression_text(a.value)) for a in port.assignments]
+    key = ", ".join(sorted(model.partition_by[0])) if model.partition_by else ""
+    rows.append(("state", model.state.value + (f" by {key}" if key else "")))
+    rows.append(("selectivity", model.selectivity.value))
+    rows.append(("forwards", ", ".join(sorted(model.forwards)) or "nothing known"))
+    return rows + [("why", reason) for reason in model.why]
