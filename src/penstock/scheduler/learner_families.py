@@ -168,7 +168,9 @@ def _alternate(
 
 def _robust_nnls(design: Matrix, rates: Matrix, weights: Matrix) -> Matrix:
     """Non-negative least squares in which a sample far off counts less (Huber's weights)."""
-    scale = np.maximum(np.abs(design).max(axis=0), 1e-6)
+    size = np.abs(design).max(axis=0)
+    # A column that is zero but for rounding gets no coefficient.
+    scale = np.where(size > 1e-9, size, np.inf)
     huber = np.ones(len(rates))
     for _ in range(3):
         root = np.sqrt(weights * huber)

@@ -75,7 +75,10 @@ class Program:
             integrality=np.array(self._integral),
             bounds=Bounds(np.array(self.lower), np.array(self.upper)),
             constraints=self._rows(),
-            options={"time_limit": math.inf if seconds is None else max(seconds, 0.001)},
+            options={
+                "time_limit": math.inf if seconds is None else max(seconds, 0.001),
+                "mip_rel_gap": 1e-6,
+            },
         )
         return Solution(
             values=None if found.x is None else np.asarray(found.x),

@@ -121,7 +121,7 @@ def build_task(pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster) 
     needs = [[cluster.needs_of(pe) for pe in unit] for unit in units]
     streams, traffic = _streams(pes, goals, units, cluster)
     sides, side_mbps = _network(cluster)
-    rules = cluster.rules
+    rules, fixed = cluster.rules, fixed_nodes(cluster)
     return Task(
         units=units,
         nodes=tuple(node.id for node in nodes),
@@ -132,9 +132,9 @@ def build_task(pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster) 
         memory_mb=np.array([sum(need.memory_mb for need in of_unit) for of_unit in needs], dtype=float),
         node_memory_mb=np.array([node.memory_mb for node in nodes], dtype=float),
         max_pes=np.array([np.inf if node.max_pes is None else node.max_pes for node in nodes], dtype=float),
-        degree=np.array([min(need.max_nodes for need in of_unit) for of_unit in needs], dtype=int),
+        degree=np.array(degrees_of(units, cluster), dtype=int),
         allowed=_allowed(units, cluster),
-        pinned=_pinned(units, cluster),
+        pinned=_where(units, cluster, lambda pe: fixed.get(pe, frozenset())),
         exclusive=np.array([bool(set(unit) & _exclusive_pes(cluster)) for unit in units], dtype=bool),
         apart=_apart(units, cluster),
         licences=_licences(units, cluster),
@@ -183,13 +183,24 @@ def _node_limits(cluster: Cluster) -> dict[str, list[frozenset[str]]]:
     return limits
 
 
-def _pinned(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> Bools:
-    pins: dict[str, set[str]] = {}
-    for constraint in cluster.constraints:
-        if constraint.kind == "fixed":
-            for pe in constraint.pes:
-                pins.setdefault(pe, set()).update(constraint.nodes)
-    return _where(units, cluster, lambda pe: pins.get(pe, set()))
+def fixed_nodes(cluster: Cluster) -> dict[str, frozenset[str]]:
+    """The nodes of each PE that is fixed."""
+    return {pe: frozenset(fixed.nodes) for fixed in cluster.constraints if fixed.kind == "fixed" for pe in fixed.pes}
+
+
+def degrees_of(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> list[int]:
+    """On how many nodes each unit may run: what its PEs allow, and for a fixed PE as many as it is fixed on.
+
+    Example:
+        >>> both = Constraint(kind="fixed", pes=("a",), nodes=("n1", "n2"))
+        >>> degrees_of((("a",), ("b",)), Cluster(nodes=(), constraints=(both,)))
+        [2, 1]
+    """
+    fixed = fixed_nodes(cluster)
+    return [
+        max(min(cluster.needs_of(pe).max_nodes for pe in unit), *(len(fixed.get(pe, ())) for pe in unit))
+        for unit in units
+    ]
 
 
 def _exclusive_pes(cluster: Cluster) -> set[str]:
@@ -198,7 +209,9 @@ def _exclusive_pes(cluster: Cluster) -> set[str]:
 
 def _apart(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> tuple[tuple[int, int], ...]:
     row = {pe: i for i, unit in enumerate(units) for pe in unit}
-    pairs = set()
+    alone = _exclusive_pes(cluster)
+    # A PE that wants its nodes for itself cannot be part of a larger unit: the unit is kept apart from itself.
+    pairs = {(u, u) for u, unit in enumerate(units) if len(unit) > 1 and set(unit) & alone}
     for constraint in cluster.constraints:
         if constraint.kind == "exlocation":
             for one, other in combinations([row[pe] for pe in constraint.pes if pe in row], 2):

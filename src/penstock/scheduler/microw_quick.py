@@ -1,0 +1,140 @@
+"""microW in a hurry: keep the nodes in use, move the hungriest units while moves remain, then hand out the mips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.scheduler.macrow_program import Program
+from penstock.scheduler.microw_setting import BELOW_MINIMUM, Grant, Setting, cost_of
+
+
+def hand_out_quickly(setting: Setting) -> Grant:
+    """Mips that keep every limit; not always the nearest to the goals."""
+    nodes = [_nodes_in_use(setting, unit) for unit in range(len(setting.units))]
+    _start_new_units(setting, nodes)
+    _start_stranded_units(setting, nodes)
+    return hand_out(setting, nodes)
+
+
+def _nodes_in_use(setting: Setting, unit: int) -> list[str]:
+    kept = [node for node in setting.candidates[unit] if node in setting.ran[unit]]
+    return kept[: setting.degree[unit]]
+
+
+def _load(setting: Setting, nodes: list[list[str]]) -> dict[str, float]:
+    """What the goals ask of each node, spread evenly over the nodes in use."""
+    load = dict.fromkeys(setting.capacity, 0.0)
+    for unit, used in enumerate(nodes):
+        for node in used:
+            load[node] += _goal(setting, unit) / len(used)
+    return load
+
+
+def _goal(setting: Setting, unit: int) -> float:
+    return sum(setting.goals[pe] for pe in setting.units[unit])
+
+
+def _room(setting: Setting, load: Mapping[str, float], node: str) -> float:
+    return setting.capacity[node] - load[node]
+
+
+def _start_new_units(setting: Setting, nodes: list[list[str]]) -> None:
+    """A unit that never ran starts where there is most room, on more nodes only if one has not enough."""
+    load = _load(setting, nodes)
+    new = [unit for unit in range(len(setting.units)) if not setting.ran[unit]]
+    for unit in sorted(new, key=lambda unit: -_goal(setting, unit)):
+        _start(setting, nodes, load, unit)
+
+
+def _start_stranded_units(setting: Setting, nodes: list[list[str]]) -> None:
+    """Units that lost all their nodes start again, the hungriest first, while moves remain."""
+    load = _load(setting, nodes)
+    left = setting.max_moves if setting.max_moves is not None else sum(len(unit) for unit in setting.units)
+    left_at = dict.fromkeys(
+        setting.capacity, left if setting.max_moves_per_node is None else setting.max_moves_per_node
+    )
+    stranded = [unit for unit in range(len(setting.units)) if setting.ran[unit] and not nodes[unit]]
+    for unit in sorted(stranded, key=lambda unit: -_goal(setting, unit)):
+        size = len(setting.units[unit])
+        fit = [node for node in setting.candidates[unit] if size <= min(left, left_at[node])]
+        if fit:
+            node = max(fit, key=lambda name: _room(setting, load, name))
+            nodes[unit] = [node]
+            load[node] += _goal(setting, unit)
+            left -= size
+            left_at[node] -= size
+
+
+def _start(setting: Setting, nodes: list[list[str]], load: dict[str, float], unit: int) -> None:
+    goal = _goal(setting, unit)
+    choice = sorted(setting.candidates[unit], key=lambda name: -_room(setting, load, name))
+    # The first candidate is the one that macroW planned, where it has room.
+    choice.sort(key=lambda name: _room(setting, load, name) < goal or name != setting.candidates[unit][0])
+    nodes[unit] = choice[:1]
+    for node in choice[1 : setting.degree[unit]]:
+        if sum(max(_room(setting, load, name), 0.0) for name in nodes[unit]) >= goal:
+            break
+        nodes[unit] = [*nodes[unit], node]
+    for node in nodes[unit]:
+        load[node] += goal / len(nodes[unit])
+
+
+def hand_out(setting: Setting, nodes: list[list[str]]) -> Grant:
+    """The mips nearest to the goals, with the nodes of each unit set: a linear program, or none where all fits."""
+    easy = _all_that_is_asked(setting, nodes)
+    return easy if easy is not None else _nearest(setting, nodes)
+
+
+def _all_that_is_asked(setting: Setting, nodes: list[list[str]]) -> Grant | None:
+    """Every goal spread evenly over its nodes, if no node is asked for more than it has."""
+    if any(not used for used in nodes):
+        return None
+    if any(asked > setting.capacity[node] for node, asked in _load(setting, nodes).items()):
+        return None
+    even: Grant = {}
+    for unit, used in enumerate(nodes):
+        for pe in setting.units[unit]:
+            goal = setting.goals[pe]
+            even[pe] = {node: goal / len(used) for node in used} if goal > 0 else {}
+    return even
+
+
+def _nearest(setting: Setting, nodes: list[list[str]]) -> Grant:
+    grant = _solve(setting, nodes, setting.min_fraction)
+    if grant is None:
+        grant = {pe.id: {} for pe in setting.pes}
+    # A full node holds back the others through the least fraction; such a unit does better on its best node alone.
+    best, alone = grant, [used[:1] for used in nodes]
+    if alone != nodes:
+        narrow = _solve(setting, alone, setting.min_fraction)
+        if narrow is not None and cost_of(setting, narrow) < cost_of(setting, grant):
+            best = narrow
+    return best
+
+
+def _solve(setting: Setting, nodes: list[list[str]], min_fraction: float) -> Grant | None:
+    program = Program()
+    at_node: dict[str, list[int]] = {node: [] for node in setting.capacity}
+    columns: dict[tuple[str, str], int] = {}
+    for pe in setting.pes:
+        goal, used = setting.goals[pe.id], nodes[setting.unit_of[pe.id]]
+        mine = program.columns(len(used), upper=goal)
+        (missed,) = program.columns(1, upper=goal, cost=1.0)
+        program.row([*((column, 1.0) for column in mine), (missed, 1.0)], least=goal, most=goal)
+        if pe.min_mips > 0:
+            (below,) = program.columns(1, cost=BELOW_MINIMUM)
+            program.row([(missed, -1.0), (below, 1.0)], least=min(pe.min_mips, goal) - goal)
+        for node, column in zip(used, mine, strict=True):
+            program.row([(column, 1.0), (missed, min_fraction)], least=min_fraction * goal if len(used) > 1 else 0.0)
+            at_node[node].append(column)
+            columns[pe.id, node] = column
+    for node, here in at_node.items():
+        program.row([(column, 1.0) for column in here], most=setting.capacity[node])
+    values = program.solve().values
+    if values is None:
+        return None
+    grant: Grant = {pe.id: {} for pe in setting.pes}
+    for (pe_id, node), column in columns.items():
+        if values[column] > 1e-7:
+            grant[pe_id][node] = float(values[column])
+    return grant
