@@ -8,9 +8,9 @@
     class Mine(Operator): ...     several ports, state, punctuation
 
 Each works from SPL, by its name, and from Python. Tuples arrive as rows with attribute access; keyword parameters of a
-function, or of a class's constructor, are the operator's parameters; one named `environment` receives the surroundings
-of the running application instead (its data folder, its clock, its random numbers). With `batch=True` a function takes and gives
-`pyarrow.RecordBatch`es. A declared `model` is believed; without one the model is inferred from the source.
+function, or of a class's constructor, are the operator's parameters. One named `environment` receives the surroundings
+of the running application instead: its data folder, its clock, its random numbers. With `batch=True` a function takes
+and gives `pyarrow.RecordBatch`es. A declared `model` is believed; without one it is inferred from the source.
 
 Example:
     >>> @flat_map

@@ -200,7 +200,8 @@ def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UserError(f"there is no file `{path}`")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # So that the application's own modules, and later its workers, find what stands beside it.
     sys.path.insert(0, str(path.parent.resolve()))
