@@ -59,6 +59,7 @@ class Environment:
         metrics: Custom metrics by name.
         relaunch_count: How often the application has been started again from a checkpoint.
         is_shutdown: Whether the application is being stopped.
+        open_files: What `fopen` has opened, by number.
     """
 
     submission_values: Mapping[str, list[str]] = field(default_factory=dict)
@@ -74,3 +75,4 @@ class Environment:
     metrics: dict[str, int] = field(default_factory=dict)
     relaunch_count: int = 0
     is_shutdown: bool = False
+    open_files: dict[int, object] = field(default_factory=dict)

@@ -33,16 +33,33 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
 from typing import Any, TypeVar
 
 from penstock.diagnostics import UserError, did_you_mean
 from penstock.expr.functions.overloads import Converts, choose_overload
 from penstock.expr.functions.prototypes import Prototype, parse_prototype
-from penstock.ir.types import Type, is_collection
+from penstock.expr.values_default import copier
+from penstock.ir.types import Type, has_collection, is_collection
 
 Implementation = Callable[..., Any]
 
-FAMILIES = ("strings", "regexes", "maths", "statistics", "times", "calendar", "collections", "lists", "blobs")
+FAMILIES = (
+    "strings",
+    "regexes",
+    "conversions",
+    "maths",
+    "statistics",
+    "collections",
+    "lists",
+    "blobs",
+    "times",
+    "calendar",
+    "system",
+    "submission",
+    "metrics",
+    "files",
+)
 """The modules of this package that declare functions, in the order of the reference."""
 
 
@@ -108,7 +125,26 @@ class Resolved:
     def bind(self) -> Implementation:
         """The implementation for these types; the environment is still its first argument if it needs one."""
         made = self.definition.implementation
-        return made(*self.parameter_types) if self.definition.needs_types else made
+        bound = made(*self.parameter_types) if self.definition.needs_types else made
+        return self._copying(bound) if self._may_share() else bound
+
+    def _may_share(self) -> bool:
+        """Whether the result, or a changed argument, may hold a collection that an argument holds too."""
+        mutable = (self.parameter_types[i] for i in self.definition.mutable_positions)
+        return any(
+            has_collection(part) for whole in (self.return_type, *mutable) for part in islice(whole.walk(), 1, None)
+        )
+
+    def _copying(self, bound: Implementation) -> Implementation:
+        """The implementation with copies of what it only reads, so that values stay values."""
+        kept = (*(() if not self.definition.needs_environment else (None,)), *map(copier, self.parameter_types))
+        mutable = {i + self.definition.needs_environment for i in self.definition.mutable_positions}
+        copies = [None if i in mutable else copy for i, copy in enumerate(kept)]
+
+        def call(*arguments: Any) -> Any:
+            return bound(*(a if copy is None else copy(a) for a, copy in zip(arguments, copies, strict=True)))
+
+        return call
 
     def bind_vector(self) -> Implementation | None:
         """The implementation over Arrow arrays for these types, if there is one."""

@@ -1,0 +1,321 @@
+"""Functions that read and write files.
+
+A file is a number that `fopen` gives. What goes wrong is told as an `errno` value in the last argument: 0 for nothing,
+-1 for the end of the file. A relative name means a file in the data folder if it is read, in the output folder if it is
+written.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, cast
+
+from penstock.expr.environment import Environment
+from penstock.expr.functions.registry import function
+from penstock.expr.values_default import default_value
+from penstock.expr.values_parse import parse_literal_form
+from penstock.expr.values_text import literal_form
+from penstock.ir.types import Type
+
+END_OF_FILE = -1
+
+T = TypeVar("T")
+
+
+class OpenFile:
+    """A file that the application has opened; it is at its end when a read has found it."""
+
+    __slots__ = ("at_end", "stream")
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+        self.at_end = False
+
+    def read_line(self) -> tuple[str, int]:
+        """The next line without its end, and 0, or the end of the file."""
+        line = self.stream.readline()
+        self.at_end = not line.endswith(b"\n")
+        return line.removesuffix(b"\n").decode(errors="replace"), 0 if line else END_OF_FILE
+
+
+def _attempt(action: Callable[[], T], otherwise: T) -> tuple[T, int]:
+    """What an action gives and 0, or something else and the error's number."""
+    try:
+        return action(), 0
+    except OSError as error:
+        return otherwise, error.errno or errno.EIO
+    except ValueError:
+        return otherwise, errno.EINVAL
+
+
+def _file(environment: Environment, number: int) -> OpenFile:
+    found = environment.open_files.get(number)
+    if not isinstance(found, OpenFile):
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return found
+
+
+def _open(environment: Environment, name: str, mode: str) -> int:
+    directory = environment.data_directory if mode.startswith("r") else environment.output_directory
+    stream = open(directory / name, mode.replace("b", "") + "b")  # noqa: SIM115 (fclose closes it)
+    number = max(environment.open_files, default=2) + 1
+    environment.open_files[number] = OpenFile(cast(BinaryIO, stream))
+    return number
+
+
+@function("<string T> stateful uint64 fopen(T name, T mode, mutable int32 error)", needs_environment=True)
+def open_file(environment: Environment, name: str, mode: str, error: int) -> tuple[int, int]:
+    """Open a file in a mode of C's `fopen`; gives its number, or 0."""
+    return _attempt(lambda: _open(environment, name, mode), 0)
+
+
+@function("stateful int32 fclose(uint64 file, mutable int32 error)", needs_environment=True)
+def close_file(environment: Environment, number: int, error: int) -> tuple[int, int]:
+    """Close a file; gives 0, or -1 if that failed."""
+
+    def close() -> int:
+        _file(environment, number).stream.close()
+        del environment.open_files[number]
+        return 0
+
+    return _attempt(close, -1)
+
+
+@function("stateful int32 fflush(uint64 file, mutable int32 error)", needs_environment=True)
+def flush_file(environment: Environment, number: int, error: int) -> tuple[int, int]:
+    """Hand what was written to the operating system; gives 0, or -1 if that failed."""
+    return _attempt(lambda: _file(environment, number).stream.flush() or 0, -1)
+
+
+@function("stateful boolean feof(uint64 file)", needs_environment=True)
+def at_end_of_file(environment: Environment, number: int) -> bool:
+    """Whether a read has found the end of a file."""
+    return _attempt(lambda: _file(environment, number).at_end, True)[0]
+
+
+@function("stateful rstring freadLine(uint64 file, mutable int32 error)", needs_environment=True)
+def read_line(environment: Environment, number: int, error: int) -> tuple[str, int]:
+    """The next line of a file, without its end."""
+    (line, at_end), failed = _attempt(lambda: _file(environment, number).read_line(), ("", 0))
+    return line, failed or at_end
+
+
+@function("stateful rstring freadString(uint64 file, mutable int32 error)", needs_environment=True)
+def read_rest(environment: Environment, number: int, error: int) -> tuple[str, int]:
+    """All that is left of a file."""
+    return _attempt(lambda: _read(environment, number, -1).decode(errors="replace"), "")
+
+
+def _read(environment: Environment, number: int, count: int) -> bytes:
+    file = _file(environment, number)
+    data = file.stream.read(count)
+    file.at_end = count < 0 or len(data) < count
+    return data
+
+
+@function("stateful void freadfile(mutable blob result, uint64 file, mutable int32 error)", needs_environment=True)
+def read_blob(environment: Environment, result: bytes, number: int, error: int) -> tuple[None, bytes, int]:
+    """Read all that is left of a file."""
+    data, failed = _attempt(lambda: _read(environment, number, -1), b"")
+    return None, data, failed
+
+
+@function(
+    "stateful uint64 fread(mutable list<uint8> result, uint64 file, uint64 length, mutable int32 error)",
+    needs_environment=True,
+)
+def read_bytes(environment: Environment, result: list[int], number: int, count: int, error: int) -> tuple[int, int]:
+    """Read so many bytes of a file; gives how many there were."""
+    data, failed = _attempt(lambda: _read(environment, number, count), b"")
+    result[:] = data
+    return len(data), failed
+
+
+@function(
+    "<any T> stateful void freadTxt(mutable T result, uint64 file, mutable int32 error)",
+    needs_environment=True,
+    needs_types=True,
+)
+def read_text(type_: Type, _: Type, __: Type) -> Callable[..., Any]:
+    """Read a value from the next line, as `fwriteTxt` wrote it."""
+    parse = parse_literal_form(type_)
+
+    def read(environment: Environment, result: Any, number: int, error: int) -> Any:
+        line, failed = read_line(environment, number, error)
+        value, invalid = _attempt(lambda: parse(line), default_value(type_)) if not failed else (result, 0)
+        if isinstance(result, list | set | dict):
+            return None, _replace(result, value) or failed or invalid
+        return None, value, failed or invalid
+
+    return read
+
+
+def _replace(target: Any, value: Any) -> int:
+    kept = value.copy()
+    target.clear()
+    target.extend(kept) if isinstance(target, list) else target.update(kept)
+    return 0
+
+
+@function(
+    "<any T> stateful void fwriteTxt(T value, uint64 file, mutable int32 error)",
+    needs_environment=True,
+    needs_types=True,
+)
+def write_text(type_: Type, _: Type, __: Type) -> Callable[..., tuple[None, int]]:
+    """Write a value as `println` prints it."""
+    form = literal_form(type_)
+    return lambda environment, value, number, error: _write(environment, number, form(value).encode())
+
+
+def _write(environment: Environment, number: int, data: bytes) -> tuple[None, int]:
+    return None, _attempt(lambda: _file(environment, number).stream.write(data), 0)[1]
+
+
+@function("<string T> stateful void fwriteString(T value, uint64 file, mutable int32 error)", needs_environment=True)
+def write_string(environment: Environment, text: str, number: int, error: int) -> tuple[None, int]:
+    """Write a string as it is."""
+    return _write(environment, number, text.encode())
+
+
+@function("stateful void fwriteblob(blob value, uint64 file, mutable int32 error)", needs_environment=True)
+def write_blob(environment: Environment, data: bytes, number: int, error: int) -> tuple[None, int]:
+    """Write bytes."""
+    return _write(environment, number, data)
+
+
+@function(
+    "stateful void fwrite(list<uint8> value, uint64 file, uint64 offset, uint64 length, mutable int32 error)",
+    needs_environment=True,
+)
+def write_bytes(
+    environment: Environment, values: list[int], number: int, offset: int, count: int, error: int
+) -> tuple[None, int]:
+    """Write some of the bytes of a list."""
+    return _write(environment, number, bytes(values[offset : offset + count]))
+
+
+@function("stateful int64 ftell(uint64 file, mutable int32 error)", needs_environment=True)
+def tell(environment: Environment, number: int, error: int) -> tuple[int, int]:
+    """The position in a file, in bytes."""
+    return _attempt(lambda: _file(environment, number).stream.tell(), -1)
+
+
+@function("stateful void fseek(uint64 file, int64 offset, int32 whence, mutable int32 error)", needs_environment=True)
+def seek(environment: Environment, number: int, offset: int, whence: int, error: int) -> tuple[None, int]:
+    """Go to a position in a file."""
+
+    def go() -> None:
+        file = _file(environment, number)
+        file.stream.seek(offset, whence)
+        file.at_end = False
+
+    return None, _attempt(go, None)[1]
+
+
+@function("stateful void rewind(uint64 file)", needs_environment=True)
+def rewind(environment: Environment, number: int) -> None:
+    """Go to the start of a file."""
+    seek(environment, number, 0, os.SEEK_SET, 0)
+
+
+@function("stateful void clearerr(uint64 file)", needs_environment=True)
+def clear_error(environment: Environment, number: int) -> None:
+    """Forget that the end of a file was found."""
+    found = environment.open_files.get(number)
+    if isinstance(found, OpenFile):
+        found.at_end = False
+
+
+@function("int32 optSEEK_SET()")
+def seek_from_start() -> int:
+    """For `fseek`: positions count from the start."""
+    return os.SEEK_SET
+
+
+@function("int32 optSEEK_CUR()")
+def seek_from_here() -> int:
+    """For `fseek`: positions count from the current one."""
+    return os.SEEK_CUR
+
+
+@function("int32 optSEEK_END()")
+def seek_from_end() -> int:
+    """For `fseek`: positions count from the end."""
+    return os.SEEK_END
+
+
+@function("<string T> stateful void remove(T name, mutable int32 error)", needs_environment=True)
+def remove(environment: Environment, name: str, error: int) -> tuple[None, int]:
+    """Remove a file or an empty folder."""
+    path = environment.output_directory / name
+    return None, _attempt(path.rmdir if path.is_dir() else path.unlink, None)[1]
+
+
+@function("<string T> stateful void mkdir(T name, uint32 mode, mutable int32 error)", needs_environment=True)
+def make_directory(environment: Environment, name: str, mode: int, error: int) -> tuple[None, int]:
+    """Make a folder."""
+    return None, _attempt(lambda: (environment.output_directory / name).mkdir(mode), None)[1]
+
+
+@function(
+    "<string T> stateful void fstat(T name, rstring what, mutable uint64 result, mutable int32 error)",
+    needs_environment=True,
+)
+def file_number(environment: Environment, name: str, what: str, result: int, error: int) -> tuple[None, int, int]:
+    """A number that describes a file: `size`, `mode`, `ino`, `nlink` ..."""
+    found, failed = _attempt(lambda: _stat(environment.data_directory / name, what, result), result)
+    return None, found, failed
+
+
+@function(
+    "<string T> stateful void fstat(T name, rstring what, mutable timestamp result, mutable int32 error)",
+    needs_environment=True,
+)
+def file_time(environment: Environment, name: str, what: str, result: int, error: int) -> tuple[None, int, int]:
+    """A time of a file: `mtime`, `atime` or `ctime`."""
+    found, failed = _attempt(lambda: _stat(environment.data_directory / name, f"{what}_ns", result), result)
+    return None, found, failed
+
+
+def _stat(path: Path, what: str, otherwise: int) -> int:
+    found = getattr(path.stat(), f"st_{what}", None)
+    if not isinstance(found, int):
+        raise ValueError(f"a file has no `{what}`")
+    return found
+
+
+@function("rstring strerror(int32 error)")
+def error_text(number: int) -> str:
+    """What the number of an error means."""
+    return os.strerror(number)
+
+
+@function("boolean isEOF(int32 error)")
+def is_end_of_file(number: int) -> bool:
+    """Whether the number of an error means the end of a file."""
+    return number == END_OF_FILE
+
+
+_ERRORS = (
+    *("EACCES", "EAGAIN", "EBADF", "EFAULT", "EFBIG", "EINTR", "EINVAL", "EIO", "EISDIR", "ELOOP", "EMFILE"),
+    *("ENAMETOOLONG", "ENFILE", "ENODEV", "ENOENT", "ENOMEM", "ENOSPC", "ENOTDIR", "ENXIO", "EOVERFLOW", "EPERM"),
+    *("EPIPE", "EROFS", "ESPIPE", "ETXTBSY", "EWOULDBLOCK"),
+)
+
+
+def _declare_error(name: str) -> None:
+    expected = getattr(errno, name)
+
+    def is_error(number: int) -> bool:
+        return bool(number == expected)
+
+    is_error.__doc__ = f"Whether the number of an error is that of `{name}`."
+    function(f"boolean is{name}(int32 error)")(is_error)
+
+
+for _name in _ERRORS:
+    _declare_error(_name)
