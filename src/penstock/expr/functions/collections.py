@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function
+from penstock.expr.values_default import copier
 from penstock.expr.values_order import ascending
 from penstock.ir.types import ListType, MapType, SetType, Type
 
@@ -61,10 +62,11 @@ def map_values(values: Map) -> List:
     return list(values.values())
 
 
-@function("<any K, any V> V getOrElse(map<K, V> values, K key, V otherwise)")
-def get_or_else(values: Map, key: object, otherwise: Any) -> Any:
+@function("<any K, any V> V getOrElse(map<K, V> values, K key, V otherwise)", needs_types=True)
+def get_or_else(type_: MapType, _: Type, __: Type) -> Callable[[Map, Any, Any], Any]:
     """The value of a key, or another one if the key is not there."""
-    return values.get(key, otherwise)
+    copy = copier(type_.value)
+    return dict.get if copy is None else lambda values, key, otherwise: copy(values.get(key, otherwise))
 
 
 @function("<collection T> void clearM(mutable T values)")

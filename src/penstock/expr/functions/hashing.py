@@ -49,7 +49,7 @@ def hasher(type_: Type) -> Hash:
         >>> hasher(INT32)(-1) == 2**64 - 1
         True
         >>> hasher(RSTRING)("a")
-        17757787373838741831
+        3405396810240292928
     """
     match type_:
         case Primitive():

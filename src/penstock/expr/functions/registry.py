@@ -33,7 +33,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from penstock.diagnostics import UserError, did_you_mean
@@ -130,10 +130,9 @@ class Resolved:
 
     def _may_share(self) -> bool:
         """Whether the result, or a changed argument, may hold a collection that an argument holds too."""
-        mutable = (self.parameter_types[i] for i in self.definition.mutable_positions)
-        return any(
-            has_collection(part) for whole in (self.return_type, *mutable) for part in islice(whole.walk(), 1, None)
-        )
+        changed = (self.parameter_types[i] for i in self.definition.mutable_positions)
+        inner = chain.from_iterable(islice(whole.walk(), 1, None) for whole in (self.return_type, *changed))
+        return any(has_collection(part) for part in inner)
 
     def _copying(self, bound: Implementation) -> Implementation:
         """The implementation with copies of what it only reads, so that values stay values."""
