@@ -300,9 +300,10 @@ def _output_ports(
     scope = Scope(schemas=schemas, definition=definition, span=span)
     ports = []
     for i, output in enumerate(outputs):
-        assignments = [_assignment(a, v, output.schema, scope) for a, v in output.assign.items()]
+        schema = schema_of(output.schema)
+        assignments = [_assignment(a, v, schema, scope) for a, v in output.assign.items()]
         stream = output.name or (name if i == 0 else f"{name}_{i}")
-        ports.append(OutputPort(stream=stream, schema=output.schema, assignments=tuple(assignments)))
+        ports.append(OutputPort(stream=stream, schema=schema, assignments=tuple(assignments)))
     return ports
 
 
@@ -322,7 +323,7 @@ def _params(
     span: Span | None,
 ) -> list[Param]:
     # A source has no inputs; the attributes that its parameters name are those of its output.
-    seen = schemas or tuple(o.schema for o in outputs)
+    seen = schemas or tuple(schema_of(o.schema) for o in outputs)
     made = []
     for name, value in params.items():
         spec = definition.param(name)
