@@ -13,17 +13,17 @@ same mistakes. What it guarantees to everybody behind it:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.diagnostics import Diagnostics, Span
-from penstock.ir.expressions import Attribute, Expression, InputTuple, Symbol, Update
+from penstock.expr.analysis import logic_parts, root_of, targets_of
+from penstock.ir.expressions import Symbol
 from penstock.ir.graph import Annotation, ErrorPolicy, InputPort, Operator, OutputPort, Param
-from penstock.ir.statements import Assign, Function, Logic, Statement, Submit, SubmitPunctuation
+from penstock.ir.statements import Function, Logic, Submit, SubmitPunctuation
 from penstock.toolkit.check_params import check_params
 from penstock.toolkit.complete_outputs import complete_outputs
 from penstock.toolkit.definition import OperatorDefinition, WindowUse
-from penstock.toolkit.effects import root
 from penstock.toolkit.logic_analysis import operator_model
 
 
@@ -72,7 +72,7 @@ def invoke(
     before = len(list(found))
     _check_port_numbers(definition, inputs, outputs, span, found)
     _check_windows(definition, inputs, span, found)
-    _check_logic(definition, logic, span, found)
+    _check_logic(definition, logic, functions, span, found)
     params = check_params(definition, params, span, found)
     if len(list(found)) > before:
         # Completing the output clause against wrong ports would only repeat the mistake in other words.
@@ -130,24 +130,23 @@ def _check_windows(
             found.error(f"`{definition.name}` needs a window on `{name}`", span, hint="add a window clause")
 
 
-def _check_logic(definition: OperatorDefinition, logic: Logic | None, span: Span | None, found: Diagnostics) -> None:
+def _check_logic(
+    definition: OperatorDefinition,
+    logic: Logic | None,
+    functions: Sequence[Function],
+    span: Span | None,
+    found: Diagnostics,
+) -> None:
     if logic is None or definition.kind == "Custom":
         return
     for statement in logic.statements():
-        where = statement.span or span
         if isinstance(statement, Submit | SubmitPunctuation):
-            found.error(f"`{definition.name}` cannot call submit", where, hint="only a Custom can")
-        for target in _targets(statement):
-            if isinstance(root(target), Attribute | InputTuple):
+            found.error(f"`{definition.name}` cannot call submit", statement.span or span, hint="only a Custom can")
+    for part in logic_parts(logic):
+        for target in targets_of(part, functions):
+            if (root_of(target) or ("", 0))[0] == "port":
                 message = f"`{definition.name}` cannot change the tuple it receives"
-                found.error(message, target.span or where, hint="only a Custom can")
-
-
-def _targets(statement: Statement) -> Iterator[Expression]:
-    if isinstance(statement, Assign):
-        yield statement.target
-    for expression in statement.expressions():
-        yield from (part.target for part in expression.walk() if isinstance(part, Update))
+                found.error(message, target.span or span, hint="only a Custom can")
 
 
 def _error_policy(params: Sequence[Param], annotations: Sequence[Annotation], given: ErrorPolicy) -> ErrorPolicy:

@@ -25,9 +25,10 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.expr.analysis import expressions_of
 from penstock.ir.expressions import (
     Attribute,
     Binary,
@@ -41,9 +42,9 @@ from penstock.ir.expressions import (
     Variable,
 )
 from penstock.ir.graph import Operator
-from penstock.ir.statements import Logic
+from penstock.ir.statements import Function, Logic
 from penstock.ir.types import MapType
-from penstock.toolkit.effects import FunctionEffects, changed_attributes, immutable_locals, operator_expressions
+from penstock.toolkit.effects import changed_attributes, immutable_locals, operator_parts
 
 _KEYED_FUNCTIONS = frozenset({"has", "insertM", "removeM"})
 
@@ -56,32 +57,35 @@ class Key:
     attributes: frozenset[str]
 
 
-def state_keys(operator: Operator, changed: frozenset[str], effects: FunctionEffects) -> tuple[frozenset[str], ...]:
+def state_keys(
+    operator: Operator, changed: frozenset[str], functions: Sequence[Function]
+) -> tuple[frozenset[str], ...]:
     """The key attributes of each input port if the changed state variables are partitioned, else nothing.
 
     Args:
         operator: With a logic clause.
         changed: The state variables that are changed.
-        effects: Of the functions that it calls.
+        functions: The application's.
     """
     logic = operator.logic
     if logic is None or not all(isinstance(d.type, MapType) for d in logic.state if d.name in changed):
         return ()
     local = immutable_locals(logic)
-    keys = [k for e in operator_expressions(operator) for k in _keys(e, changed, local)]
+    expressions = (e for part in operator_parts(operator) for e in expressions_of(part))
+    keys = [k for e in expressions for k in _keys(e, changed, local)]
     by_port: dict[int, frozenset[str]] = {}
     for key in keys:
         if key is None or by_port.setdefault(key.port, key.attributes) != key.attributes:
             return ()
     found = tuple(by_port.get(port, frozenset()) for port in range(len(operator.inputs)))
-    return found if found and _is_usable(found, logic, effects) else ()
+    return found if found and _is_usable(found, logic, functions) else ()
 
 
-def _is_usable(found: tuple[frozenset[str], ...], logic: Logic, effects: FunctionEffects) -> bool:
+def _is_usable(found: tuple[frozenset[str], ...], logic: Logic, functions: Sequence[Function]) -> bool:
     if not all(found) or (max(map(len, found)) > 1 and len(set(found)) > 1):
         return False
     for port, attributes in enumerate(found):
-        touched = changed_attributes(logic, effects, port)
+        touched = changed_attributes(logic, functions, port)
         if touched is None or touched & attributes:
             return False
     return True

@@ -27,7 +27,7 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.ir.expressions import Attribute, Expression, Field, InputTuple, Literal, TupleLiteral, Variable
@@ -37,7 +37,6 @@ from penstock.ir.statements import Function, Logic, Submit, SubmitPunctuation
 from penstock.ir.types import TupleType
 from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.effects import (
-    FunctionEffects,
     changed_attributes,
     changed_variables,
     immutable_locals,
@@ -48,7 +47,7 @@ from penstock.toolkit.submit_counts import NOTHING, SubmitCount, count_submits
 
 
 def operator_model(
-    definition: OperatorDefinition, operator: Operator, functions: Iterable[Function] = ()
+    definition: OperatorDefinition, operator: Operator, functions: Sequence[Function] = ()
 ) -> OperatorModel:
     """The model of an instance: its definition's, less what its code contradicts.
 
@@ -57,13 +56,13 @@ def operator_model(
         operator: The instance.
         functions: The application's functions; one that is called and not among them is taken for stateful.
     """
-    return restrict(definition.model(operator), operator, FunctionEffects(functions))
+    return restrict(definition.model(operator), operator, functions)
 
 
-def restrict(model: OperatorModel, operator: Operator, effects: FunctionEffects) -> OperatorModel:
+def restrict(model: OperatorModel, operator: Operator, functions: Sequence[Function]) -> OperatorModel:
     """The model without what the operator's code contradicts."""
-    calls = stateful_calls(operator, effects)
-    forwards = model.forwards if operator.logic is None else _unchanged(model.forwards, operator.logic, effects)
+    calls = stateful_calls(operator, functions)
+    forwards = model.forwards if operator.logic is None else _unchanged(model.forwards, operator.logic, functions)
     model = replace(model, side_effects=model.side_effects or bool(calls), forwards=forwards)
     if model.state is State.UNKNOWN:
         return model
@@ -71,12 +70,12 @@ def restrict(model: OperatorModel, operator: Operator, effects: FunctionEffects)
         return unknown_state(model, f"it calls {_listing(calls)}, which may give another value on another channel")
     if operator.logic is not None and operator.logic.on_punctuation:
         return unknown_state(model, "its `onPunct` code runs once for all tuples before it")
-    changed = changed_variables(operator, effects)
-    return _with_state(model, operator, changed, effects) if changed else model
+    changed = changed_variables(operator, functions)
+    return _with_state(model, operator, changed, functions) if changed else model
 
 
-def _unchanged(names: frozenset[str], logic: Logic, effects: FunctionEffects) -> frozenset[str]:
-    changed = changed_attributes(logic, effects, 0)
+def _unchanged(names: frozenset[str], logic: Logic, functions: Sequence[Function]) -> frozenset[str]:
+    changed = changed_attributes(logic, functions, 0)
     return frozenset() if changed is None else names - changed
 
 
@@ -86,9 +85,9 @@ def unknown_state(model: OperatorModel, why: str) -> OperatorModel:
 
 
 def _with_state(
-    model: OperatorModel, operator: Operator, changed: frozenset[str], effects: FunctionEffects
+    model: OperatorModel, operator: Operator, changed: frozenset[str], functions: Sequence[Function]
 ) -> OperatorModel:
-    keys = state_keys(operator, changed, effects)
+    keys = state_keys(operator, changed, functions)
     if not keys:
         reason = f"it changes the state {_listing(sorted(changed))}, which is not a map keyed by attributes"
         return unknown_state(model, reason)
@@ -187,4 +186,14 @@ def stateless(
         forwarding=Forwarding.ALWAYS,
         forwards=forwarded_by_output_clause(operator) if forwards is None else forwards,
         why=why,
+    )
+
+
+def not_parallel(operator: Operator, why: str, *, side_effects: bool = False) -> OperatorModel:
+    """The model of an operator that must see all tuples in order: unknown state, for the reason given."""
+    return OperatorModel(
+        forwarding=Forwarding.ALWAYS,
+        forwards=forwarded_by_output_clause(operator),
+        side_effects=side_effects,
+        why=(why,),
     )

@@ -18,8 +18,9 @@ from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.expr.evaluate import LogicRuntime as Logic
-from penstock.ir.expressions import Expression, Symbol
+from penstock.ir.expressions import Expression, Symbol, Variable
 from penstock.ir.graph import Operator
+from penstock.ir.types import Schema
 from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit
 
 MARKERS = {"WindowMarker": Punctuation.WINDOW, "FinalMarker": Punctuation.FINAL}
@@ -41,7 +42,7 @@ class LogicRuntime(Runtime):
         if operator.logic is not None:
             markers = [partial(self._punctuate_by_name, port) for port in range(len(operator.outputs))]
             self.logic = context.evaluator.logic(
-                operator.logic, ports=len(operator.inputs), submit=self.submit, punctuate=markers
+                operator.logic, ports=self._schemas(), submit=self.submit, punctuate=markers
             )
 
     def taker(self, port: int) -> Submit:
@@ -78,13 +79,15 @@ class LogicRuntime(Runtime):
         self._run_on_punctuation(port, Punctuation.FINAL)
         self.take_final_marker(port)
 
-    def scalar(self, expression: Expression, *, ports: int | None = None) -> Callable[..., Any]:
-        """An expression as a function of the current tuples, one for each input port (or of `ports` of them)."""
-        return self.context.evaluator.scalar(expression, ports=self._ports(ports), state=self._state)
+    def scalar(self, expression: Expression, *, variables: Sequence[Variable] = ()) -> Callable[..., Any]:
+        """An expression as a function of the current tuples, one for each input port, and of variables."""
+        names = [v.name for v in variables]
+        return self.context.evaluator.scalar(expression, ports=self._schemas(), variables=names, state=self._state)
 
-    def row(self, expressions: Sequence[Expression], *, ports: int | None = None) -> Callable[..., Tuple]:
+    def row(self, expressions: Sequence[Expression], *, variables: Sequence[Variable] = ()) -> Callable[..., Tuple]:
         """Several expressions as one function that makes a tuple of their values."""
-        return self.context.evaluator.row(expressions, ports=self._ports(ports), state=self._state)
+        names = [v.name for v in variables]
+        return self.context.evaluator.row(expressions, ports=self._schemas(), variables=names, state=self._state)
 
     def output_row(self, port: int = 0) -> Callable[..., Tuple]:
         """The output clause of a port as a function of the current tuples."""
@@ -99,6 +102,11 @@ class LogicRuntime(Runtime):
         """The values of a constant parameter that takes several."""
         return [self.context.evaluator.constant(value) for value in self.operator.param(name)]
 
+    def duration_ns(self, name: str, default: float = 0.0) -> int:
+        """The nanoseconds of a constant parameter that is given in seconds; never negative."""
+        seconds: float = self.constant(name, default)
+        return max(0, round(seconds * 1_000_000_000))
+
     def symbol(self, name: str, default: str = "") -> str:
         """The word that a parameter of the kind SYMBOLS gives."""
         return symbol(self.operator, name, default)
@@ -107,8 +115,8 @@ class LogicRuntime(Runtime):
     def _state(self) -> Any:
         return None if self.logic is None else self.logic.state
 
-    def _ports(self, ports: int | None) -> int:
-        return len(self.operator.inputs) if ports is None else ports
+    def _schemas(self) -> list[Schema]:
+        return [port.schema for port in self.operator.inputs]
 
     def _run_on_punctuation(self, port: int, punctuation: Punctuation) -> None:
         handler = self.logic.on_punctuation.get(port) if self.logic is not None else None

@@ -12,9 +12,57 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.diagnostics import UserError, did_you_mean
+from penstock.toolkit import (
+    aggregate,
+    barrier,
+    beacon,
+    combine,
+    custom,
+    de_duplicate,
+    delay,
+    dynamic_filter,
+    export,
+    filter,
+    functor,
+    gate,
+    import_,
+    join,
+    metrics_sink,
+    pair,
+    punctor,
+    sort,
+    switch,
+    threaded_split,
+    throttle,
+    union,
+)
 from penstock.toolkit.definition import OperatorDefinition
 
-STANDARD: tuple[OperatorDefinition, ...] = ()
+STANDARD: tuple[OperatorDefinition, ...] = (
+    aggregate.DEFINITION,
+    barrier.DEFINITION,
+    beacon.DEFINITION,
+    combine.DEFINITION,
+    custom.DEFINITION,
+    de_duplicate.DEFINITION,
+    delay.DEFINITION,
+    dynamic_filter.DEFINITION,
+    export.DEFINITION,
+    filter.DEFINITION,
+    functor.DEFINITION,
+    gate.DEFINITION,
+    import_.DEFINITION,
+    join.DEFINITION,
+    metrics_sink.DEFINITION,
+    pair.DEFINITION,
+    punctor.DEFINITION,
+    sort.DEFINITION,
+    switch.DEFINITION,
+    threaded_split.DEFINITION,
+    throttle.DEFINITION,
+    union.DEFINITION,
+)
+"""The standard operators, in alphabetical order."""
 
 
 class Registry:

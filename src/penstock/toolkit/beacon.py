@@ -1,0 +1,75 @@
+"""Beacon: generates tuples.
+
+Each tuple is what the output clause says; an attribute that is not assigned is its type's default. After `initDelay`
+seconds the first tuple leaves, and after every `period` seconds the next. After the last, a window marker follows.
+Without `iterations` it never ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from penstock.expr.environment import Tuple
+from penstock.ir.graph import Operator
+from penstock.ir.models import OperatorModel
+from penstock.ir.types import FLOAT64, INT32, INT64, UINT32, UINT64
+from penstock.toolkit.definition import OperatorDefinition, OutputClause, OutputFunction, ParamKind, ParamSpec
+from penstock.toolkit.logic_analysis import not_parallel
+from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.output_values import bind_output_calls
+from penstock.toolkit.runtime import Punctuation, Wait
+
+
+class BeaconRuntime(LogicRuntime):
+    """Makes tuples out of nothing."""
+
+    def produce(self) -> Iterator[Tuple | Wait | Punctuation | None]:
+        """The tuples with their delays, then a marker."""
+        iterations = self.constant("iterations")
+        period = Wait(self.duration_ns("period"))
+        bound = bind_output_calls([a.value for a in self.operator.outputs[0].assignments])
+        make = self.row(bound.expressions, variables=bound.variables)
+        takes_count = bool(bound.variables)
+        if delay := self.duration_ns("initDelay"):
+            yield Wait(delay)
+        for i in count() if iterations is None else range(iterations):
+            if i and period.nanoseconds:
+                yield period
+            yield make(i) if takes_count else make()
+        yield Punctuation.WINDOW
+
+
+def _model(operator: Operator) -> OperatorModel:
+    return not_parallel(operator, "it is a source")
+
+
+DEFINITION = OperatorDefinition(
+    name="Beacon",
+    doc="Generates tuples, with a window marker after the last. Attributes not assigned have their type's default.",
+    inputs=(0, 0),
+    outputs=(1, 1),
+    params=(
+        ParamSpec(
+            name="iterations",
+            kind=ParamKind.CONSTANT,
+            types=(UINT32, INT32, UINT64, INT64),
+            doc="How many tuples; endless without it.",
+        ),
+        ParamSpec(name="period", kind=ParamKind.CONSTANT, types=(FLOAT64,), doc="Seconds from one tuple to the next."),
+        ParamSpec(name="initDelay", kind=ParamKind.CONSTANT, types=(FLOAT64,), doc="Seconds before the first tuple."),
+        ParamSpec(
+            name="triggerCount",
+            kind=ParamKind.CONSTANT,
+            types=(UINT32,),
+            doc="For consistent regions; every job of ours has what it asks for.",
+        ),
+    ),
+    output=OutputClause.GENERATE,
+    output_functions=(
+        OutputFunction(prototype="uint64 IterationCount()", doc="The number of tuples generated before this one."),
+        OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
+    ),
+    model=_model,
+    runtime=BeaconRuntime,
+)
