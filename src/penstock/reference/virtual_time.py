@@ -1,7 +1,8 @@
 """Virtual time: timers, and whose turn it is among the sources.
 
-Nothing sleeps. The clock stands still while an item is processed and jumps to the time of the next one. At one time, timers
-come first, in the order they were asked for; then the sources take turns, one item each, in order of declaration.
+Nothing sleeps. The clock stands still while an item is processed and jumps to the time of the next one. At one time,
+timers come first, in the order they were asked for; then the sources take turns, one item each, in order of
+declaration.
 """
 
 from __future__ import annotations

@@ -6,17 +6,18 @@ NaN values of a float key are one partition, as are 0.0 and -0.0.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
 
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.expressions import Attribute, Expression, InputTuple
 from penstock.ir.graph import Operator
-from penstock.ir.types import has_collection, is_float
+from penstock.ir.types import TupleType, Type, TypedName, has_collection
+from penstock.toolkit.aggregates_distinct import identity_of
 
 W = TypeVar("W")
+T = TypeVar("T")
 
 Key = Callable[[Tuple], Hashable]
 
@@ -45,7 +46,7 @@ class Partitions(Generic[W]):
             part = self.parts[key] = self.make(key)
         return part
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[W]:
         return iter(list(self.parts.values()))
 
 
@@ -58,17 +59,28 @@ def key_function(expressions: Sequence[Expression], row: Row) -> Key | None:
     if not expressions:
         return None
     make = row(expressions)
-    floats = [i for i, e in enumerate(expressions) if is_float(e.type)]
-    if not floats:
-        return make
+    identity = identity_of(TupleType(tuple(TypedName(f"_{i}", e.type) for i, e in enumerate(expressions))))
+    return make if identity is None else lambda tuple_: identity(make(tuple_))
 
-    def key(tuple_: Tuple) -> Hashable:
-        values = make(tuple_)
-        if any(values[i] != values[i] for i in floats):
-            return tuple(math.nan if i in floats and v != v else v for i, v in enumerate(values))
-        return values
 
-    return key
+def group_function(columns: Sequence[int], types: Sequence[Type]) -> Callable[[Iterable[Tuple]], list[list[Tuple]]]:
+    """The function that splits rows by the values of some columns, in order of the groups' first rows.
+
+    Example:
+        >>> from penstock.ir.types import INT32
+        >>> group_function([0], [INT32])([(1, "a"), (2, "b"), (1, "c")])
+        [[(1, 'a'), (1, 'c')], [(2, 'b')]]
+    """
+    identities = [identity_of(t) or (lambda value: value) for t in types]
+    parts = list(zip(columns, identities, strict=True))
+
+    def group(rows: Iterable[Tuple]) -> list[list[Tuple]]:
+        groups: dict[Hashable, list[Tuple]] = {}
+        for row in rows:
+            groups.setdefault(tuple(identity(row[i]) for i, identity in parts), []).append(row)
+        return list(groups.values())
+
+    return group
 
 
 def check_keys(operator: Operator, params: Sequence[str], found: Diagnostics) -> None:
@@ -126,3 +138,16 @@ def _has(position: dict[str, int], expression: Expression) -> bool:
 def _same_attribute(expression: Expression, port: int) -> Expression:
     assert isinstance(expression, Attribute)
     return Attribute(type=expression.type, span=expression.span, name=expression.name, port=port)
+
+
+def of_port(function: Callable[..., T], port: int, ports: int) -> Callable[[Tuple], T]:
+    """A function of one tuple from a function of the tuples of all ports that looks at only one of them.
+
+    Example:
+        >>> of_port(lambda left, right: right, 1, 2)(("r",))
+        ('r',)
+    """
+    if ports == 1:
+        return function
+    before, after = (None,) * port, (None,) * (ports - port - 1)
+    return lambda tuple_: function(*before, tuple_, *after)

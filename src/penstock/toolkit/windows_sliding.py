@@ -6,8 +6,8 @@ before anything else happens. A count trigger counts the tuples of the partition
 fires on a tuple that lies more than its size above the tuple that fired last (above the first tuple at the start); a
 time trigger fires periodically from the first tuple on.
 
-A window has been full once it has held `count(n)` tuples, `time(t)` seconds after its first tuple, once a `delta` policy has had
-something to evict, and with a time trigger always: `has_been_full`. It is for the operator to care.
+A window has been full once it has held `count(n)` tuples, `time(t)` seconds after its first tuple, once a `delta`
+policy has had something to evict, and with a time trigger always: `has_been_full`. It is for the operator to care.
 """
 
 from __future__ import annotations

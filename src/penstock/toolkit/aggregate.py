@@ -1,0 +1,201 @@
+"""Aggregate: computes output functions over the tuples of a window.
+
+A tumbling window fires when it is full and a sliding one on its trigger, but not before it has first been full, unless
+`aggregateIncompleteWindows` is set. A firing submits one tuple for each group (`groupBy`; without it the window is one
+group), in order of the groups' first tuples, and then a window marker. An empty window, which time and punctuation can
+bring about, gives the marker alone. The window markers and the end of the input do not go through: what a tumbling
+window holds at the end is not aggregated.
+
+What an output function's argument says is read off a tuple when it comes in, so a state variable of the logic clause
+counts with the value it had then.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from penstock.diagnostics import Diagnostics
+from penstock.expr.environment import Tuple
+from penstock.ir.expressions import Attribute, Expression, OutputCall
+from penstock.ir.graph import Operator, PolicyKind, Window, WindowKind
+from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
+from penstock.ir.types import BOOLEAN
+from penstock.toolkit.aggregates import OUTPUT_FUNCTIONS, Rows, Whole
+from penstock.toolkit.aggregates_output import check_outputs, column_of, plan_outputs
+from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
+from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.runtime import Context, Punctuation, Submit
+from penstock.toolkit.windows_partition import Partitions, check_keys, group_function, key_attributes, key_function
+from penstock.toolkit.windows_policy import check_window, ready_window
+from penstock.toolkit.windows_sliding import Sliding, sliding
+from penstock.toolkit.windows_tumbling import WindowOfPartition, tumbling
+
+
+class AggregateRuntime(LogicRuntime):
+    """An Aggregate at work."""
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        super().__init__(operator, context)
+        (port,) = operator.inputs
+        assert port.window is not None
+        grouping = operator.param("groupBy")
+        outputs = [a.value for a in operator.outputs[0].assignments]
+        self.plan = plan_outputs(outputs, port.schema, keep=grouping)
+        self.row_of = self.plan.row(context.evaluator, self._state)
+        self.finish_row = self.plan.finish(context.evaluator, self._state)
+        self.wholes = self.plan.wholes()
+        columns = [column_of(self.plan, port.schema, e) for e in grouping]
+        self.group = group_function(columns, [e.type for e in grouping]) if grouping else None
+        self.window = ready_window(port.window, context.evaluator, self.scalar)
+        self.takes_incomplete = self.constant("aggregateIncompleteWindows", False)
+        key = key_function(operator.param("partitionBy"), self.row)
+        self.partitions: Partitions[WindowOfPartition] = Partitions(key, self._make_window)
+
+    def taker(self, port: int) -> Submit:
+        """Insert each tuple's row into the window of its partition."""
+        row_of, of = self.row_of, self.partitions.of
+        if self.partitions.key is None:
+            insert = self.partitions.of(()).insert
+            if row_of is None:
+                return lambda tuple_: insert(tuple_, tuple_)
+            return lambda tuple_: insert(tuple_, row_of(tuple_))
+        if row_of is None:
+            return lambda tuple_: of(tuple_).insert(tuple_, tuple_)
+        return lambda tuple_: of(tuple_).insert(tuple_, row_of(tuple_))
+
+    def take_window_marker(self, port: int) -> None:
+        """Only windows that are made by markers care for them."""
+        for window in self.partitions:
+            window.on_punctuation()
+
+    def _make_window(self, key: Hashable) -> WindowOfPartition:
+        if self.window.kind is WindowKind.TUMBLING:
+            return tumbling(self.window.eviction, self.context, lambda rows: self._fire(rows, self.wholes))
+        running = self.plan.running() if self.group is None else []
+        values = list(self.wholes)
+        for position, _, aggregate in running:
+            values[position] = _current(aggregate.value)
+        columns = [(column, aggregate) for _, column, aggregate in running]
+
+        def inserted(row: Tuple) -> None:
+            for column, aggregate in columns:
+                aggregate.insert(row[column])
+
+        def evicted(row: Tuple) -> None:
+            for column, aggregate in columns:
+                aggregate.evict(row[column])
+
+        def fire(window: Sliding) -> None:
+            if self.takes_incomplete or window.has_been_full:
+                self._fire(window.items, values)
+
+        return sliding(self.window, self.context, fire, inserted=inserted, evicted=evicted)
+
+    def _fire(self, rows: list[Tuple] | deque[Tuple], values: Sequence[Whole]) -> None:
+        if rows:
+            submit, finish_row = self.submit[0], self.finish_row
+            groups: Sequence[Rows] = (rows,) if self.group is None else self.group(rows)
+            for group in groups:
+                submit(finish_row(*[value(group, groups) for value in values]))
+        self.punctuate[0](Punctuation.WINDOW)
+
+
+def _current(value: Callable[[], Any]) -> Whole:
+    return lambda rows, groups: value()
+
+
+def check(operator: Operator, found: Diagnostics) -> None:
+    """Find what the declarations of the parameters cannot express."""
+    (port,) = operator.inputs
+    window = port.window
+    assert window is not None
+    check_window(operator, port, found)
+    check_keys(operator, ("partitionBy", "groupBy"), found)
+    check_partitioned(operator, window, "partitionBy", found)
+    check_outputs((a.value for a in operator.outputs[0].assignments), operator.span, found)
+    if operator.param("aggregateIncompleteWindows") and window.kind is WindowKind.TUMBLING:
+        message = "`aggregateIncompleteWindows` speaks of sliding windows, but this one is tumbling"
+        found.error(message, operator.span, hint="remove it")
+
+
+def check_partitioned(operator: Operator, window: Window, param: str, found: Diagnostics) -> None:
+    """Report a partitioned window without its key, or a key without a partitioned window."""
+    keys = operator.param(param)
+    if window.partitioned and not keys:
+        found.error("a partitioned window needs a key", operator.span, hint=f"add `param {param}: ...`")
+    if keys and not window.partitioned:
+        message = f"`{param}` needs a partitioned window"
+        found.error(message, keys[0].span or operator.span, hint="write `partitioned` in the window clause")
+
+
+def model(operator: Operator) -> OperatorModel:
+    """Partitioned by its key; at most one tuple out for one in, unless groups or a time trigger make more."""
+    window = operator.inputs[0].window
+    assert window is not None
+    selectivity, why = _selectivity(operator, window)
+    key = key_attributes(operator.param("partitionBy"))
+    forwards = picks_key(operator, key or frozenset())
+    if not window.partitioned:
+        why = ("its window holds the tuples of all partitions; add `partitioned` and `partitionBy`", *why)
+    elif key is None:
+        why = ("its key is computed; partition by plain attributes", *why)
+    elif window.eviction.kind is PolicyKind.PUNCTUATION:
+        why = ("its window waits for punctuation, which has no partition", *why)
+    else:
+        return OperatorModel(
+            state=State.PARTITIONED,
+            partition_by=(key,),
+            selectivity=selectivity,
+            forwarding=Forwarding.FUNCTION_ANY,
+            forwards=forwards,
+            why=why,
+        )
+    return OperatorModel(selectivity=selectivity, forwarding=Forwarding.FUNCTION_ANY, forwards=forwards, why=why)
+
+
+def _selectivity(operator: Operator, window: Window) -> tuple[Selectivity, tuple[str, ...]]:
+    if operator.param("groupBy"):
+        return Selectivity.UNKNOWN, ("`groupBy` gives a tuple for each group",)
+    if window.kind is WindowKind.SLIDING and window.trigger is not None and window.trigger.kind is PolicyKind.TIME:
+        return Selectivity.UNKNOWN, ("its window fires by time, however few tuples come",)
+    return Selectivity.AT_MOST_ONE, ()
+
+
+def picks_key(operator: Operator, key: frozenset[str]) -> frozenset[str]:
+    """The attributes of a key that the output clause copies from some tuple of the window."""
+    outputs = operator.outputs[0].assignments
+    return frozenset(a.attribute for a in outputs if a.attribute in key and _picks(a.value, a.attribute))
+
+
+def _picks(value: Expression, name: str) -> bool:
+    """Whether a value is an attribute, unchanged, of some tuple of the window."""
+    match value:
+        case OutputCall(function="Any" | "First" | "Last", arguments=(Attribute(name=attribute),)):
+            return attribute == name
+    return False
+
+
+DEFINITION = OperatorDefinition(
+    name="Aggregate",
+    doc="Computes sums, counts and other output functions over the tuples of a window.",
+    inputs=(1, 1),
+    outputs=(1, 1),
+    params=(
+        ParamSpec(name="partitionBy", many=True, doc="The key of a partitioned window."),
+        ParamSpec(name="groupBy", many=True, doc="One output tuple for each value of these, at each firing."),
+        ParamSpec(
+            name="aggregateIncompleteWindows",
+            kind=ParamKind.CONSTANT,
+            types=(BOOLEAN,),
+            doc="Whether a sliding window fires before it has first been full.",
+        ),
+    ),
+    windows=WindowUse.REQUIRED,
+    output=OutputClause.AGGREGATE,
+    output_functions=OUTPUT_FUNCTIONS,
+    model=model,
+    check=check,
+    runtime=AggregateRuntime,
+)

@@ -1,0 +1,163 @@
+"""Expressions over output functions, such as `total = Sum(price * volume) / Sum(volume)`, made ready to run.
+
+Introduction:
+    In such an expression the attributes below an output function belong to each tuple of a window, everything above it
+    happens once for each firing. So there are two halves: what is read off a tuple when it comes (its row), and
+    what is computed from the values of the output functions when the window fires.
+
+Example:
+    `Sum(price * volume) / Sum(volume)` has the row `(price * volume, volume)`, the calls `Sum` of column 0 and `Sum` of
+    column 1, and the rest `aggregate_0 / aggregate_1`. An attribute that stands outside all calls means its `Last`.
+
+Algorithm:
+    One walk over the expressions. Equal calls are computed once, equal arguments kept once. Where all arguments are
+    plain attributes, the tuple itself serves as the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from penstock.diagnostics import Diagnostics, Span
+from penstock.expr.environment import Tuple
+from penstock.expr.evaluate import Evaluator
+from penstock.ir.expressions import Attribute, Expression, InputTuple, OutputCall, Variable
+from penstock.ir.types import Schema
+from penstock.toolkit.aggregates import BY_NAME, Whole
+from penstock.toolkit.aggregates_running import Running
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputPlan:
+    """The two halves of expressions over output functions.
+
+    Attributes:
+        calls: The distinct output calls.
+        columns: For each call, where its arguments stand in a row.
+        arguments: What a row holds; none if the tuple itself is the row.
+        rest: The expressions, with the variable `names[i]` in the place of call i.
+        tests: Likewise the conditions on a tuple that comes; attributes outside all calls are that tuple's.
+    """
+
+    calls: tuple[OutputCall, ...]
+    columns: tuple[tuple[int, ...], ...]
+    arguments: tuple[Expression, ...] | None
+    rest: tuple[Expression, ...]
+    tests: tuple[Expression, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables that stand for the calls."""
+        return tuple(_name(i) for i in range(len(self.calls)))
+
+    def row(self, evaluator: Evaluator, state: Any) -> Callable[[Tuple], Tuple] | None:
+        """The function that reads a tuple's row, or none if the tuple is its own row."""
+        if self.arguments is None:
+            return None
+        return evaluator.row(self.arguments, ports=1, state=state)
+
+    def finish(self, evaluator: Evaluator, state: Any) -> Callable[..., Tuple]:
+        """The function that makes the output from the values of the calls."""
+        return evaluator.row(self.rest, ports=0, variables=self.names, state=state)
+
+    def wholes(self) -> list[Whole]:
+        """For each call, the function that computes it over a group."""
+        return [
+            BY_NAME[call.function].whole([a.type for a in call.arguments], columns)
+            for call, columns in zip(self.calls, self.columns, strict=True)
+        ]
+
+    def running(self) -> list[tuple[int, int, Running]]:
+        """The calls that can be kept up to date: position, column of the argument, and a fresh aggregate."""
+        found = []
+        for i, (call, columns) in enumerate(zip(self.calls, self.columns, strict=True)):
+            running = BY_NAME[call.function].running([a.type for a in call.arguments])
+            if running is not None:
+                found.append((i, columns[0], running))
+        return found
+
+
+def plan_outputs(
+    expressions: Sequence[Expression],
+    schema: Schema,
+    *,
+    keep: Sequence[Expression] = (),
+    tests: Sequence[Expression] = (),
+) -> OutputPlan:
+    """Split expressions over the tuples of a window.
+
+    Args:
+        expressions: What the operator computes when it fires.
+        schema: Of the tuples.
+        keep: Further expressions that a row must hold; `column_of` finds them.
+        tests: Conditions on a tuple that comes, over the tuples that are there already.
+    """
+    calls: dict[OutputCall, int] = {}
+    rest = tuple(_rewrite(e, calls) for e in expressions)
+    changed_tests = tuple(_rewrite(e, calls, bare_means_last=False) for e in tests)
+    arguments = list(dict.fromkeys([*(a for call in calls for a in call.arguments), *keep]))
+    plain = all(isinstance(a, Attribute) for a in arguments)
+    plan = OutputPlan(
+        calls=tuple(calls),
+        columns=(),
+        arguments=None if plain else tuple(arguments),
+        rest=rest,
+        tests=changed_tests,
+    )
+    columns = tuple(tuple(column_of(plan, schema, a) for a in call.arguments) for call in calls)
+    return replace(plan, columns=columns)
+
+
+def column_of(plan: OutputPlan, schema: Schema, argument: Expression) -> int:
+    """Where an argument stands in a row."""
+    if plan.arguments is not None:
+        return plan.arguments.index(argument)
+    assert isinstance(argument, Attribute)
+    return schema.position[argument.name]
+
+
+def check_outputs(expressions: Iterable[Expression], span: Span | None, found: Diagnostics) -> None:
+    """Report output functions below output functions."""
+    for expression in expressions:
+        for call in expression.walk():
+            inside = [e for a in _arguments(call) for e in a.walk() if isinstance(e, OutputCall)]
+            if inside:
+                message = f"`{inside[0].function}` cannot stand inside `{_function(call)}`"
+                found.error(message, inside[0].span or span, hint="compute it in an Aggregate of its own")
+
+
+def _arguments(expression: Expression) -> tuple[Expression, ...]:
+    return expression.arguments if isinstance(expression, OutputCall) else ()
+
+
+def _function(expression: Expression) -> str:
+    return expression.function if isinstance(expression, OutputCall) else ""
+
+
+def _name(index: int) -> str:
+    return f"aggregate_{index}"
+
+
+def _rewrite(expression: Expression, calls: dict[OutputCall, int], *, bare_means_last: bool = True) -> Expression:
+    match expression:
+        case OutputCall():
+            index = calls.setdefault(expression, len(calls))
+            return Variable(type=expression.type, span=expression.span, name=_name(index))
+        case Attribute() | InputTuple() if bare_means_last:
+            last = OutputCall(type=expression.type, span=expression.span, function="Last", arguments=(expression,))
+            return _rewrite(last, calls)
+    return with_parts(expression, lambda part: _rewrite(part, calls, bare_means_last=bare_means_last))
+
+
+def with_parts(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The expression with each of its direct operands changed."""
+    changed: dict[str, Any] = {}
+    for f in fields(expression):
+        value = getattr(expression, f.name)
+        if isinstance(value, Expression):
+            changed[f.name] = change(value)
+        elif isinstance(value, tuple) and any(isinstance(v, Expression) for v in value):
+            changed[f.name] = tuple(change(v) for v in value)
+    return replace(expression, **changed) if changed else expression

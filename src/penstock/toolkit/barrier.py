@@ -1,0 +1,119 @@
+"""Barrier: waits for a tuple from every input port and makes one output tuple of them.
+
+The n-th tuple of each port meets the n-th tuples of the others; with `partitionBy`, the n-th of its partition. Tuples
+without partners wait; those that still wait at the end are not sent. The output clause speaks of all ports. The window
+markers of the inputs do not go through.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Sequence
+
+from penstock.diagnostics import Diagnostics
+from penstock.expr.environment import Tuple
+from penstock.ir.graph import Operator
+from penstock.ir.models import Forwarding, OperatorModel, State
+from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamSpec
+from penstock.toolkit.logic_analysis import forwarded_by_output_clause
+from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.runtime import Context
+from penstock.toolkit.windows_partition import (
+    check_keys_by_port,
+    key_attributes,
+    key_function,
+    keys_by_port,
+    of_port,
+)
+
+Waiting = list[deque[Tuple]]
+
+
+class MeetingRuntime(LogicRuntime):
+    """The base of operators that wait for a tuple from every port."""
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        super().__init__(operator, context)
+        ports = len(operator.inputs)
+        self.keys = [
+            key_function(expressions, lambda e, port=port: of_port(self.row(e), port, ports))  # type: ignore[misc]
+            for port, expressions in enumerate(keys_by_port(operator, "partitionBy"))
+        ]
+        self.waiting: dict[Hashable, Waiting] = {}
+
+    def process(self, port: int, tuple_: Tuple) -> None:
+        """Let a tuple wait, and send the meeting that it completes."""
+        key_of = self.keys[port]
+        key = None if key_of is None else key_of(tuple_)
+        queues = self.waiting.get(key)
+        if queues is None:
+            queues = self.waiting[key] = [deque() for _ in self.operator.inputs]
+        queues[port].append(tuple_)
+        if all(queues):
+            met = [queue.popleft() for queue in queues]
+            if not any(queues):
+                del self.waiting[key]
+            self.send(met)
+
+    def send(self, met: Sequence[Tuple]) -> None:
+        """Send what a meeting gives, one tuple from each port."""
+        raise NotImplementedError
+
+    def take_window_marker(self, port: int) -> None:
+        """Markers of the inputs stop here."""
+
+
+class BarrierRuntime(MeetingRuntime):
+    """A Barrier at work."""
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        super().__init__(operator, context)
+        self.output = self.output_row()
+
+    def send(self, met: Sequence[Tuple]) -> None:
+        """Send one tuple made of all."""
+        self.submit[0](self.output(*met))
+
+
+def check_meeting(operator: Operator, found: Diagnostics) -> None:
+    """Report keys that do not fit each other."""
+    check_keys_by_port(operator, "partitionBy", found)
+
+
+def meeting_model(operator: Operator, why: str) -> OperatorModel:
+    """Partitioned by its key; how many tuples leave depends on what has come by other ports."""
+    forwards = forwarded_by_output_clause(operator)
+    keys = [key_attributes(expressions) for expressions in keys_by_port(operator, "partitionBy")]
+    plain = [key for key in keys if key is not None]
+    if len(plain) < len(keys):
+        reason = "it counts the tuples of all partitions; give it a `partitionBy` of plain attributes"
+        return OperatorModel(forwarding=Forwarding.ALWAYS, forwards=forwards, why=(reason, why))
+    return OperatorModel(
+        state=State.PARTITIONED,
+        partition_by=tuple(plain),
+        forwarding=Forwarding.ALWAYS,
+        forwards=forwards,
+        why=(why,),
+    )
+
+
+def model(operator: Operator) -> OperatorModel:
+    """The model of an instance."""
+    return meeting_model(operator, "a tuple waits for those of the other ports")
+
+
+DEFINITION = OperatorDefinition(
+    name="Barrier",
+    doc="Waits for a tuple from every input port and makes one output tuple of them.",
+    inputs=(2, None),
+    outputs=(1, 1),
+    params=(
+        ParamSpec(
+            name="partitionBy", many=True, doc="Only tuples with equal values of these meet; attributes of each port."
+        ),
+    ),
+    output=OutputClause.ASSIGN,
+    model=model,
+    check=check_meeting,
+    runtime=BarrierRuntime,
+)

@@ -1,0 +1,253 @@
+"""Join: pairs each tuple of a port with the matching tuples in the window of the other port.
+
+A tuple first makes room in its own port's window and goes in; then it is compared with everything in the other window,
+in order of arrival, and each match gives an output tuple; if there was one, a window marker follows. `count(0)` gives a
+side no memory: its tuples only look for partners. Windows slide; a partitioned one evicts within each partition, but
+matches are looked for in all of them. Where `equalityLHS` and `equalityRHS` are given, only tuples with equal values
+there can match, and they are found by hashing; `match` may ask for more.
+
+The algorithms `leftOuter`, `rightOuter` and `outer` also send a tuple that leaves its window without ever having
+matched, together with the default tuple of the other side. What is still in a window at the end is not sent. The
+window markers of the inputs do not go through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from penstock.diagnostics import Diagnostics
+from penstock.expr.environment import Tuple
+from penstock.expr.values import default_value
+from penstock.ir.expressions import Attribute, Expression
+from penstock.ir.graph import Operator, PolicyKind, Window, WindowKind
+from penstock.ir.models import Forwarding, OperatorModel, State
+from penstock.ir.types import BOOLEAN
+from penstock.toolkit.aggregate import check_partitioned
+from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
+from penstock.toolkit.logic_analysis import forwarded_by_output_clause
+from penstock.toolkit.logic_runtime import LogicRuntime, symbol
+from penstock.toolkit.runtime import Context, Punctuation
+from penstock.toolkit.windows_partition import Key, Partitions, check_keys, key_function, of_port
+from penstock.toolkit.windows_policy import check_window, ready_window
+from penstock.toolkit.windows_sliding import Eviction, eviction
+
+SIDES = ("LHS", "RHS")
+_OUTER = {"inner": (False, False), "leftOuter": (True, False), "rightOuter": (False, True), "outer": (True, True)}
+
+
+class _Entry:
+    """A tuple in a window, with what is to be known of it when it leaves."""
+
+    __slots__ = ("key", "matched", "number", "tuple")
+
+    def __init__(self, tuple_: Tuple, key: Hashable, number: int) -> None:
+        self.tuple = tuple_
+        self.key = key
+        self.number = number
+        self.matched = False
+
+
+class _Side:
+    """One port's window: who is in it, by partition for eviction and by equality key for matching.
+
+    Attributes:
+        memories: The window's partitions.
+        equal: Gives the equality key, if there is one.
+        unmatched: Told of every tuple that leaves without having matched, in an outer join.
+    """
+
+    def __init__(self, make_memory: Callable[[Callable[[Any], None]], Eviction], key: Key | None, equal: Key | None):
+        self.memories: Partitions[Eviction] = Partitions(key, lambda _: make_memory(self._evicted))
+        self.equal = equal
+        self.unmatched: Callable[[Tuple], None] | None = None
+        self._index: dict[Hashable, dict[int, _Entry]] = {}
+        self._number = 0
+
+    def enter(self, tuple_: Tuple) -> tuple[_Entry, Eviction]:
+        """Make room for a tuple; it is in the window once `keep` is called."""
+        memory = self.memories.of(tuple_)
+        memory.make_room(tuple_)
+        self._number += 1
+        return _Entry(tuple_, None if self.equal is None else self.equal(tuple_), self._number), memory
+
+    def keep(self, entry: _Entry, memory: Eviction) -> None:
+        """Take an entry in; a side without memory lets it go at once."""
+        self._index.setdefault(entry.key, {})[entry.number] = entry
+        memory.add(entry)
+
+    def candidates(self, key: Hashable) -> Iterable[_Entry]:
+        """The entries that a tuple of the other side with this equality key may match, in order of arrival."""
+        found = self._index.get(key)
+        return found.values() if found else ()
+
+    def _evicted(self, entry: _Entry) -> None:
+        same_key = self._index[entry.key]
+        del same_key[entry.number]
+        if not same_key:
+            del self._index[entry.key]
+        if self.unmatched is not None and not entry.matched:
+            self.unmatched(entry.tuple)
+
+
+class JoinRuntime(LogicRuntime):
+    """A Join at work."""
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        super().__init__(operator, context)
+        match = operator.param("match")
+        self.match = self.scalar(match[0]) if match else None
+        self.output = self.output_row()
+        self.sides = [self._make_side(port) for port in (0, 1)]
+        for port, is_outer in enumerate(_OUTER[self.symbol("algorithm", "inner")]):
+            if is_outer:
+                self.sides[port].unmatched = self._send_alone(port)
+
+    def process(self, port: int, tuple_: Tuple) -> None:
+        """Take a tuple in and send its matches."""
+        side, other = self.sides[port], self.sides[1 - port]
+        entry, memory = side.enter(tuple_)
+        match, output, submit = self.match, self.output, self.submit[0]
+        for partner in other.candidates(entry.key):
+            pair = (tuple_, partner.tuple) if port == 0 else (partner.tuple, tuple_)
+            if match is None or match(*pair):
+                entry.matched = partner.matched = True
+                submit(output(*pair))
+        side.keep(entry, memory)
+        if entry.matched:
+            self.punctuate[0](Punctuation.WINDOW)
+
+    def take_window_marker(self, port: int) -> None:
+        """Markers of the inputs stop here."""
+
+    def _make_side(self, port: int) -> _Side:
+        window = self.operator.inputs[port].window
+        assert window is not None
+        ready = ready_window(window, self.context.evaluator, lambda e: of_port(self.scalar(e), port, 2))
+
+        def make_memory(evicted: Callable[[Any], None]) -> Eviction:
+            return eviction(ready.eviction, self.context, evicted, punctual=True)
+
+        return _Side(make_memory, self._key("partitionBy", port), self._key("equality", port))
+
+    def _key(self, prefix: str, port: int) -> Key | None:
+        expressions = self.operator.param(prefix + SIDES[port])
+        return key_function(expressions, lambda e: of_port(self.row(e), port, 2))
+
+    def _send_alone(self, port: int) -> Callable[[Tuple], None]:
+        missing = 1 - port
+        default = self.constant(f"defaultTuple{SIDES[missing]}")
+        if default is None:
+            default = default_value(self.operator.inputs[missing].schema)
+
+        def send(tuple_: Tuple) -> None:
+            self.submit[0](self.output(tuple_, default) if port == 0 else self.output(default, tuple_))
+
+        return send
+
+
+def check(operator: Operator, found: Diagnostics) -> None:
+    """Find what the declarations of the parameters cannot express."""
+    check_keys(operator, [prefix + side for prefix in ("partitionBy", "equality") for side in SIDES], found)
+    for port, side in zip(operator.inputs, SIDES, strict=True):
+        window = port.window
+        assert window is not None
+        check_window(operator, port, found)
+        check_partitioned(operator, window, f"partitionBy{side}", found)
+        if window.kind is not WindowKind.SLIDING:
+            found.error(f"the {side} window of a Join slides, found a tumbling one", operator.span)
+        elif window.trigger is not None:
+            found.error("a Join looks for matches on every tuple, so its windows have no trigger", operator.span)
+        _check_default(operator, f"defaultTuple{side}", port.schema, found)
+    _check_equality(operator, found)
+
+
+def _check_default(operator: Operator, param: str, schema: Any, found: Diagnostics) -> None:
+    for value in operator.param(param):
+        if value.type != schema:
+            found.error(f"`{param}` must be of type {schema}, found {value.type}", value.span or operator.span)
+
+
+def _check_equality(operator: Operator, found: Diagnostics) -> None:
+    left, right = operator.param("equalityLHS"), operator.param("equalityRHS")
+    if [e.type for e in left] != [e.type for e in right]:
+        sides = [", ".join(str(e.type) for e in side) or "nothing" for side in (left, right)]
+        message = f"`equalityLHS` and `equalityRHS` must agree, found ({sides[0]}) and ({sides[1]})"
+        found.error(message, operator.span, hint="give both the same number of expressions, of the same types")
+
+
+def model(operator: Operator) -> OperatorModel:
+    """Partitioned by those of its equality keys within which both windows evict."""
+    algorithm = symbol(operator, "algorithm", "inner")
+    forwards = forwarded_by_output_clause(operator) if algorithm in ("inner", "leftOuter") else frozenset()
+    why = ("a tuple may match any number of others",)
+    keys = _common_keys(operator)
+    if not keys:
+        reason = "its windows are not both by time or partitioned by its equality keys"
+        return OperatorModel(forwarding=Forwarding.ALWAYS, forwards=forwards, why=(reason, *why))
+    return OperatorModel(
+        state=State.PARTITIONED,
+        partition_by=(frozenset(left for left, _ in keys), frozenset(right for _, right in keys)),
+        forwarding=Forwarding.ALWAYS,
+        forwards=forwards,
+        why=why,
+    )
+
+
+def _common_keys(operator: Operator) -> list[tuple[str, str]]:
+    pairs = zip(operator.param("equalityLHS"), operator.param("equalityRHS"), strict=True)
+    return [
+        (left.name, right.name)
+        for left, right in pairs
+        if isinstance(left, Attribute) and isinstance(right, Attribute)
+        if _evicts_within(operator, 0, left) and _evicts_within(operator, 1, right)
+    ]
+
+
+def _evicts_within(operator: Operator, port: int, key: Attribute) -> bool:
+    """Whether what a port's window evicts depends only on tuples with the same value of an attribute."""
+    window = operator.inputs[port].window
+    assert window is not None
+    return _keeps_by_time(window) or (window.partitioned and _is_key(operator.param(f"partitionBy{SIDES[port]}"), key))
+
+
+def _keeps_by_time(window: Window) -> bool:
+    size = window.eviction.size
+    keeps_nothing = window.eviction.kind is PolicyKind.COUNT and getattr(size, "value", None) == 0
+    return window.eviction.kind is PolicyKind.TIME or keeps_nothing
+
+
+def _is_key(keys: Sequence[Expression], attribute: Attribute) -> bool:
+    return all(isinstance(e, Attribute) for e in keys) and attribute in keys
+
+
+DEFINITION = OperatorDefinition(
+    name="Join",
+    doc="Pairs tuples of two streams that match, within windows.",
+    inputs=(2, 2),
+    outputs=(1, 1),
+    params=(
+        ParamSpec(name="match", types=(BOOLEAN,), doc="What a pair must fulfil; all pairs match by default."),
+        ParamSpec(
+            name="algorithm",
+            kind=ParamKind.SYMBOLS,
+            symbols=tuple(_OUTER),
+            doc="Which tuples are sent although nothing matched them.",
+        ),
+        ParamSpec(name="partitionByLHS", many=True, ports=(0,), doc="The key of the left window, if partitioned."),
+        ParamSpec(name="partitionByRHS", many=True, ports=(1,), doc="The key of the right window, if partitioned."),
+        ParamSpec(name="equalityLHS", many=True, ports=(0,), doc="What must equal `equalityRHS` in a match."),
+        ParamSpec(name="equalityRHS", many=True, ports=(1,), doc="What must equal `equalityLHS` in a match."),
+        ParamSpec(
+            name="defaultTupleLHS", kind=ParamKind.CONSTANT, doc="The left tuple where only the right one is sent."
+        ),
+        ParamSpec(
+            name="defaultTupleRHS", kind=ParamKind.CONSTANT, doc="The right tuple where only the left one is sent."
+        ),
+    ),
+    windows=WindowUse.REQUIRED,
+    output=OutputClause.ASSIGN,
+    model=model,
+    check=check,
+    runtime=JoinRuntime,
+)
