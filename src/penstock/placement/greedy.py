@@ -128,10 +128,13 @@ class _CoLocation:
 
     def _place_pair(self, one: int, other: int, traffic: float) -> None:
         least = self._least_loaded()
-        if self.bin_of[one] == self.bin_of[other] == _NOWHERE and self._fits(one, least, other, least):
+        if self.bin_of[one] == self.bin_of[other] == _NOWHERE:
+            together = self._fits(one, least, other, least)
             self._move(one, least)
-            self._move(other, least)
-            return
+            if together:
+                self._move(other, least)
+                return
+            least = self._least_loaded()
         best = self._best_case(one, other, traffic, self._candidates(one, other, least))
         if best is None:
             best = (int(self.bin_of[one]), int(self.bin_of[other]))

@@ -61,7 +61,7 @@ _SMALL_EDGES = 20_000
 _GREEDY_EDGES = 60_000
 _LARGE_EDGES = 500_000
 _SHAKEN_MACHINES = 3
-_MOST_SHAKES, _SHAKEN_CELLS = 120, 500_000
+_MOST_SHAKES, _SHAKEN_CELLS = 120, 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +71,14 @@ class MetisSettings:
     Attributes:
         seed: What the random choices start from.
         starts: How many seeds METIS is run with; by default the fewer the larger the graph.
+        shakes: How often the best is shaken; by default often for small problems and not at all for large ones.
         objective: What is minimized: the traffic between machines, or METIS's communication volume.
         refine: Whether to refine what METIS finds.
     """
 
     seed: int = 1
     starts: int | None = None
+    shakes: int | None = None
     objective: Objective = "cut"
     refine: bool = True
 
@@ -213,6 +215,8 @@ def _starts(
 def _shakes(problem: PlacementProblem, settings: MetisSettings) -> int:
     if not settings.refine or problem.machines.count == 1 or not problem.graph.edges:
         return 0
+    if settings.shakes is not None:
+        return settings.shakes
     return min(_MOST_SHAKES, _SHAKEN_CELLS // (problem.graph.tasks * problem.machines.count))
 
 
