@@ -83,7 +83,12 @@ class Candidates:
 
 
 def choose_candidates(
-    pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster, *, deadline_seconds: float | None = None
+    pes: Sequence[Pe],
+    goals: Mapping[str, float],
+    cluster: Cluster,
+    *,
+    deadline_seconds: float | None = None,
+    exact: bool = True,
 ) -> Candidates:
     """Find the candidate nodes of the admitted PEs.
 
@@ -92,6 +97,7 @@ def choose_candidates(
         goals: macroQ's mips for each of them.
         cluster: Nodes, network and rules, and what runs where now.
         deadline_seconds: When the answer is due; None to search until it is proven the best.
+        exact: Whether to try for the best plan; if not, the quick search's is taken where it finds one.
 
     Raises:
         Infeasible: If no placement keeps every rule; names a minimal set of rules in conflict.
@@ -109,7 +115,11 @@ def choose_candidates(
     if not pes:
         return _nothing()
     task = build_task(pes, goals, cluster)
-    used, fractions, is_optimal = _search(task, pes, goals, cluster, Deadline(deadline_seconds))
+    plan = _search(task, Deadline(deadline_seconds), exact=exact)
+    if plan is None:
+        explain(pes, goals, cluster, seconds=deadline_seconds)
+        raise Infeasible("no placement was found before the deadline; give it more time")
+    used, fractions, is_optimal = plan
     candidates = overallocate(task, used, cluster.rules.overallocation)
     return Candidates(
         nodes={pe: _names(task, used[u], candidates[u]) for u, unit in enumerate(task.units) for pe in unit},
@@ -133,21 +143,16 @@ def _nothing() -> Candidates:
     return Candidates(nodes={}, planned={}, metrics=idle, objective=0.0, shortfall=0.0, is_optimal=True)
 
 
-def _search(
-    task: Task, pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster, deadline: Deadline
-) -> tuple[Bools, Floats, bool]:
+def _search(task: Task, deadline: Deadline, *, exact: bool) -> tuple[Bools, Floats, bool] | None:
     """The better of the quick placement and the solver's; the solver alone where the quick search finds none."""
     quick = place_greedily(task, deadline)
     left = None if deadline.seconds is None else deadline.seconds - deadline.elapsed()
-    worth = task.allowed.size <= MOST_BINARIES and (left is None or left >= _WORTH_SOLVING_SECONDS)
+    worth = exact and task.allowed.size <= MOST_BINARIES and (left is None or left >= _WORTH_SOLVING_SECONDS)
     if quick is not None and not worth:
         return *quick, False
     best = solve(task, seconds=left)
     if best.used is None or best.fractions is None:
-        if quick is None:
-            explain(pes, goals, cluster, proven=best.is_infeasible, seconds=deadline.seconds)
-            raise Infeasible("no placement was found before the deadline; give it more time")
-        return *quick, False
+        return None if quick is None else (*quick, False)
     if quick is not None and objective(task, quick[1]) < objective(task, best.fractions):
         return *quick, best.is_optimal
     return best.used, best.fractions, best.is_optimal

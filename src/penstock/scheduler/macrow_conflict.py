@@ -37,13 +37,11 @@ class _Rule:
     without: Callable[[_Setting], _Setting]
 
 
-def explain(
-    pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster, *, proven: bool, seconds: float | None
-) -> None:
-    """Raise `Infeasible` with the rules in conflict; return if it is neither proven nor found to be so."""
+def explain(pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster, *, seconds: float | None) -> None:
+    """Raise `Infeasible` with the rules in conflict; return if it is not proven in time that there are such."""
     setting = _Setting(pes=tuple(pes), cluster=cluster)
     each = _EACH_SECONDS if seconds is None else min(_EACH_SECONDS, max(seconds, 0.5))
-    if not proven and not _is_infeasible(setting, goals, each):
+    if not _is_infeasible(setting, goals, each):
         return
     conflict = []
     rules = _rules(setting)

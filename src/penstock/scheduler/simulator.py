@@ -1,0 +1,245 @@
+"""Play a scenario against the scheduler, epoch by epoch, and measure the importance that is really earned.
+
+In each micro epoch the scheduler first decides, on what it knew when the epoch before ended; then the epoch's events
+happen, so that nodes vanish under PEs that were just placed; then the importance is measured, with what the nodes
+that are still up give, at the weights of now. Every `micro_per_macro` epochs the decision is a macro one: macroQ and
+macroW run before microQ and microW. With `micro=False` nothing is decided in between, which shows what the micro
+model is for.
+
+A decision that finds no feasible answer changes nothing: the cluster goes on as before, and the record says so. Every
+decision is checked against the rules by code that shares nothing with the searches (`simulator_audit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from penstock.diagnostics import Infeasible
+from penstock.scheduler.composition import compose
+from penstock.scheduler.deadline import Deadline
+from penstock.scheduler.epochs import (
+    Event,
+    JobArrives,
+    JobLeaves,
+    NodeFails,
+    NodeReturns,
+    Scenario,
+    WeightsChange,
+)
+from penstock.scheduler.macroq import solve
+from penstock.scheduler.macrow import choose_candidates
+from penstock.scheduler.microq import refine_goals
+from penstock.scheduler.microw import assign
+from penstock.scheduler.nodes import Allocation, Cluster
+from penstock.scheduler.pipeline import admitted_pes
+from penstock.scheduler.problem import Job, Pe, Problem
+from penstock.scheduler.simulator_audit import audit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How the scheduler is run.
+
+    Attributes:
+        micro_per_macro: Micro epochs in a macro epoch; the paper's is five.
+        micro: Whether microQ and microW run in the epochs between.
+        granularity: macroQ's units; a fixed number makes a run repeatable.
+        macro_seconds: When a macro decision is due.
+        micro_seconds: When a micro decision is due.
+    """
+
+    micro_per_macro: int = 5
+    micro: bool = True
+    granularity: int = 60
+    macro_seconds: float = 5.0
+    micro_seconds: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What one micro epoch was like.
+
+    Attributes:
+        epoch: Its number.
+        is_macro: Whether jobs and candidates were decided anew.
+        importance: What was earned, after the epoch's events.
+        projected: What the decision would have earned without them.
+        live_mips: What the nodes that are up could give.
+        used_mips: What the PEs got.
+        jobs: How many jobs ran.
+        waiting: How many jobs waited.
+        moves: How many PEs started on a node where they did not run.
+        seconds: What the decision took.
+        in_time: Whether it was ready when it was due.
+        reason: Why nothing could be decided, if so.
+        broken: Rules that the decision broke.
+    """
+
+    epoch: int
+    is_macro: bool
+    importance: float
+    projected: float
+    live_mips: float
+    used_mips: float
+    jobs: int
+    waiting: int
+    moves: int
+    seconds: float
+    in_time: bool
+    reason: str
+    broken: tuple[str, ...]
+
+
+class Simulation:
+    """The state of a cluster, and the scheduler at work on it.
+
+    Attributes:
+        allocation: The mips of each PE on each node that the last decision gave.
+        candidates: macroW's nodes of each PE.
+        running: The template of each admitted job.
+        down: The nodes that are down now.
+    """
+
+    def __init__(self, cluster: Cluster, pace: Pace | None = None) -> None:
+        self._cluster = cluster
+        self._pace = pace or Pace()
+        self._arrived: dict[str, JobArrives] = {}
+        self._factor: dict[str, float] = {}
+        self._last_home: dict[str, Mapping[str, float]] = {}
+        self._epoch = 0
+        self.allocation: Allocation = {}
+        self.candidates: Mapping[str, Sequence[str]] = {}
+        self.running: dict[str, str] = {}
+        self.down: frozenset[str] = frozenset()
+
+    def step(self, events: Sequence[Event]) -> Record:
+        """One micro epoch: decide, let the events happen, measure."""
+        is_macro = self._epoch % self._pace.micro_per_macro == 0
+        clock = Deadline()
+        moves, broken, reason = self._try_to_decide(is_macro=is_macro)
+        seconds = clock.elapsed()
+        projected = self._earned()
+        for event in events:
+            self._happen(event)
+        self._epoch += 1
+        return Record(
+            epoch=self._epoch - 1,
+            is_macro=is_macro,
+            importance=self._earned(),
+            projected=projected,
+            live_mips=self._known_cluster().live_mips,
+            used_mips=sum(sum(shares.values()) for shares in self._live_allocation().values()),
+            jobs=len(self.running),
+            waiting=len(self._arrived) - len(self.running),
+            moves=moves,
+            seconds=seconds,
+            in_time=seconds <= (self._pace.macro_seconds if is_macro else self._pace.micro_seconds),
+            reason=reason,
+            broken=broken,
+        )
+
+    def _known_cluster(self) -> Cluster:
+        needs = {pe: need for arrived in self._arrived.values() for pe, need in arrived.needs.items()}
+        constraints = tuple(rule for arrived in self._arrived.values() for rule in arrived.constraints)
+        cluster = replace(self._cluster, needs=needs, constraints=constraints, current=dict(self._last_home))
+        return cluster.with_down(self.down)
+
+    def _try_to_decide(self, *, is_macro: bool) -> tuple[int, tuple[str, ...], str]:
+        """Moves, broken rules, and why nothing was decided, if so."""
+        if not (is_macro or self._pace.micro):
+            return 0, (), ""
+        try:
+            return *self._decide(self._known_cluster(), is_macro=is_macro), ""
+        except Infeasible as error:
+            return 0, (), error.reason
+
+    def _decide(self, cluster: Cluster, *, is_macro: bool) -> tuple[int, tuple[str, ...]]:
+        """Run the models; return the moves and the rules that the decision breaks."""
+        running, candidates = self.running, self.candidates
+        if is_macro:
+            running, candidates = self._macro(cluster)
+        pes = self._pes_of(running)
+        seconds = self._pace.micro_seconds
+        goals = refine_goals(pes, candidates, cluster, deadline_seconds=seconds / 2)
+        assignment = assign(pes, goals.mips, candidates, cluster, deadline_seconds=seconds / 2)
+        broken = tuple(audit(pes, candidates, assignment.mips, cluster))
+        self.running, self.candidates, self.allocation = dict(running), candidates, assignment.mips
+        # A PE that waits keeps its last home: starting elsewhere later is still a move.
+        homes = {pe: shares or self._last_home.get(pe, {}) for pe, shares in assignment.mips.items()}
+        self._last_home = {pe: shares for pe, shares in homes.items() if shares}
+        return assignment.moves, broken
+
+    def _macro(self, cluster: Cluster) -> tuple[dict[str, str], Mapping[str, Sequence[str]]]:
+        """macroQ and macroW: which jobs run with which templates, and the candidates of their PEs."""
+        jobs = tuple(self._job(job_id) for job_id in self._arrived)
+        problem = Problem(mips=cluster.live_mips, jobs=jobs)
+        deadline = Deadline(self._pace.macro_seconds / 2)
+        answer = solve(problem, deadline=deadline, granularity=self._pace.granularity)
+        goals = {pe: mips for verdict in answer.jobs.values() for pe, mips in verdict.pes.items()}
+        left = self._pace.macro_seconds / 2
+        chosen = choose_candidates(admitted_pes(problem, answer), goals, cluster, deadline_seconds=left, exact=False)
+        running = {job_id: verdict.template for job_id, verdict in answer.jobs.items() if verdict.template is not None}
+        return running, chosen.nodes
+
+    def _job(self, job_id: str) -> Job:
+        """The job as macroQ is to see it: with its weights of now, and its template fixed if it runs."""
+        job, factor = self._arrived[job_id].job, self._factor.get(job_id, 1.0)
+        templates = tuple(
+            replace(template, pes=tuple(_weighted(pe, factor) for pe in template.pes)) for template in job.templates
+        )
+        return replace(job, templates=templates, running=self.running.get(job_id))
+
+    def _pes_of(self, running: Mapping[str, str]) -> list[Pe]:
+        return [pe for job_id, template in running.items() for pe in self._job(job_id).template(template).pes]
+
+    def _live_allocation(self) -> Allocation:
+        return {
+            pe: {node: mips for node, mips in shares.items() if node not in self.down}
+            for pe, shares in self.allocation.items()
+        }
+
+    def _earned(self) -> float:
+        """The importance of the running jobs with what the nodes that are up give them."""
+        pes = self._pes_of(self.running)
+        live = self._live_allocation()
+        got = {pe.id: sum(live.get(pe.id, {}).values()) for pe in pes}
+        return sum(float(earned) for earned in compose(pes, got).importance.values())
+
+    def _happen(self, event: Event) -> None:
+        match event:
+            case JobArrives(job=job):
+                self._arrived[job.id] = event
+            case JobLeaves(job_id=job_id):
+                self._forget(job_id)
+            case NodeFails(node_id=node_id):
+                self.down = self.down | {node_id}
+            case NodeReturns(node_id=node_id):
+                self.down = self.down - {node_id}
+            case WeightsChange(job_id=job_id, factor=factor):
+                self._factor[job_id] = factor
+
+    def _forget(self, job_id: str) -> None:
+        left = self._arrived.pop(job_id)
+        self.running.pop(job_id, None)
+        self._factor.pop(job_id, None)
+        gone = {pe.id for template in left.job.templates for pe in template.pes}
+        self.allocation = {pe: shares for pe, shares in self.allocation.items() if pe not in gone}
+        self._last_home = {pe: shares for pe, shares in self._last_home.items() if pe not in gone}
+
+
+def _weighted(pe: Pe, factor: float) -> Pe:
+    return replace(pe, outputs=tuple(replace(output, weight=output.weight * factor) for output in pe.outputs))
+
+
+def simulate(scenario: Scenario, pace: Pace | None = None) -> list[Record]:
+    """Play a whole scenario.
+
+    Example:
+        >>> from penstock.scheduler.epochs import random_scenario
+        >>> records = simulate(random_scenario(3, 6))
+        >>> len(records), records[0].jobs, all(not record.broken for record in records)
+        (6, 0, True)
+    """
+    simulation = Simulation(scenario.cluster, pace)
+    return [simulation.step(events) for events in scenario.events]
