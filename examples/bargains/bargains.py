@@ -82,6 +82,6 @@ def group(ticks: Stream, index: int, groups: int) -> Stream:
 def report(application: App, scored: list[Stream], market: Stream) -> Stream:
     """Each bargain with the level of the whole market when it was found."""
     output = Output(schema=f"{BARGAIN}, float64 score, float64 level", name="Report")
-    return application.invoke(
-        "Join", scored, market, outputs=[output], windows=[sliding(count(0)), sliding(count(1))]
-    )[0]
+    return application.invoke("Join", scored, market, outputs=[output], windows=[sliding(count(0)), sliding(count(1))])[
+        0
+    ]

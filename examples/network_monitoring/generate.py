@@ -1,6 +1,6 @@
 """Writes seeded server logs: many quiet users, a few that hammer the servers.
 
-    python examples/network_monitoring/generate.py [--servers 4] [--seconds 30] [--seed 1] [--out DIR]
+python examples/network_monitoring/generate.py [--servers 4] [--seconds 30] [--seed 1] [--out DIR]
 """
 
 from __future__ import annotations
