@@ -52,6 +52,7 @@ class Engine:
         self.dead_letters: list[DeadLetter] = []
         self.stopped: StopReason | None = None
         self.exchange: Exchange
+        self._waiting: dict[str, Node] = {}
         self._ending: deque[StreamState] = deque()
         self._is_ending = False
         self._source_tuples = 0
@@ -101,9 +102,8 @@ class Engine:
                     items.close()
         for node, _ in sources:
             self.end_node(node)
-        for node in nodes:
-            # Only applications that import from each other in a circle are still open here.
-            self.end_node(node)
+        self._run_timers()
+        self._end_the_rest(nodes)
         return self.stopped or StopReason.DONE
 
     def _run_sources(self, turns: Turns[tuple[Node, Produced]]) -> None:
@@ -125,6 +125,22 @@ class Engine:
             else:
                 turns.take(item.nanoseconds if isinstance(item, Wait) else 0)
                 self._take(node, item)
+
+    def _run_timers(self) -> None:
+        """After the sources have ended, let time pass until nobody holds tuples back."""
+        while self.stopped is None and self._waiting:
+            due = self.timers.next_ns
+            if due is None or not self._advance_to(due):
+                return
+
+    def _end_the_rest(self, nodes: list[Node]) -> None:
+        """End what a limit has left waiting, then applications that import from each other in a circle."""
+        while self._waiting:
+            self.end_node(next(iter(self._waiting.values())), at_once=True)
+            self.drain()
+        for node in sorted(nodes, key=lambda n: n.operator.kind != "Import"):
+            self.end_node(node, at_once=True)
+            self.drain()
 
     def _take(self, node: Node, item: Tuple | Wait | Punctuation | None) -> None:
         if isinstance(item, tuple):
@@ -150,16 +166,28 @@ class Engine:
             self.stop(StopReason.TIME)
         return until == time_ns
 
-    def end_node(self, node: Node) -> None:
-        """All that an operator waits for has ended: let it finish, then end its outputs."""
+    def timer_fired(self, node: Node) -> None:
+        """An operator may have let go of the last tuple that it held back."""
+        if node.id in self._waiting:
+            self.end_node(node)
+
+    def end_node(self, node: Node, *, at_once: bool = False) -> None:
+        """All that an operator waits for has ended: let it finish, then end its outputs.
+
+        One that holds tuples back for a later time ends then, unless it must end at once.
+        """
         if node.has_ended:
             return
+        if not at_once and node.runtime.is_waiting():
+            self._waiting[node.id] = node
+            return
+        self._waiting.pop(node.id, None)
         node.guard(node.runtime.finish)
         node.has_ended = True
         for stream in node.streams:
             self.end_stream(stream)
         if node.operator.kind == "Export":
-            self.exchange.ended(node)
+            self.exchange.export(node, Punctuation.FINAL)
         if node.is_source:
             self.drain()
 

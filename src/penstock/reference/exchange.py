@@ -7,51 +7,64 @@ An imported stream ends when every stream that it matches has ended; one that ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from penstock.reference.node import Item, Node, Queue
+from penstock.toolkit.import_ import offer_of, takes
 from penstock.toolkit.runtime import Punctuation
 
-Matches = Callable[[Node, Node], bool]
-"""Tells whether an Import, the first, takes what an Export, the second, offers."""
+
+class Importer:
+    """An Import and what it waits for.
+
+    Attributes:
+        node: The Import.
+        open_exports: How many of the streams that it takes have not ended.
+    """
+
+    def __init__(self, node: Node, end: Callable[[Node], None]) -> None:
+        self.node = node
+        self.open_exports = 0
+        self._take = node.runtime.receiver(0)
+        self._end = end
+
+    def deliver(self, item: Item) -> None:
+        """Take what an application has exported."""
+        if item is Punctuation.FINAL:
+            self.open_exports -= 1
+            self.end_if_alone()
+        elif isinstance(item, Punctuation):
+            self.node.runtime.punctuate[0](item)
+        else:
+            self.node.guard(self._take, item)
+
+    def end_if_alone(self) -> None:
+        """End the imported stream if nobody feeds it any more."""
+        if self.open_exports == 0:
+            self._end(self.node)
 
 
 class Exchange:
     """Who exports what to whom."""
 
-    def __init__(self, nodes: Iterable[Node], queue: Queue, matches: Matches, end: Callable[[Node], None]) -> None:
+    def __init__(self, nodes: Iterable[Node], queue: Queue, end: Callable[[Node], None]) -> None:
         nodes = list(nodes)
         self._queue = queue
-        self._end = end
-        self.imports = [n for n in nodes if n.operator.kind == "Import"]
-        exports = [n for n in nodes if n.operator.kind == "Export"]
-        self._importers = {e.id: [i for i in self.imports if matches(i, e)] for e in exports}
-        self._open = {i.id: sum(i in found for found in self._importers.values()) for i in self.imports}
+        self._importers = [Importer(n, end) for n in nodes if n.operator.kind == "Import"]
+        self._taken_by = {n.id: self._takers(n) for n in nodes if n.operator.kind == "Export"}
 
     def start(self) -> None:
         """End the imports that nobody feeds."""
-        for node in self.imports:
-            if self._open[node.id] == 0:
-                self._end(node)
+        for importer in self._importers:
+            importer.end_if_alone()
 
     def export(self, exporter: Node, item: Item) -> None:
-        """Hand on a tuple or a window marker."""
-        for importer in self._importers[exporter.id]:
-            self._queue.append((partial(_deliver, importer), item))
+        """Hand on a tuple, a window marker or the end of a stream."""
+        for importer in self._taken_by.get(exporter.id, ()):
+            self._queue.append((importer.deliver, item))
 
-    def ended(self, exporter: Node) -> None:
-        """An Export has seen the end of its stream."""
-        for importer in self._importers.get(exporter.id, ()):
-            self._queue.append((partial(self._count_down, importer), Punctuation.FINAL))
-
-    def _count_down(self, importer: Node, item: Item) -> None:
-        self._open[importer.id] -= 1
-        if self._open[importer.id] == 0:
-            self._end(importer)
-
-
-def _deliver(importer: Node, item: Item) -> None:
-    if isinstance(item, Punctuation):
-        importer.runtime.punctuate[0](item)
-    else:
-        importer.runtime.submit[0](item)
+    def _takers(self, exporter: Node) -> list[Importer]:
+        offer = offer_of(exporter.operator, exporter.application, exporter.evaluator)
+        found = [i for i in self._importers if takes(i.node.operator, offer, i.node.evaluator)]
+        for importer in found:
+            importer.open_exports += 1
+        return found

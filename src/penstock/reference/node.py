@@ -156,6 +156,7 @@ class Node:
     Attributes:
         id: As the caller knows it.
         operator: What it is an instance of.
+        application: The name of its application.
         engine: Runs it.
         environment: Its surroundings.
         evaluator: Compiles its expressions.
@@ -163,11 +164,21 @@ class Node:
         edges: By input port, what it subscribes to.
         streams: By output port, what it makes.
         open_streams: By input port, how many of its streams have not ended; feedback does not count.
-        has_ended: Whether all its inputs have ended.
+        has_ended: Whether it has finished.
     """
 
-    def __init__(self, id_: str, operator: Operator, engine: Engine, environment: Environment, evaluator: Evaluator):
+    def __init__(
+        self,
+        id_: str,
+        operator: Operator,
+        *,
+        application: str,
+        engine: Engine,
+        environment: Environment,
+        evaluator: Evaluator,
+    ) -> None:
         self.id = id_
+        self.application = application
         self.operator = operator
         self.engine = engine
         self.environment = environment
@@ -189,6 +200,7 @@ class Node:
         def run() -> None:
             if not self.has_ended:
                 self.guard(action)
+                self.engine.timer_fired(self)
 
         self.engine.timers.add(time_ns, run)
 

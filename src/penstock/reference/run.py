@@ -28,7 +28,6 @@ from penstock.expr.environment import Environment
 from penstock.reference.engine import Engine, Limits
 from penstock.reference.exchange import Exchange
 from penstock.reference.interrupt import on_interrupt
-from penstock.reference.matching import takes
 from penstock.reference.node import Item, Node
 from penstock.reference.result import RunResult, StopReason
 from penstock.reference.stack import with_room_for
@@ -74,7 +73,7 @@ def run(
 
     def work() -> list[Node]:
         nodes = _wire_all(together, engine, _taps(on_tuple, collected))
-        engine.exchange = Exchange(nodes, engine.queue, takes, engine.end_node)
+        engine.exchange = Exchange(nodes, engine.queue, engine.end_node)
         engine.run(nodes)
         return nodes
 

@@ -37,7 +37,17 @@ def wire(
     """
     application = program.application
     evaluator = Evaluator(functions=application.functions, environment=environment)
-    nodes = {o.id: Node(prefix + o.id, o, engine, environment, evaluator) for o in application.operators}
+    nodes = {
+        o.id: Node(
+            prefix + o.id,
+            o,
+            application=application.name,
+            engine=engine,
+            environment=environment,
+            evaluator=evaluator,
+        )
+        for o in application.operators
+    }
     for node in nodes.values():
         node.runtime = program.registry.get(node.operator.kind).runtime(node.operator, node)
     subscriptions = _subscriptions(application, nodes)

@@ -43,7 +43,7 @@ class AggregateRuntime(LogicRuntime):
         grouping = operator.param("groupBy")
         outputs = [a.value for a in operator.outputs[0].assignments]
         self.plan = plan_outputs(outputs, port.schema, keep=grouping)
-        self.row_of = self.plan.row(context.evaluator, self._state)
+        self.row_of = self.plan.row(self.row)
         self.finish_row = self.plan.finish(context.evaluator, self._state)
         self.wholes = self.plan.wholes()
         columns = [column_of(self.plan, port.schema, e) for e in grouping]

@@ -21,8 +21,8 @@ def identity_of(type_: Type) -> Identity | None:
     """
     match type_:
         case ListType(element=element):
-            inner = identity_of(element)
-            return tuple if inner is None else lambda value: tuple(map(inner, value))
+            each = identity_of(element)
+            return tuple if each is None else lambda value: tuple(each(v) for v in value)
         case SetType():
             return frozenset
         case MapType(value=element):

@@ -17,16 +17,18 @@ Algorithm:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from penstock.diagnostics import Diagnostics, Span
+from penstock.expr.analysis import transform
+from penstock.expr.emit_parts import LogicState
 from penstock.expr.environment import Tuple
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.expressions import Attribute, Expression, InputTuple, OutputCall, Variable
 from penstock.ir.types import Schema
 from penstock.toolkit.aggregates import BY_NAME, Whole
 from penstock.toolkit.aggregates_running import Running
+from penstock.toolkit.windows_partition import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,7 @@ class OutputPlan:
         calls: The distinct output calls.
         columns: For each call, where its arguments stand in a row.
         arguments: What a row holds; none if the tuple itself is the row.
-        rest: The expressions, with the variable `names[i]` in the place of call i.
+        rest: The expressions, with `variables[i]` in the place of call i.
         tests: Likewise the conditions on a tuple that comes; attributes outside all calls are that tuple's.
     """
 
@@ -48,19 +50,17 @@ class OutputPlan:
     tests: tuple[Expression, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The variables that stand for the calls."""
-        return tuple(_name(i) for i in range(len(self.calls)))
+    def variables(self) -> tuple[Variable, ...]:
+        """What stands for each call."""
+        return tuple(Variable(type=call.type, name=_name(i)) for i, call in enumerate(self.calls))
 
-    def row(self, evaluator: Evaluator, state: Any) -> Callable[[Tuple], Tuple] | None:
+    def row(self, compile_row: Row) -> Callable[[Tuple], Tuple] | None:
         """The function that reads a tuple's row, or none if the tuple is its own row."""
-        if self.arguments is None:
-            return None
-        return evaluator.row(self.arguments, ports=1, state=state)
+        return None if self.arguments is None else compile_row(self.arguments)
 
-    def finish(self, evaluator: Evaluator, state: Any) -> Callable[..., Tuple]:
+    def finish(self, evaluator: Evaluator, state: LogicState | None) -> Callable[..., Tuple]:
         """The function that makes the output from the values of the calls."""
-        return evaluator.row(self.rest, ports=0, variables=self.names, state=state)
+        return evaluator.row(self.rest, variables=[v.name for v in self.variables], state=state)
 
     def wholes(self) -> list[Whole]:
         """For each call, the function that computes it over a group."""
@@ -94,19 +94,19 @@ def plan_outputs(
         keep: Further expressions that a row must hold; `column_of` finds them.
         tests: Conditions on a tuple that comes, over the tuples that are there already.
     """
-    calls: dict[OutputCall, int] = {}
-    rest = tuple(_rewrite(e, calls) for e in expressions)
-    changed_tests = tuple(_rewrite(e, calls, bare_means_last=False) for e in tests)
-    arguments = list(dict.fromkeys([*(a for call in calls for a in call.arguments), *keep]))
+    calls = _Calls()
+    rest = tuple(calls.rewrite(e, bare_means_last=True) for e in expressions)
+    changed_tests = tuple(calls.rewrite(e, bare_means_last=False) for e in tests)
+    arguments = list(dict.fromkeys([*(a for call in calls.found for a in call.arguments), *keep]))
     plain = all(isinstance(a, Attribute) for a in arguments)
     plan = OutputPlan(
-        calls=tuple(calls),
+        calls=tuple(calls.found),
         columns=(),
         arguments=None if plain else tuple(arguments),
         rest=rest,
         tests=changed_tests,
     )
-    columns = tuple(tuple(column_of(plan, schema, a) for a in call.arguments) for call in calls)
+    columns = tuple(tuple(column_of(plan, schema, a) for a in call.arguments) for call in calls.found)
     return replace(plan, columns=columns)
 
 
@@ -140,24 +140,23 @@ def _name(index: int) -> str:
     return f"aggregate_{index}"
 
 
-def _rewrite(expression: Expression, calls: dict[OutputCall, int], *, bare_means_last: bool = True) -> Expression:
-    match expression:
-        case OutputCall():
-            index = calls.setdefault(expression, len(calls))
-            return Variable(type=expression.type, span=expression.span, name=_name(index))
-        case Attribute() | InputTuple() if bare_means_last:
-            last = OutputCall(type=expression.type, span=expression.span, function="Last", arguments=(expression,))
-            return _rewrite(last, calls)
-    return with_parts(expression, lambda part: _rewrite(part, calls, bare_means_last=bare_means_last))
+class _Calls:
+    """The distinct output calls of expressions, each with the variable that stands for it."""
 
+    def __init__(self) -> None:
+        self.found: dict[OutputCall, Variable] = {}
 
-def with_parts(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """The expression with each of its direct operands changed."""
-    changed: dict[str, Any] = {}
-    for f in fields(expression):
-        value = getattr(expression, f.name)
-        if isinstance(value, Expression):
-            changed[f.name] = change(value)
-        elif isinstance(value, tuple) and any(isinstance(v, Expression) for v in value):
-            changed[f.name] = tuple(change(v) for v in value)
-    return replace(expression, **changed) if changed else expression
+    def rewrite(self, expression: Expression, *, bare_means_last: bool) -> Expression:
+        """The expression with variables for its calls, and for attributes outside all calls if those mean `Last`."""
+        bound = transform(expression, self._bind)
+        return transform(bound, self._bind_bare) if bare_means_last else bound
+
+    def _bind(self, expression: Expression) -> Expression:
+        if not isinstance(expression, OutputCall):
+            return expression
+        return self.found.setdefault(expression, Variable(type=expression.type, name=_name(len(self.found))))
+
+    def _bind_bare(self, expression: Expression) -> Expression:
+        if not isinstance(expression, Attribute | InputTuple):
+            return expression
+        return self._bind(OutputCall(type=expression.type, function="Last", arguments=(expression,)))

@@ -2,9 +2,9 @@
 
 `timestamp` gives, for each port, the expression to merge by. The earliest tuple that waits is sent once every other
 port has a tuple waiting or has ended; of equal ones that of the lower port goes first, and tuples of one port keep
-their order. So the output does not depend on how fast the inputs are. All ports have one schema. A port that is not itself
-in order is not sorted: each of its tuples is merged as soon as those before it are gone. The window markers of the
-inputs do not go through.
+their order. So the output does not depend on how fast the inputs are. All ports have one schema. A port that is not
+itself in order is not sorted: each of its tuples is merged as soon as those before it are gone. The window markers of
+the inputs do not go through.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Introduction:
     `pattern` is a regular expression over predicates (`match_pattern` has its syntax) and `predicates` says what each
     of them means: a tuple literal of conditions on the tuple that comes, which may also use output functions over the
-    tuples that the match holds so far. When a match is complete, one output tuple sums it up with output functions. With
-    `partitionBy`, each partition is a sequence of its own.
+    tuples that the match holds so far. When a match is complete, one output tuple sums it up with output functions.
+    With `partitionBy`, each partition is a sequence of its own.
 
 Example:
     A price that rises and then falls below where it began::
@@ -42,7 +42,7 @@ from typing import Any
 from penstock.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
 from penstock.expr.values import default_value
-from penstock.ir.expressions import Expression, Literal, TupleLiteral, Variable
+from penstock.ir.expressions import Expression, Literal, TupleLiteral
 from penstock.ir.graph import Operator
 from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
 from penstock.ir.types import BOOLEAN, RSTRING, TupleType
@@ -140,16 +140,14 @@ class MatchRuntime(LogicRuntime):
         names, conditions = _predicates(operator)
         outputs = [a.value for a in operator.outputs[0].assignments]
         plan = plan_outputs(outputs, operator.inputs[0].schema, tests=conditions)
-        self.row_of = plan.row(context.evaluator, self._state)
+        self.row_of = plan.row(self.row)
         self.finish_row = plan.finish(context.evaluator, self._state)
         self.wholes = plan.wholes()
         defaults = [default_value(call.type) for call in plan.calls]
         self.predicates: dict[str, _Predicate] = {}
         for name, test in zip(names, plan.tests, strict=True):
-            used = [i for i, variable in enumerate(plan.names) if _uses(test, variable)]
-            function = context.evaluator.scalar(
-                test, ports=1, variables=tuple(plan.names[i] for i in used), state=self._state
-            )
+            used = [i for i, variable in enumerate(plan.variables) if variable in test.walk()]
+            function = self.scalar(test, variables=[plan.variables[i] for i in used])
             self.predicates[name] = _Predicate(function, [(self.wholes[i], defaults[i]) for i in used])
         self.pattern = _pattern(self.constant("pattern"), names)
         key = key_function(operator.param("partitionBy"), self.row)
@@ -173,12 +171,9 @@ class MatchRuntime(LogicRuntime):
 
 def _predicates(operator: Operator) -> tuple[tuple[str, ...], tuple[Expression, ...]]:
     (literal,) = operator.param("predicates")
-    assert isinstance(literal, TupleLiteral) and isinstance(literal.type, TupleType)
+    assert isinstance(literal, TupleLiteral)
+    assert isinstance(literal.type, TupleType)
     return literal.type.names, literal.values
-
-
-def _uses(expression: Expression, variable: str) -> bool:
-    return any(isinstance(e, Variable) and e.name == variable for e in expression.walk())
 
 
 def _pattern(text: str, names: Sequence[str]) -> Pattern:

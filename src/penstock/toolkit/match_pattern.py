@@ -2,8 +2,8 @@
 
 Syntax:
     A name is one tuple on which that predicate holds, `.` any one tuple. Things that follow each other match one after
-    the other, `|` is either, parentheses group, and behind a thing `*` is any number of times, `+` at least once, `?` at
-    most once, `{n}`, `{n,}` and `{n,m}` a number of times.
+    the other, `|` is either, parentheses group, and behind a thing `*` is any number of times, `+` at least once, `?`
+    at most once, `{n}`, `{n,}` and `{n,m}` a number of times.
 
 Algorithm:
     The position automaton of the expression: a state for each occurrence of a name. `first` are the positions where a
