@@ -149,7 +149,7 @@ class CallSyntax(SyntaxExpression):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixSyntax(SyntaxExpression):
-    """`-x`, `!x`, `~x`, `+x`, and `x!` as `unwrap`."""
+    """`-x`, `!x`, `~x`, `+x`; `x!` as `unwrap` and `x??` as `present`."""
 
     operator: str
     operand: SyntaxExpression

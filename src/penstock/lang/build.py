@@ -1,3 +1,4 @@
+# ruff: noqa: D102 (a method is documented by the grammar rule that it is named after)
 """Makes the syntax tree of a file from lark's parse tree: composites, invocations, functions.
 
 Each method is named after the grammar rule whose children it takes. Children of rules that may be missing are `None`.

@@ -1,3 +1,4 @@
+# ruff: noqa: D102 (a method is documented by the grammar rule that it is named after)
 """Makes the syntax tree of expressions, statements and types from lark's parse tree."""
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class CodeBuilder:
         return code.TupleSyntax(span=span, items=items)
 
     def body_item(self, span: Span, type_: code.TypeSyntax, name: Token | None) -> code.AttributeSyntax:
-        return code.AttributeSyntax(span=span, type=type_, name=name and self.word(name))
+        return code.AttributeSyntax(span=span, type=type_, name=None if name is None else self.word(name))
 
     def named_type(self, span: Span, name: Any) -> code.NamedTypeSyntax:
         return code.NamedTypeSyntax(span=span, name=self.word_of(name))
@@ -148,6 +149,9 @@ class CodeBuilder:
 
     def unwrap(self, span: Span, operand: Any, operator: Token) -> code.PrefixSyntax:
         return code.PrefixSyntax(span=span, operator="unwrap", operand=operand)
+
+    def present(self, span: Span, operand: Any, operator: Token) -> code.PrefixSyntax:
+        return code.PrefixSyntax(span=span, operator="present", operand=operand)
 
     def cast(self, span: Span, type_: code.TypeSyntax, operand: Any) -> code.CastSyntax:
         return code.CastSyntax(span=span, type=type_, operand=operand)

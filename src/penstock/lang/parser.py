@@ -23,7 +23,7 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 from penstock.diagnostics import Diagnostics, SourceFile, Span
 from penstock.lang.ast import File
 from penstock.lang.ast_code import SyntaxExpression
-from penstock.lang.build import FileBuilder
+from penstock.lang.build import FileBuilder, build_file
 from penstock.lang.pieces import enclosing_piece
 from penstock.lang.syntax_errors import describe
 
@@ -49,7 +49,7 @@ def parse_file(source: SourceFile, found: Diagnostics) -> File | None:
     """
     try:
         tree = _parse(source, found)
-        return None if tree is None else FileBuilder(source).build(tree)  # type: ignore[no-any-return]
+        return None if tree is None else build_file(tree, source)
     except RecursionError:
         found.error("the program is nested too deeply", Span(source=source, start=0, end=1))
         return None

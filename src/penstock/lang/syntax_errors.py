@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -15,7 +15,9 @@ _OPERATOR = frozenset(
     "BINARY STAR MINUS PLUS GE LESSTHAN MORETHAN IN QMARK DOT LSQB LPAR INCREMENT BANG ASSIGN EQUAL".split()
 )
 _TYPE = frozenset("PRIMITIVE LIST SET MAP OPTIONAL TUPLE ENUM ID QNAME DOLLAR".split())
-_STATEMENT = _TYPE | frozenset("IF WHILE FOR SWITCH BREAK CONTINUE RETURN MUTABLE TYPE SEMICOLON LBRACE INCREMENT".split())
+_STATEMENT = _TYPE | frozenset(
+    "IF WHILE FOR SWITCH BREAK CONTINUE RETURN MUTABLE TYPE SEMICOLON LBRACE INCREMENT".split()
+)
 _DEFINITION = _TYPE | frozenset("COMPOSITE PUBLIC STATEFUL TYPE ANNOTATION ANNOTATION_CALL".split())
 _INVOCATION = frozenset("STREAM LPAR ANNOTATION ANNOTATION_CALL".split())
 
@@ -68,7 +70,8 @@ def _describe_token(error: UnexpectedToken, source: SourceFile, found: Diagnosti
 
 def _accepted(error: UnexpectedToken) -> frozenset[str]:
     parser = error.interactive_parser
-    return frozenset(error.accepts or () if parser is None else parser.accepts())
+    accepts: Callable[[], Iterable[str]] = (lambda: error.accepts or ()) if parser is None else parser.accepts
+    return frozenset(accepts())
 
 
 def _shown(text: str) -> str:

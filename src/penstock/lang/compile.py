@@ -1,0 +1,201 @@
+"""Compiles SPL text to a program: parse, resolve, check, expand, verify.
+
+Syntax errors end the compilation after parsing; all other mistakes are collected over the whole program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from penstock.diagnostics import Diagnostics, SourceFile, Span, UserError, did_you_mean
+from penstock.expr.environment import Environment
+from penstock.expr.evaluate import Evaluator
+from penstock.ir.graph import Application, Operator
+from penstock.ir.verify import verify
+from penstock.lang import ast
+from penstock.lang.composites import CompositeTarget, Instance
+from penstock.lang.expand import expand
+from penstock.lang.feedback import mark_feedback
+from penstock.lang.functions import FunctionTable
+from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
+from penstock.lang.placement import placement_constraints
+from penstock.lang.scope import Compilation, error
+from penstock.toolkit.effects import operator_expressions
+from penstock.toolkit.program import Program
+from penstock.toolkit.registry import Registry, standard
+
+NO_VALUES: Mapping[str, list[str]] = {}
+
+
+def compile_file(
+    path: str | Path,
+    *,
+    main: str | None = None,
+    toolkits: Sequence[str | Path] = (),
+    compile_values: Mapping[str, list[str]] = NO_VALUES,
+) -> Program:
+    """Compile a file of SPL.
+
+    Args:
+        path: The file with the main composite; other files of the application lie around it by namespace.
+        main: The main composite, if the file has several.
+        toolkits: Folders of SPL files and Python packages.
+        compile_values: What getCompileTimeValue gives.
+
+    Raises:
+        UserError: With every mistake found.
+    """
+    file = Path(path)
+    source = read_source(file)
+    return _compile(source, main, toolkits, compile_values, file)
+
+
+def compile_text(
+    text: str,
+    *,
+    path: str = "<text>",
+    main: str | None = None,
+    toolkits: Sequence[str | Path] = (),
+    compile_values: Mapping[str, list[str]] = NO_VALUES,
+    registry: Registry | None = None,
+) -> Program:
+    """Compile SPL text.
+
+    Args:
+        text: Of one file.
+        path: What messages call it.
+        main: The main composite, if the text has several.
+        toolkits: Folders of SPL files and Python packages.
+        compile_values: What getCompileTimeValue gives.
+        registry: The operators to use instead of the standard ones.
+
+    Raises:
+        UserError: With every mistake found.
+
+    Example:
+        >>> program = compile_text('''
+        ...     composite Main {
+        ...       graph
+        ...         stream<int32 x> Numbers = Beacon() { param iterations: 3u; }
+        ...         () as Sink = FileSink(Numbers) { param file: "numbers.csv"; }
+        ...     }''')
+        >>> [(o.id, o.kind) for o in program.application.operators]
+        [('Numbers', 'Beacon'), ('Sink', 'FileSink')]
+    """
+    return _compile(SourceFile(path=path, text=text), main, toolkits, compile_values, None, registry)
+
+
+def _compile(
+    source: SourceFile,
+    main: str | None,
+    toolkits: Sequence[str | Path],
+    compile_values: Mapping[str, list[str]],
+    file: Path | None,
+    registry: Registry | None = None,
+) -> Program:
+    found = Diagnostics()
+    library = Library(registry=_with_toolkits(registry or standard(), toolkits), found=found)
+    module = library.add(source, file.resolve() if file else None)
+    found.raise_if_any()
+    assert module is not None
+    folder = application_folder(file, module.namespace) if file else Path()
+    library.folders = (*((folder,) if file else ()), *map(Path, toolkits))
+    compilation = Compilation(library=library, found=found)
+    compilation.functions = FunctionTable(compilation)
+    try:
+        application = _application(compilation, module, main, Evaluator(environment=_environment(compile_values)))
+    except RecursionError:
+        raise UserError(error("the program is nested too deeply", module.file.span).diagnostics) from None
+    found.raise_if_any()
+    assert application is not None
+    return Program(application=verify(application), registry=library.registry, directory=folder)
+
+
+def _environment(compile_values: Mapping[str, list[str]]) -> Environment:
+    return Environment(compile_values=dict(compile_values))
+
+
+def _with_toolkits(registry: Registry, toolkits: Iterable[str | Path]) -> Registry:
+    for folder in toolkits:
+        # Only programs with toolkits pay for the Python front end.
+        from penstock.api.toolkits import load
+
+        registry = registry.extended(load(Path(folder)))
+    return registry
+
+
+def _application(
+    compilation: Compilation, module: Module, main: str | None, evaluator: Evaluator
+) -> Application | None:
+    check_uses(module, compilation.library, compilation.found)
+    _check_definitions(module, compilation)
+    compilation.functions.check_file(module)
+    composite = _main_composite(module, main, compilation.found)
+    if composite is None:
+        return None
+    instance = Instance(compilation, CompositeTarget(composite=composite, module=module))
+    expanded = list(expand(instance))
+    constraints = placement_constraints(expanded, evaluator)
+    operators = [item.operator for item in expanded]
+    functions = compilation.functions.needed(e for o in operators for e in _expressions(o))
+    if compilation.found:
+        return None
+    name = f"{module.namespace}::{composite.name}" if module.namespace else composite.name.text
+    return Application(name=name, operators=mark_feedback(operators), functions=functions, constraints=constraints)
+
+
+def _expressions(operator: Operator) -> Iterable[object]:
+    yield from operator_expressions(operator)
+    for port in operator.inputs:
+        if port.window is not None:
+            for policy in (port.window.eviction, port.window.trigger):
+                yield from (e for e in (policy.size, policy.attribute) if e is not None) if policy else ()
+
+
+def _check_definitions(module: Module, compilation: Compilation) -> None:
+    """Report names that are defined twice, and the mistakes of types that nobody uses."""
+    seen: dict[str, ast.Definition] = {}
+    for definition in module.file.definitions:
+        name = definition.name.text
+        other = seen.setdefault(name, definition)
+        if other is not definition and not (
+            isinstance(other, ast.FunctionSyntax) and isinstance(definition, ast.FunctionSyntax)
+        ):
+            compilation.found.error(f"`{name}` is defined twice in this file", definition.name.span)
+        if isinstance(definition, ast.TypeDefinition):
+            try:
+                compilation.scope_of(module).defined_type(definition)
+            except UserError:
+                continue
+
+
+def _main_composite(module: Module, main: str | None, found: Diagnostics) -> ast.Composite | None:
+    composites = [d for d in module.file.definitions if isinstance(d, ast.Composite)]
+    candidates = [c for c in composites if not c.inputs and not c.outputs]
+    if main is not None:
+        wanted = main.rpartition("::")[2]
+        chosen = [c for c in composites if c.name.text == wanted]
+        if not chosen:
+            hint = did_you_mean(wanted, [c.name.text for c in candidates])
+            found.error(f"there is no composite `{main}`", _start(module), hint=hint)
+            return None
+        if chosen[0] not in candidates:
+            found.error(f"`{main}` has ports, so it cannot be the main composite", chosen[0].name.span)
+            return None
+        return chosen[0]
+    invoked = {i.operator.text for c in composites for i in c.invocations}
+    mains = [c for c in candidates if c.name.text not in invoked] or candidates
+    if len(mains) == 1:
+        return mains[0]
+    if mains:
+        names = ", ".join(f"`{c.name}`" for c in mains)
+        found.error(f"there are several main composites: {names}", mains[1].name.span, hint="choose one with --main")
+    else:
+        hint = "a main composite has no input and output ports"
+        found.error("there is no main composite", composites[0].name.span if composites else _start(module), hint=hint)
+    return None
+
+
+def _start(module: Module) -> Span:
+    return Span(source=module.file.span.source, start=0, end=1)

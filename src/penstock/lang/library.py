@@ -1,0 +1,176 @@
+"""Everything that a program can name beyond its own file: other files, toolkits, operators.
+
+A namespace is spread over files: those of the application (below its folder) and those of the toolkits. Files are read
+when a name is looked for that they seem to define, so a large toolkit costs nothing until it is used, and a file
+with a mistake disturbs nobody who does not need it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from penstock.diagnostics import Diagnostics, SourceFile, UserError
+from penstock.lang import ast
+from penstock.lang.parser import parse_file
+from penstock.toolkit.registry import Registry
+
+D = TypeVar("D", ast.Composite, ast.FunctionSyntax, ast.TypeDefinition)
+
+_NAMESPACE = re.compile(r"^\s*(?:(?://[^\n]*|/\*[\s\S]*?\*/)\s*)*namespace\s+([\w.\s]+?)\s*;")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Module:
+    """A parsed file."""
+
+    file: ast.File
+
+    @property
+    def namespace(self) -> str:
+        """The file's namespace; empty for none."""
+        return self.file.namespace
+
+    @cached_property
+    def visible(self) -> tuple[str, ...]:
+        """The namespaces whose names can be written bare: its own, then those it uses as a whole."""
+        return (self.namespace, *(use.namespace for use in self.file.uses if use.name is None))
+
+    @cached_property
+    def imported(self) -> Mapping[str, str]:
+        """From single name to the namespace that a `use` takes it from."""
+        return {use.name.text: use.namespace for use in self.file.uses if use.name is not None}
+
+    def definitions(self, kind: type[D], name: str) -> Iterator[D]:
+        """The definitions of a kind and a name in this file."""
+        for definition in self.file.definitions:
+            if isinstance(definition, kind) and definition.name.text == name:
+                yield definition
+
+    def namespaces_of(self, name: str) -> tuple[tuple[str, ...], str]:
+        """Where a name as written is looked for, and the name without its namespace."""
+        namespace, separator, bare = name.rpartition("::")
+        if separator:
+            return (namespace,), bare
+        if name in self.imported:
+            return (self.imported[name], *self.visible), name
+        return self.visible, name
+
+
+@dataclass(kw_only=True)
+class Library:
+    """The files and operators of a compilation.
+
+    Attributes:
+        registry: The operators.
+        folders: Where files are looked for: the application's folder and the toolkits.
+        found: Receives the mistakes of the files that are read on the way.
+    """
+
+    registry: Registry
+    folders: tuple[Path, ...] = ()
+    found: Diagnostics = field(default_factory=Diagnostics)
+    _modules: dict[Path | None, list[Module]] = field(default_factory=dict)
+
+    def add(self, source: SourceFile, path: Path | None = None) -> Module | None:
+        """Parse a file and make it known; none after reporting its mistakes."""
+        file = parse_file(source, self.found)
+        if file is None:
+            self._modules.setdefault(path, [])
+            return None
+        module = Module(file=file)
+        self._modules.setdefault(path, []).append(module)
+        return module
+
+    def lookup(self, kind: type[D], name: str, module: Module) -> list[tuple[D, Module]]:
+        """The definitions of a kind that a name as written means in a file; several for overloaded functions."""
+        namespaces, bare = module.namespaces_of(name)
+        own = [(d, module) for d in module.definitions(kind, bare)] if module.namespace in namespaces else []
+        if own:
+            return own
+        for namespace in namespaces:
+            found = [(d, m) for m in self._defining(namespace, bare) for d in m.definitions(kind, bare)]
+            if found:
+                return found
+        return []
+
+    def _defining(self, namespace: str, name: str) -> list[Module]:
+        """The modules of a namespace that may define a name, read if they were not yet."""
+        pattern = re.compile(rf"\b(?:composite|type|static)\s+{name}\b|\b{name}\s*[(=]")
+        for path, text in self._files.get(namespace, ()):
+            if path not in self._modules and pattern.search(text):
+                self.add(SourceFile(path=str(path), text=text), path)
+        return [m for modules in self._modules.values() for m in modules if m.namespace == namespace]
+
+    @cached_property
+    def _files(self) -> Mapping[str, list[tuple[Path, str]]]:
+        found: dict[str, list[tuple[Path, str]]] = {}
+        for folder in self.folders:
+            for path in sorted(folder.rglob("*.spl")):
+                text = path.read_text(encoding="utf-8", errors="replace")
+                match = _NAMESPACE.match(text)
+                found.setdefault("".join(match[1].split()) if match else "", []).append((path.resolve(), text))
+        return found
+
+    def namespaces(self) -> frozenset[str]:
+        """Every namespace that a `use` can name."""
+        known = {m.namespace for modules in self._modules.values() for m in modules}
+        known.update(self._files)
+        known.update(definition.namespace for definition in self.registry.definitions())
+        return frozenset(known)
+
+    def composite_names(self, module: Module) -> Iterator[str]:
+        """The composites that can be invoked by their bare name, as far as they have been read."""
+        for modules in self._modules.values():
+            for other in modules:
+                if other.namespace in module.visible:
+                    yield from (d.name.text for d in other.file.definitions if isinstance(d, ast.Composite))
+
+
+def read_source(path: Path) -> SourceFile:
+    """The text of a file.
+
+    Raises:
+        UserError: The file cannot be read as UTF-8 text.
+    """
+    try:
+        return SourceFile(path=str(path), text=path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read `{path}`: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"`{path}` is not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def check_uses(module: Module, library: Library, found: Diagnostics) -> None:
+    """Report every `use` of a namespace that does not exist."""
+    for use in module.file.uses:
+        if use.namespace not in library.namespaces() and not _is_standard(use.namespace):
+            hint = "add the folder that holds it with --toolkit"
+            found.error(f"there is no namespace `{use.namespace}`", use.span, hint=hint)
+
+
+def _is_standard(namespace: str) -> bool:
+    return namespace == "spl" or namespace.startswith(("spl.", "com.ibm.streams."))
+
+
+def application_folder(path: Path, namespace: str) -> Path:
+    """The folder above the folders that a namespace asks for: `app/a.b/Main.spl` and `app/a/b/Main.spl` lie in `app`.
+
+    Example:
+        >>> application_folder(Path("app/a.b/Main.spl"), "a.b").as_posix()
+        'app'
+    """
+    folder = path.parent
+    for parts in ([namespace], namespace.split(".")):
+        if namespace and _ends_with(folder, parts):
+            return folder.parents[len(parts) - 1]
+    return folder
+
+
+def _ends_with(folder: Path, parts: Iterable[str]) -> bool:
+    wanted = tuple(parts)
+    return folder.parts[-len(wanted) :] == wanted
