@@ -10,9 +10,9 @@ maximizes v_c[u] - l u; the loss of taking another u is what it falls short of t
     bound(l) - sum of the losses - l x (units left over),     bound(l) = l B + sum over c of max (v_c[u] - l u).
 
 Algorithm. The price is the slope at which the curves' concave hulls use up the budget (`_hull_segments`), where the
-bound is lowest. Filling whole hull segments in falling slope (`_greedy`) gives a division, and the gap between the bound
-and its sum is what losses may add up to. Options that lose more are dropped, and the program runs over what is left: its
-state is the number of units above or below the divisions at that price, and states that have lost more than the gap
+bound is lowest. Filling hull segments in falling slope (`_greedy`) gives a division, and the gap between the bound
+and its sum is what losses may add up to. Options that lose more are dropped, and the program runs over what is left:
+its state is the number of units above or below the divisions at that price, and states that have lost more than the gap
 are dropped too (`_Window`). When time is up the greedy division stands.
 
 When it does not apply. Where all curves are concave `allocation_galil_megiddo` is faster.
@@ -61,21 +61,28 @@ def allocate_by_dp(curves: Sequence[FloatArray], budget: int, deadline: Deadline
 
 
 def _greedy(curves: Sequence[FloatArray], budget: int) -> tuple[IntArray, float]:
-    """Whole hull segments in falling slope, while they fit; and the slope of the first that does not."""
+    """Hull segments in falling slope, in part where they do not fit; and the slope of the first that does not."""
     owners, starts, ends, slopes = _hull_segments(curves)
     units = np.zeros(len(curves), dtype=np.int64)
     left, price = budget, 0.0
     for i in np.argsort(-slopes, kind="stable"):
-        if slopes[i] <= 0:
+        owner, start, end = int(owners[i]), int(starts[i]), int(ends[i])
+        if slopes[i] <= 0 or (left == 0 and price > 0):
             break
-        length = ends[i] - starts[i]
         # A segment follows only on the one before it on the same hull.
-        if units[owners[i]] == starts[i] and length <= left:
-            units[owners[i]] = ends[i]
-            left -= length
+        if units[owner] == start and end - start <= left:
+            units[owner] = end
         elif price == 0.0:
             price = float(slopes[i])
+        if units[owner] == start:
+            units[owner] = _cheapest_best(curves[owner], start, start + left)
+        left = budget - int(units.sum()) if units[owner] != start else left
     return units, price
+
+
+def _cheapest_best(curve: FloatArray, start: int, end: int) -> int:
+    """The fewest units from `start` to `end` that give what `end` gives."""
+    return start + int(np.searchsorted(curve[start : end + 1], curve[min(end, len(curve) - 1)]))
 
 
 def _hull_segments(curves: Sequence[FloatArray]) -> tuple[IntArray, IntArray, IntArray, FloatArray]:

@@ -34,16 +34,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.diagnostics import Infeasible
 from penstock.scheduler.allocation import allocate
 from penstock.scheduler.answer import Answer
 from penstock.scheduler.components import job_groups
 from penstock.scheduler.deadline import Deadline, OutOfTime
-from penstock.scheduler.macroq_answer import Settlement, answer_of
+from penstock.scheduler.macroq_answer import Settlement, answer_of, earned
 from penstock.scheduler.macroq_component import Component
 from penstock.scheduler.macroq_offers import Offer, Offers, Prepared
+from penstock.scheduler.macroq_plans import CornerCache, Planner
 from penstock.scheduler.macroq_resolution import Effort, ladder, single_round
 from penstock.scheduler.problem import Job, Problem, Template
 
@@ -105,6 +106,7 @@ class _Search:
         self._problem = problem
         self._deadline = deadline
         self._prepared = Prepared()
+        self._corners = CornerCache()
         self._best: _Division | None = None
         self._first = required_at_minimum(problem)
         self.exact = False
@@ -122,7 +124,7 @@ class _Search:
             rounds = single_round(self._problem, granularity)
         for i, effort in enumerate(rounds):
             self.exact = self._lower_the_waterline(groups, effort)
-            is_finest = effort.grid == rounds[-1].grid and not effort.quick
+            is_finest = effort.grid == rounds[-1].grid and effort.method in ("labels", "grid")
             if self.exact and is_finest and i + 1 < len(rounds):
                 return
 
@@ -135,7 +137,8 @@ class _Search:
 
     def _lower_the_waterline(self, groups: Sequence[Sequence[Job]], effort: Effort) -> bool:
         """The middle loop; whether all of it was exact."""
-        offers = Offers(self._prepared, effort, self._deadline)
+        planner = Planner(self._corners, effort, self._deadline)
+        offers = Offers(self._prepared, planner, most_lists=effort.lists)
         exact = True
         for rank in sorted({job.effective_rank for job in self._problem.jobs}, reverse=True):
             made = [offers.offer(group, rank) for group in groups]
@@ -152,13 +155,16 @@ class _Search:
         budget = max(0, math.floor(left / effort.grid.step_mips + 1e-9))
         curves = [curve for offer in offers for curve in offer.curves]
         division = allocate(curves, budget, self._deadline)
-        if self._best is None or division.importance > self._best.importance:
-            self._best = _Division(
-                importance=division.importance,
-                offers=offers,
-                units=division.units.tolist(),
-                granularity=effort.grid.units,
-            )
+        if self._best is not None and division.importance <= self._best.importance:
+            return
+        found = _Division(
+            importance=division.importance, offers=offers, units=division.units.tolist(), granularity=effort.grid.units
+        )
+        if effort.method in ("corners", "labels"):
+            # Mixtures of corners may earn more than the line between them says, so what counts is composed.
+            found = replace(found, importance=earned(found.settled()))
+        if self._best is None or found.importance > self._best.importance:
+            self._best = found
 
 
 def required_at_minimum(problem: Problem) -> Settlement:

@@ -26,13 +26,19 @@ class Settlement:
     granularity: int
 
 
+def earned(settlement: Settlement) -> float:
+    """The importance of a settlement, composed from the mips of its PEs."""
+    pes = [pe for template in settlement.choice.values() for pe in template.pes]
+    return sum(float(value) for value in compose(pes, settlement.mips).importance.values())
+
+
 def answer_of(problem: Problem, settlement: Settlement, *, seconds: float, exact: bool) -> Answer:
     """The answer to a problem, with importance composed anew from the mips of the PEs."""
     choice, mips = _with_free_riders(problem, settlement)
     mips = _within_capacity(problem, choice, mips)
     pes = [pe for template in choice.values() for pe in template.pes]
-    earned = {pe_id: float(value) for pe_id, value in compose(pes, mips).importance.items()}
-    verdicts = {job.id: _verdict(choice.get(job.id), mips, earned) for job in problem.jobs}
+    by_pe = {pe_id: float(value) for pe_id, value in compose(pes, mips).importance.items()}
+    verdicts = {job.id: _verdict(choice.get(job.id), mips, by_pe) for job in problem.jobs}
     return Answer(
         importance=sum(verdict.importance for verdict in verdicts.values()),
         waterline=waterline(problem.jobs, choice),
@@ -44,7 +50,7 @@ def answer_of(problem: Problem, settlement: Settlement, *, seconds: float, exact
     )
 
 
-def _verdict(template: Template | None, mips: Mapping[str, float], earned: Mapping[str, float]) -> Verdict:
+def _verdict(template: Template | None, mips: Mapping[str, float], importance: Mapping[str, float]) -> Verdict:
     if template is None:
         return Verdict(admitted=False, pes={})
     pes = {pe.id: mips[pe.id] for pe in template.pes}
@@ -52,7 +58,7 @@ def _verdict(template: Template | None, mips: Mapping[str, float], earned: Mappi
         admitted=True,
         template=template.id,
         mips=sum(pes.values()),
-        importance=sum(earned[pe.id] for pe in template.pes),
+        importance=sum(importance[pe.id] for pe in template.pes),
         pes=pes,
     )
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,22 +148,36 @@ def plan_component(component: Component, grid: Grid, limit: int, deadline: Deadl
     return _Elimination(component, grid, limit, deadline).run()
 
 
-def balanced_plan(component: Component, grid: Grid, parts: int) -> ComponentPlan:
-    """A quick plan: all PEs get the same share of what they could use, in `parts` steps.
+def balanced_allocations(component: Component, parts: int) -> FloatArray:
+    """Allocations that give all PEs the same share of what they could use, in `parts` steps.
 
-    Flow through a chain is balanced that way, so the plan is good at once where branches are worth alike.
+    Flow through a chain is balanced that way, so they are good at once where branches are worth alike.
     """
+    low = np.array([pe.min_mips for pe in component.pes])
+    top = np.array([component.top_mips[pe.id] for pe in component.pes])
+    return np.asarray(np.maximum(low, np.linspace(0.0, 1.0, parts + 1)[:, None] * top))
+
+
+def rough_plan(component: Component, grid: Grid, allocations: FloatArray) -> ComponentPlan:
+    """The best of some allocations for each number of units; the first of them must be the minimum."""
     pes = component.pes
-    share = np.linspace(0.0, 1.0, parts + 1)
-    mips = {pe.id: np.maximum(pe.min_mips, share * component.top_mips[pe.id]) for pe in pes}
-    composition = compose(pes, mips)
-    importance = np.broadcast_to(sum(composition.importance.values(), np.zeros(())), share.shape)
-    table = np.stack([mips[pe.id] for pe in pes], axis=1)
-    cost = table.sum(axis=1) - sum(pe.min_mips for pe in pes)
-    used = np.ceil(cost / grid.step_mips - ROUNDING).astype(np.int64)
-    used[0] = 0
+    composed = compose(pes, {pe.id: allocations[:, i] for i, pe in enumerate(pes)})
+    importance = np.broadcast_to(sum(composed.importance.values(), np.zeros(())), len(allocations))
+    cost = (allocations - allocations[0]).sum(axis=1)
+    used = np.maximum(0, np.ceil(cost / grid.step_mips - ROUNDING)).astype(np.int64)
     rows = np.flatnonzero(used <= grid.units)
-    return _plan(pes, used[rows], importance[rows], table[rows], exact=False)
+    rows = rows[np.lexsort((importance[rows], used[rows]))]
+    return _plan(pes, used[rows], importance[rows], allocations[rows], exact=False)
+
+
+def better_of(left: ComponentPlan, right: ComponentPlan) -> ComponentPlan:
+    """For each number of units the better of two plans for the same component."""
+    size = max(len(left.curve), len(right.curve))
+    at_left, at_right = (np.minimum(np.arange(size), len(plan.curve) - 1) for plan in (left, right))
+    curves = left.curve[at_left], right.curve[at_right]
+    rows = np.where(curves[0] >= curves[1], left.rows[at_left], right.rows[at_right] + len(left.mips))
+    mips = np.concatenate([left.mips, right.mips])
+    return replace(left, curve=np.maximum(*curves), rows=rows, mips=mips)
 
 
 def _plan(pes: Sequence[Pe], used: IntArray, importance: FloatArray, mips: FloatArray, *, exact: bool) -> ComponentPlan:

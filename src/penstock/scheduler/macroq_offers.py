@@ -29,11 +29,10 @@ import numpy as np
 from penstock.scheduler.allocation import allocate, is_concave
 from penstock.scheduler.allocation_fox import merge_concave
 from penstock.scheduler.components import weak_components
-from penstock.scheduler.deadline import Deadline
-from penstock.scheduler.macroq_component import Component, ComponentPlan, Grid, balanced_plan, plan_component, prepare
+from penstock.scheduler.macroq_component import Component, Grid, prepare
 from penstock.scheduler.macroq_labels import IntArray
 from penstock.scheduler.macroq_lists import JobLists, job_lists
-from penstock.scheduler.macroq_resolution import Effort
+from penstock.scheduler.macroq_plans import Plan, Planner
 from penstock.scheduler.problem import Job, Pe
 from penstock.scheduler.ranks import Choice
 from penstock.scheduler.resource_functions import FloatArray
@@ -52,7 +51,7 @@ class ListPlan:
 
     choice: Choice
     base_mips: float
-    parts: tuple[ComponentPlan, ...]
+    parts: tuple[Plan, ...]
     idle: tuple[Pe, ...]
 
     def allocation(self, units: Sequence[int]) -> dict[str, float]:
@@ -117,17 +116,16 @@ class Prepared:
 class Offers:
     """Makes the offers of one round, and remembers what it has computed."""
 
-    def __init__(self, prepared: Prepared, effort: Effort, deadline: Deadline) -> None:
+    def __init__(self, prepared: Prepared, planner: Planner, *, most_lists: int) -> None:
         self._prepared = prepared
-        self._effort = effort
-        self._deadline = deadline
-        self._plans: dict[int, ComponentPlan] = {}
+        self._planner = planner
+        self._most_lists = most_lists
         self._lists: dict[tuple[tuple[str, str], ...], ListPlan] = {}
         self._offers: dict[tuple[tuple[tuple[str, str], ...], ...], Offer] = {}
 
     def offer(self, group: Sequence[Job], waterline: int) -> Offer:
         """What a group offers at a waterline."""
-        lists = job_lists(group, waterline, self._effort.lists)
+        lists = job_lists(group, waterline, self._most_lists)
         key = tuple(_list_key(choice) for choice in lists.choices)
         if key not in self._offers:
             self._offers[key] = self._made(lists)
@@ -137,7 +135,7 @@ class Offers:
         plans = tuple(self._list_plan(choice) for choice in lists.choices)
         exact = lists.complete and all(part.exact for plan in plans for part in plan.parts)
         if len(plans) > 1:
-            return _envelope(plans, self._effort.grid, exact=exact)
+            return _envelope(plans, self._planner.grid, exact=exact)
         return Offer(
             base_mips=plans[0].base_mips,
             curves=tuple(part.curve for part in plans[0].parts),
@@ -152,19 +150,9 @@ class Offers:
         if key not in self._lists:
             components, idle = self._prepared.cut(choice)
             base_mips = sum(template.min_mips for template in choice.values())
-            parts = tuple(self._plan(component) for component in components)
+            parts = tuple(self._planner.plan(component) for component in components)
             self._lists[key] = ListPlan(choice=choice, base_mips=base_mips, parts=parts, idle=idle)
         return self._lists[key]
-
-    def _plan(self, component: Component) -> ComponentPlan:
-        self._deadline.check()
-        if id(component) not in self._plans:
-            if self._effort.quick:
-                plan = balanced_plan(component, self._effort.grid, parts=8)
-            else:
-                plan = plan_component(component, self._effort.grid, self._effort.labels, self._deadline)
-            self._plans[id(component)] = plan
-        return self._plans[id(component)]
 
 
 def _list_key(choice: Choice) -> tuple[tuple[str, str], ...]:

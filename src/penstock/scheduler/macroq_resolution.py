@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 from penstock.scheduler.macroq_component import Component, Grid
 from penstock.scheduler.problem import Pe, Problem, Table
@@ -39,23 +40,25 @@ class Effort:
         grid: The resolution.
         labels: How many labels the non-serial dynamic program may keep before it thins them.
         lists: How many job/template lists of one group are enumerated before jobs come in by merit.
-        quick: Whether components get only a balanced plan instead of the dynamic program.
+        method: How components are planned: `balanced` and `corners` are rough and quick, `labels` is thorough, `grid`
+            keeps strictly to the grid, as the paper does.
     """
 
     grid: Grid
     labels: int
     lists: int
-    quick: bool = False
+    method: Literal["balanced", "corners", "labels", "grid"] = "labels"
 
 
 def ladder(problem: Problem, components: Sequence[Component]) -> list[Effort]:
-    """The rounds of the outer loop: a quick one, finer and finer ones, then the finest with more labels and lists."""
+    """The rounds of the outer loop: two quick ones, finer and finer ones, then more labels and lists."""
     ranges = sorted(top - pe.min_mips for c in components for pe in c.pes if (top := c.top_mips[pe.id]) > pe.min_mips)
     usual = ranges[len(ranges) // 2] if ranges else 1.0
     finest = _finest_step(problem, usual)
     rungs = max(0, math.floor(math.log(usual / COARSEST_UNITS_PER_PE / finest, RATIO)))
     grids = [_grid(problem, finest * RATIO**k) for k in range(rungs, -1, -1)]
-    rounds = [Effort(grid=grids[len(grids) // 2], labels=0, lists=64, quick=True)]
+    rounds = [Effort(grid=grids[len(grids) // 2], labels=0, lists=64, method="balanced")]
+    rounds += [Effort(grid=grids[-1], labels=0, lists=64, method="corners")]
     rounds += [Effort(grid=grid, labels=1_000, lists=256) for grid in grids]
     rounds += [Effort(grid=grids[-1], labels=8_000, lists=4_096), Effort(grid=grids[-1], labels=64_000, lists=65_536)]
     return rounds
@@ -64,7 +67,7 @@ def ladder(problem: Problem, components: Sequence[Component]) -> list[Effort]:
 def single_round(problem: Problem, granularity: int) -> list[Effort]:
     """One exhaustive round with the cluster divided into `granularity` units."""
     grid = Grid(step_mips=problem.mips / granularity or 1.0, units=granularity)
-    return [Effort(grid=grid, labels=2**40, lists=2**40)]
+    return [Effort(grid=grid, labels=2**40, lists=2**40, method="grid")]
 
 
 def _grid(problem: Problem, step_mips: float) -> Grid:
