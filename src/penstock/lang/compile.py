@@ -5,12 +5,13 @@ Syntax errors end the compilation after parsing; all other mistakes are collecte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from penstock.diagnostics import Diagnostics, SourceFile, Span, UserError, did_you_mean
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
+from penstock.ir.expressions import Expression
 from penstock.ir.graph import Application, Operator
 from penstock.ir.verify import verify
 from penstock.lang import ast
@@ -21,7 +22,6 @@ from penstock.lang.functions import FunctionTable
 from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
 from penstock.lang.placement import placement_constraints
 from penstock.lang.scope import Compilation, error
-from penstock.toolkit.effects import operator_expressions
 from penstock.toolkit.program import Program
 from penstock.toolkit.registry import Registry, standard
 
@@ -145,8 +145,15 @@ def _application(
     return Application(name=name, operators=mark_feedback(operators), functions=functions, constraints=constraints)
 
 
-def _expressions(operator: Operator) -> Iterable[object]:
-    yield from operator_expressions(operator)
+def _expressions(operator: Operator) -> Iterator[Expression]:
+    """Every expression of an operator that may call a function."""
+    for param in operator.params:
+        yield from param.values
+    for output in operator.outputs:
+        yield from (assignment.value for assignment in output.assignments)
+    if operator.logic is not None:
+        for statement in operator.logic.statements():
+            yield from statement.expressions()
     for port in operator.inputs:
         if port.window is not None:
             for policy in (port.window.eviction, port.window.trigger):
@@ -159,9 +166,8 @@ def _check_definitions(module: Module, compilation: Compilation) -> None:
     for definition in module.file.definitions:
         name = definition.name.text
         other = seen.setdefault(name, definition)
-        if other is not definition and not (
-            isinstance(other, ast.FunctionSyntax) and isinstance(definition, ast.FunctionSyntax)
-        ):
+        overloads = isinstance(other, ast.FunctionSyntax) and isinstance(definition, ast.FunctionSyntax)
+        if other is not definition and not overloads:
             compilation.found.error(f"`{name}` is defined twice in this file", definition.name.span)
         if isinstance(definition, ast.TypeDefinition):
             try:

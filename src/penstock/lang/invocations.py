@@ -25,6 +25,7 @@ from penstock.lang.scope import error
 from penstock.lang.settings import check_annotation, check_setting
 from penstock.lang.statements import Around, check_block, check_declaration
 from penstock.lang.windows import check_window
+from penstock.toolkit.check_params import check_params
 from penstock.toolkit.definition import OperatorDefinition, ParamKind, ParamSpec
 from penstock.toolkit.invoke import invoke
 
@@ -66,11 +67,15 @@ class _Checker:
         state, names = self._state(names)
         inputs = self._windows(inputs, names)
         outputs = self._assignments(outputs, names)
+        before = len(tuple(self.found))
         params = self._params(names)
+        params_are_sound = len(tuple(self.found)) == before
         logic = self._logic(state, names)
         annotations = self._each(check_annotation, self.syntax.annotations) + self.inherited.annotations
         config = list(self._config())
         if self.found:
+            if params_are_sound:
+                check_params(self.definition, params, self.syntax.operator.span, self.found)
             self._hand_over()
             return None
         operator = invoke(

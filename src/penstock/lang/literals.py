@@ -1,7 +1,8 @@
 """The values of numbers and strings as SPL writes them.
 
-A number has at most two suffix letters, in any order: its kind (`s` signed, `u` unsigned, `f` float, `d` decimal) and its
-width (`b` 8, `h` 16, `w` 32, `l` 64, `q` 128 bits). Without suffix it is a literal that fits itself to where it stands.
+A number has at most two suffix letters, in any order: its kind (`s` signed, `u` unsigned, `f` float, `d` decimal) and
+its width (`b` 8, `h` 16, `w` 32, `l` 64, `q` 128 bits). Without suffix it is a literal that fits itself to where it
+stands.
 
 Example:
     >>> [str(number(text).type) for text in ("5", "5l", "5u", "7ub", "0xFF", "2.5", "2.5w", "5f", "5d")]
@@ -21,8 +22,10 @@ from penstock.expr.values import as_type
 from penstock.ir.expressions import Literal
 from penstock.ir.types import PRIMITIVES, RSTRING, USTRING, Primitive, is_decimal, is_float
 
-_NUMBER = re.compile(r"(?P<hex>0[xX][0-9a-fA-F]+?)(?P<hex_suffix>[su]?[hwl]?|[su][bhwl]|[bhwl][su])$|"
-                     r"(?P<digits>\d+)(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d+)?(?P<suffix>[A-Za-z]*)$")  # fmt: skip
+_NUMBER = re.compile(
+    r"(?P<hex>0[xX][0-9a-fA-F]+?)(?P<hex_suffix>[su]?[hwl]?|[su][bhwl]|[bhwl][su])$|"
+    r"\d+(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d+)?(?P<suffix>[A-Za-z]*)$"
+)
 _KINDS = {"s": "int", "u": "uint", "f": "float", "d": "decimal"}
 _WIDTHS = {"b": 8, "h": 16, "w": 32, "l": 64, "q": 128}
 _DEFAULT_WIDTH = {"int": 32, "uint": 32, "float": 64, "decimal": 64}

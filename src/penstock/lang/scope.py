@@ -1,8 +1,8 @@
 """What names mean outside code: types, composite parameters, streams, functions.
 
-A `Scope` is that of a file. A composite instance has one of its own (`composites.Instance`), which adds its parameters, its
-types and its streams. An actual parameter keeps the scope in which it was written, so its names mean what they meant
-there: composites are expanded like hygienic macros.
+A `Scope` is that of a file. A composite instance has one of its own (`composites.Instance`), which adds its parameters,
+its types and its streams. An actual parameter keeps the scope in which it was written, so its names mean what they
+meant there: composites are expanded like hygienic macros.
 """
 
 from __future__ import annotations
