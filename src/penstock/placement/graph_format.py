@@ -75,7 +75,8 @@ def _parse(data: NDArray[np.uint8], path: str) -> CommunicationGraph:
     complaints = Complaints(text)
     check_characters(text, complaints)
     complaints.found.raise_if_any()
-    values = np.fromstring(text.data.tobytes(), np.int64, sep=" ")
+    # Of blank text numpy makes a number.
+    values = np.fromstring(text.data.tobytes(), np.int64, sep=" ") if len(text.tokens) else np.zeros(0, np.int64)
     lines = np.flatnonzero(~text.is_comment)
     before = np.searchsorted(text.tokens, np.append(text.ends[lines], len(text.data)))
     counts = np.diff(np.r_[0, before[:-1]])
