@@ -38,6 +38,7 @@ class LogicRuntime(Runtime):
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
+        self._constants: dict[str, list[Any]] = {}
         self.logic: Logic | None = None
         if operator.logic is not None:
             markers = [partial(self._punctuate_by_name, port) for port in range(len(operator.outputs))]
@@ -95,12 +96,14 @@ class LogicRuntime(Runtime):
 
     def constant(self, name: str, default: Any = None) -> Any:
         """The value of a constant parameter, or the default where it is not given."""
-        values = self.operator.param(name)
-        return self.context.evaluator.constant(values[0]) if values else default
+        values = self.constants(name)
+        return values[0] if values else default
 
     def constants(self, name: str) -> list[Any]:
         """The values of a constant parameter that takes several."""
-        return [self.context.evaluator.constant(value) for value in self.operator.param(name)]
+        if name not in self._constants:
+            self._constants[name] = [self.context.evaluator.constant(v) for v in self.operator.param(name)]
+        return self._constants[name]
 
     def duration_ns(self, name: str, default: float = 0.0) -> int:
         """The nanoseconds of a constant parameter that is given in seconds; never negative."""

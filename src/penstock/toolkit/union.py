@@ -6,15 +6,13 @@ which they arrive. Window markers are dropped, because those of one input mean n
 
 from __future__ import annotations
 
-from operator import itemgetter
-
 from penstock.diagnostics import Diagnostics
-from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, Selectivity
 from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.logic_analysis import stateless
 from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.projection import projection
 from penstock.toolkit.runtime import Submit
 
 
@@ -27,16 +25,8 @@ class UnionRuntime(LogicRuntime):
         given, wanted = self.operator.inputs[port].schema, self.operator.outputs[0].schema
         if given == wanted:
             return submit
-        positions = [given.position[name] for name in wanted.names]
-        if len(positions) == 1:
-            (only,) = positions
-            return lambda tuple_: submit((tuple_[only],))
-        select = itemgetter(*positions)
-
-        def project(tuple_: Tuple) -> None:
-            submit(select(tuple_))
-
-        return project
+        select = projection(given, wanted.names)
+        return lambda tuple_: submit(select(tuple_))
 
     def take_window_marker(self, port: int) -> None:
         """Drop the marker."""

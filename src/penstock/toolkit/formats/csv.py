@@ -104,14 +104,19 @@ def _split(line: str, separator: str, types: list[Type]) -> list[str]:
     position = 0
     while True:
         type_ = types[len(fields)] if len(fields) < len(types) else None
-        end = _field_end(line, position, separator, type_)
+        end = field_end(line, position, separator, type_)
         fields.append(line[position:end])
         if end == len(line):
             return fields
         position = end + 1
 
 
-def _field_end(line: str, start: int, separator: str, type_: Type | None) -> int:
+def field_end(line: str, start: int, separator: str, type_: Type | None) -> int:
+    """The position of the separator behind the field that starts at a position, or the line's end.
+
+    Raises:
+        ValueError: A quote or a bracket is not closed, or something follows a quoted string.
+    """
     inner = type_.inner if isinstance(type_, OptionalType) else type_
     if inner is not None and is_string(inner):
         return _string_end(line, start, separator)

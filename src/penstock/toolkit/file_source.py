@@ -1,0 +1,193 @@
+"""FileSource: reads tuples from a file, or from the files whose names come in on its input port.
+
+After the last tuple of a file a window marker follows, once the file has been deleted or moved if that is asked for.
+A relative name is looked up in the data directory. An attribute that the output clause assigns is not read;
+`FileName()` and `TupleNumber()` tell where the record stood. With `hasDelayField`, or `initDelay`, time passes before
+the tuples. A malformed record follows `parsing`. The second output port, if there is one, receives the name of each
+file that has been read, with 0, or that cannot be opened, with the error's number.
+
+We leave out SPL's `hotFile`: a file that other programs append to has no place on a virtual clock.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from penstock.diagnostics import Diagnostics, UserError
+from penstock.expr.environment import Tuple
+from penstock.ir.graph import Operator
+from penstock.ir.models import OperatorModel
+from penstock.ir.types import BOOLEAN, FLOAT64, INT32, RSTRING, is_string
+from penstock.toolkit.definition import OperatorDefinition, OutputClause, OutputFunction
+from penstock.toolkit.format_params import READ_PARAMS, check_format, constant, read_settings, word
+from penstock.toolkit.formats import Item, Malformed, reader
+from penstock.toolkit.formats.files import COMPRESSIONS, read_chunks
+from penstock.toolkit.logic_analysis import not_parallel
+from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.record_output import read_schema, record_output
+from penstock.toolkit.runtime import Context, Punctuation, Wait
+
+Produced = Iterator[Tuple | Wait | Punctuation | None]
+
+
+class FileSourceRuntime(LogicRuntime):
+    """Reads files, one after the other."""
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        super().__init__(operator, context)
+        schema = read_schema(operator)
+        self._settings = read_settings(self, schema)
+        self._read = reader(schema, self._settings)
+        self._make = record_output(self)
+        self._compression = self.symbol("compression")
+        self._waiting: deque[Tuple] = deque()
+        self._reading: Produced | None = None
+        self._delay_ns = self.duration_ns("initDelay")
+
+    def produce(self) -> Produced:
+        """The tuples of the file that a parameter names."""
+        if self._delay_ns:
+            yield Wait(self._delay_ns)
+        yield from self._file(self.constant("file"), ())
+
+    def process(self, port: int, tuple_: Tuple) -> None:
+        """Read the file that a tuple names, after those before it."""
+        self._waiting.append(tuple_)
+        if self._reading is None:
+            self._reading = self._files()
+            self._go_on()
+
+    def take_window_marker(self, port: int) -> None:
+        """Drop the marker; each file ends with one of its own."""
+
+    def is_waiting(self) -> bool:
+        """Whether a file is being read whose tuples have delays."""
+        return self._reading is not None
+
+    def finish(self) -> None:
+        """Read what is left without its delays."""
+        if self._reading is not None:
+            for item in self._reading:
+                self._submit(item)
+            self._reading = None
+
+    def _files(self) -> Produced:
+        if self._delay_ns:
+            yield Wait(self._delay_ns)
+            self._delay_ns = 0
+        while self._waiting:
+            tuple_ = self._waiting.popleft()
+            yield from self._file(str(tuple_[0]), (tuple_,))
+
+    def _go_on(self) -> None:
+        for item in self._reading or ():
+            if isinstance(item, Wait):
+                self.context.at(self.context.environment.clock.now_ns + item.nanoseconds, self._go_on)
+                return
+            self._submit(item)
+        self._reading = None
+
+    def _submit(self, item: Tuple | Wait | Punctuation | None) -> None:
+        if isinstance(item, Punctuation):
+            self.punctuate[0](item)
+        elif isinstance(item, tuple):
+            self.submit[0](item)
+
+    def _file(self, name: str, inputs: Tuple) -> Produced:
+        path = self.context.environment.data_directory / name
+        try:
+            chunks = read_chunks(path, self._compression)
+        except OSError as error:
+            self._cannot_open(name, error)
+            return
+        yield from self._records(name, inputs, self._read(chunks))
+        self._dispose(path)
+        if len(self.submit) > 1:
+            self.submit[1]((name, 0))
+        if not self._settings.has_punctuations:
+            yield Punctuation.WINDOW
+
+    def _records(self, name: str, inputs: Tuple, items: Iterator[Item]) -> Produced:
+        make, number = self._make, 0
+        try:
+            for item in items:
+                if isinstance(item, Malformed):
+                    self.context.reject(item.record, item.reason)
+                elif isinstance(item, tuple):
+                    yield item if make is None else make(item, inputs, {"FileName": name, "TupleNumber": number})
+                    number += 1
+                elif item is Punctuation.FINAL:
+                    return
+                else:
+                    yield item
+        except OSError as error:
+            self.context.reject(name, f"cannot be read to its end: {error}")
+
+    def _cannot_open(self, name: str, error: OSError) -> None:
+        message = f"FileSource `{self.operator.id}` cannot open `{name}`: {error.strerror or error}"
+        if not self.constant("ignoreOpenErrors", False):
+            raise UserError(message, hint="relative names are looked up in the data directory, see `--data`")
+        self.context.environment.log("error", message)
+        if len(self.submit) > 1:
+            self.submit[1]((name, error.errno or 0))
+
+    def _dispose(self, path: Path) -> None:
+        if self.constant("deleteFile", False):
+            path.unlink()
+        elif directory := self.constant("moveFileToDirectory"):
+            shutil.move(path, self.context.environment.data_directory / directory / path.name)
+
+
+def _check(operator: Operator, found: Diagnostics) -> None:
+    check_format(operator, read_schema(operator), found)
+    if bool(operator.param("file")) == bool(operator.inputs):
+        what = "an input port and `file`" if operator.inputs else "neither"
+        found.error(f"a FileSource has either an input port or the parameter `file`, found {what}", operator.span)
+    for port in operator.inputs:
+        types = [a.type for a in port.schema.attributes]
+        if not (len(types) == 1 and is_string(types[0])):
+            message = f"the input of a FileSource has one attribute, the file's name, found {port.schema}"
+            found.error(message, operator.span)
+    if operator.param("deleteFile") and operator.param("moveFileToDirectory"):
+        found.error("a FileSource has `deleteFile` or `moveFileToDirectory`, found both", operator.span)
+    for port in operator.outputs[1:]:
+        if [a.type for a in port.schema.attributes] != [RSTRING, INT32]:
+            message = (
+                f"the second output of a FileSource has a name and a number, rstring and int32, found {port.schema}"
+            )
+            found.error(message, operator.span)
+
+
+def _model(operator: Operator) -> OperatorModel:
+    return not_parallel(operator, "it is a source")
+
+
+DEFINITION = OperatorDefinition(
+    name="FileSource",
+    doc="Reads tuples from a file, or from the files whose names come in; each file ends with a window marker.",
+    inputs=(0, 1),
+    outputs=(1, 2),
+    params=(
+        constant("file", "The file's name, unless names come in on an input port.", RSTRING),
+        *READ_PARAMS,
+        constant("hasDelayField", "Whether each tuple has its delay in seconds before it; false without it.", BOOLEAN),
+        constant("initDelay", "Seconds before the first tuple.", FLOAT64),
+        word("compression", "Of the file; none without it.", *COMPRESSIONS),
+        constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
+        constant("deleteFile", "Whether to delete a file that has been read; false without it.", BOOLEAN),
+        constant("moveFileToDirectory", "Where to move a file that has been read.", RSTRING),
+        constant("ignoreOpenErrors", "Whether to go on if a file cannot be opened; false without it.", BOOLEAN),
+    ),
+    output=OutputClause.READ,
+    output_functions=(
+        OutputFunction(prototype="rstring FileName()", doc="The name of the file that the tuple was read from."),
+        OutputFunction(prototype="int64 TupleNumber()", doc="The number of tuples of the file before this one."),
+        OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
+    ),
+    model=_model,
+    check=_check,
+    runtime=FileSourceRuntime,
+)
