@@ -25,7 +25,7 @@ Map = dict[Any, Any]
 
 def _size_vector(values: pa.Array) -> object:
     # Arrow has no length of maps.
-    return pc.list_value_length(values) if isinstance(values, pa.ListArray) else NotImplemented
+    return NotImplemented if pa.types.is_map(values.type) else pc.list_value_length(values)
 
 
 @function("<collection T> int32 size(T values)", vector=_size_vector)

@@ -21,6 +21,7 @@ from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
+from penstock.expr.values_numbers import DECIMAL_CONTEXTS
 from penstock.expr.values_order import ascending
 from penstock.ir.types import (
     EnumType,
@@ -94,7 +95,7 @@ def _of_float(value: float) -> int:
 
 
 def _of_decimal(value: Decimal) -> int:
-    return _of_bytes(str(value.normalize() if value else Decimal(0)).encode())
+    return _of_bytes(str(value.normalize(DECIMAL_CONTEXTS["decimal128"]) if value else Decimal(0)).encode())
 
 
 def _of_codes(codes: Iterable[int]) -> int:

@@ -117,9 +117,12 @@ def _choices(index: int, overload: Prototype, arguments: Sequence[Type], convert
 
 def _fit(position: int, formal: Formal, wanted: Type, argument: Type, converts: Converts) -> int | None:
     """0 if the argument fits as it is, 1 if by a conversion, None if not at all."""
+    if formal.mutable:
+        # What is inside must be of the very type, because the call may put something there.
+        return 0 if _without_outer_bound(wanted) == _without_outer_bound(argument) else None
     if without_bounds(wanted) == without_bounds(argument) and not _is_narrower(wanted, argument):
         return 0
-    return 1 if not formal.mutable and converts(position, wanted) else None
+    return 1 if converts(position, wanted) else None
 
 
 def _is_narrower(wanted: Type, argument: Type) -> bool:
