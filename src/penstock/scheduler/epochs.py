@@ -92,7 +92,7 @@ class Climate:
 
     nodes: int = 10
     node_mips: float = 1000.0
-    arrivals: float = 0.25
+    arrivals: float = 0.4
     stay: float = 60.0
     failures: float = 0.004
     repair: float = 8.0

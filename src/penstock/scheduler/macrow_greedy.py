@@ -15,9 +15,12 @@ import numpy as np
 
 from penstock.scheduler.deadline import Deadline, OutOfTime
 from penstock.scheduler.macrow_metrics import broken_rules, objective
+from penstock.scheduler.macrow_program import Program
 from penstock.scheduler.macrow_task import Bools, Floats, Ints, Task
 
 _ROUNDS = 4
+_STAY_PRICE = 0.05
+"""What a move must gain: moves are few, and the next unit may need one more."""
 _SLACK = 1e-9
 
 
@@ -89,6 +92,8 @@ def place_greedily(task: Task, deadline: Deadline) -> tuple[Bools, Floats] | Non
     for unit in order:
         if not _seat(board, pull, unit):
             return None
+    if (board.free_mips < 0).any() and not _cut_to_fit(board):
+        return None
     if broken_rules(task, board.used, board.fractions):
         return None
     with suppress(OutOfTime):
@@ -123,7 +128,8 @@ class Pull:
         near = np.zeros(len(task.nodes))
         for partner, share in self.partners[unit]:
             near += share * board.fractions[partner]
-        return np.asarray(self.load_weight * load / len(task.nodes) - self.traffic_weight * near)
+        stay = _STAY_PRICE * (task.moves[unit] > 0)
+        return np.asarray(self.load_weight * load / len(task.nodes) - self.traffic_weight * near + stay)
 
 
 def _seat(board: Board, pull: Pull, unit: int) -> bool:
@@ -139,7 +145,7 @@ def _seat(board: Board, pull: Pull, unit: int) -> bool:
         return False
     fractions, nodes = np.zeros(len(task.nodes)), np.zeros(len(task.nodes), dtype=bool)
     nodes[chosen] = True
-    fractions[chosen] = _split(np.maximum(board.free_mips[chosen], 0.0), float(task.goal_mips[unit]))
+    fractions[chosen] = _split(np.maximum(board.free_mips[chosen], 0.0))
     board.put(unit, fractions, nodes)
     return True
 
@@ -147,10 +153,9 @@ def _seat(board: Board, pull: Pull, unit: int) -> bool:
 def _choose(board: Board, pull: Pull, unit: int, open_nodes: Ints) -> Ints:
     """The cheapest node with room; else, within the unit's degree, the roomiest nodes that together have it."""
     task, goal = board.task, float(board.task.goal_mips[unit])
-    price = pull.price(board, unit)
     roomy = open_nodes[board.free_mips[open_nodes] >= goal - _SLACK]
     if len(roomy):
-        return np.asarray([roomy[np.argmin(price[roomy])]])
+        return np.asarray([roomy[np.argmin(pull.price(board, unit)[roomy])]])
     by_room = open_nodes[np.argsort(-board.free_mips[open_nodes], kind="stable")]
     chosen: list[int] = []
     movable = board.free_moves
@@ -163,13 +168,44 @@ def _choose(board: Board, pull: Pull, unit: int, open_nodes: Ints) -> Ints:
     return np.asarray(chosen, dtype=int)
 
 
-def _split(room: Floats, goal: float) -> Floats:
-    """Fractions of a goal over nodes, in proportion to their room."""
-    if goal <= 0:
-        return np.full(len(room), 1.0 / len(room))
-    if room.sum() <= goal:
-        return np.asarray(room / goal)
+def _split(room: Floats) -> Floats:
+    """Fractions over nodes in proportion to their room; where there is none, all on the first, to be cut later."""
+    if room.sum() <= 0:
+        return np.asarray(np.eye(len(room))[0])
     return np.asarray(room / room.sum())
+
+
+def _cut_to_fit(board: Board) -> bool:
+    """With the nodes of each unit set, meet as much of the goals as the nodes can; False if a minimum does not fit."""
+    task, program = board.task, Program()
+    column_of: dict[tuple[int, int], int] = {}
+    for unit, goal in enumerate(task.goal_mips):
+        nodes = [int(node) for node in np.flatnonzero(board.fractions[unit] > 0)]
+        columns = program.columns(len(nodes), upper=1.0, cost=-float(goal))
+        floor = float(task.floor_mips[unit] / goal) if goal > 0 else 1.0
+        program.row([(column, 1.0) for column in columns], least=floor, most=1.0)
+        share = task.min_fraction if len(nodes) > 1 else 0.0
+        for node, column in zip(nodes, columns, strict=True):
+            program.row([(c, (1.0 if c == column else 0.0) - share) for c in columns], least=0.0)
+            column_of[unit, node] = column
+    for node, capacity in enumerate(task.capacity_mips):
+        terms = [(column, float(task.goal_mips[u])) for (u, n), column in column_of.items() if n == node]
+        program.row(terms, most=float(capacity))
+    values = program.solve().values
+    if values is None:
+        return False
+    cut = np.zeros_like(board.fractions)
+    for (unit, node), column in column_of.items():
+        cut[unit, node] = values[column]
+    _put_again(board, cut)
+    return True
+
+
+def _put_again(board: Board, fractions: Floats) -> None:
+    for unit, cut in enumerate(fractions):
+        _, nodes = board.take(unit)
+        # A unit that gets nothing keeps its place.
+        board.put(unit, cut, cut > 0 if cut.any() else nodes)
 
 
 def _improve(board: Board, deadline: Deadline) -> None:

@@ -83,6 +83,7 @@ def assign(
     cluster: Cluster,
     *,
     deadline_seconds: float | None = None,
+    exact: bool = True,
 ) -> Assignment:
     """Hand out the mips of the nodes that are up.
 
@@ -92,6 +93,7 @@ def assign(
         candidates: macroW's nodes of each PE.
         cluster: The nodes with their states of now, the rules, and what runs where now.
         deadline_seconds: When the answer is due; None to search until it is proven the best.
+        exact: Whether to try for the best assignment where the quick one leaves something to gain.
 
     Example:
         >>> from penstock.scheduler.nodes import Node, Rules
@@ -110,10 +112,11 @@ def assign(
     best = hand_out_quickly(setting)
     is_optimal = cost_of(setting, best) <= 1e-6 and moves_of(setting, best) == 0
     left = None if deadline.seconds is None else deadline.seconds - deadline.elapsed()
-    if not is_optimal and setting.binaries <= MOST_BINARIES and (left is None or left >= _WORTH_SOLVING_SECONDS):
-        exact, is_optimal = _solve(setting, left)
-        if exact is not None and _rank(setting, exact) < _rank(setting, best):
-            best = exact
+    worth = exact and setting.binaries <= MOST_BINARIES and (left is None or left >= _WORTH_SOLVING_SECONDS)
+    if not is_optimal and worth:
+        nearest, is_optimal = _solve(setting, left)
+        if nearest is not None and _rank(setting, nearest) < _rank(setting, best):
+            best = nearest
     return _assignment(setting, best, is_optimal)
 
 
@@ -173,7 +176,7 @@ def _give(program: Program, setting: Setting, used: Mapping[tuple[int, str], int
         for node, column in zip(nodes, columns, strict=True):
             most = min(goal, setting.capacity[node])
             program.row([(column, 1.0), (used[unit, node], -most)], most=0.0)
-            share = setting.min_fraction
+            share = setting.least_share(unit)
             program.row([(column, 1.0), (missed, share), (used[unit, node], -share * goal)], least=0.0)
             mips[pe.id, node] = column
     return mips

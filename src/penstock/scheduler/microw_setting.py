@@ -12,6 +12,8 @@ from penstock.scheduler.problem import Pe
 BELOW_MINIMUM = 9.0
 """What a mips below a PE's minimum costs on top of the 1 that every missed mips costs."""
 
+_LEAST_TOGETHER = 0.01
+
 Grant = dict[str, dict[str, float]]
 """The mips of each PE on each node, while they are being handed out."""
 
@@ -52,6 +54,13 @@ class Setting:
     def binaries(self) -> int:
         """How many choices of a node for a unit there are."""
         return sum(len(nodes) for nodes in self.candidates)
+
+    def least_share(self, unit: int) -> float:
+        """The least share of what it gets that a PE of the unit gets on a node that the unit uses.
+
+        Colocated PEs always get some, so that they are on the same nodes and not only on some of the same.
+        """
+        return self.min_fraction if len(self.units[unit]) == 1 else max(self.min_fraction, _LEAST_TOGETHER)
 
     def moves_at(self, unit: int, node: str) -> int:
         """How many PEs move when the unit uses the node."""

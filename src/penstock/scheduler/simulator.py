@@ -45,6 +45,7 @@ class Pace:
         micro_per_macro: Micro epochs in a macro epoch; the paper's is five.
         micro: Whether microQ and microW run in the epochs between.
         granularity: macroQ's units; a fixed number makes a run repeatable.
+        exact: Whether macroW and microW may call the solver; if not, a run is quick and repeatable.
         macro_seconds: When a macro decision is due.
         micro_seconds: When a micro decision is due.
     """
@@ -52,6 +53,7 @@ class Pace:
     micro_per_macro: int = 5
     micro: bool = True
     granularity: int = 60
+    exact: bool = False
     macro_seconds: float = 5.0
     micro_seconds: float = 1.0
 
@@ -162,7 +164,8 @@ class Simulation:
         pes = self._pes_of(running)
         seconds = self._pace.micro_seconds
         goals = refine_goals(pes, candidates, cluster, deadline_seconds=seconds / 2)
-        assignment = assign(pes, goals.mips, candidates, cluster, deadline_seconds=seconds / 2)
+        exact = self._pace.exact
+        assignment = assign(pes, goals.mips, candidates, cluster, deadline_seconds=seconds / 2, exact=exact)
         broken = tuple(audit(pes, candidates, assignment.mips, cluster))
         self.running, self.candidates, self.allocation = dict(running), candidates, assignment.mips
         # A PE that waits keeps its last home: starting elsewhere later is still a move.
@@ -178,7 +181,9 @@ class Simulation:
         answer = solve(problem, deadline=deadline, granularity=self._pace.granularity)
         goals = {pe: mips for verdict in answer.jobs.values() for pe, mips in verdict.pes.items()}
         left = self._pace.macro_seconds / 2
-        chosen = choose_candidates(admitted_pes(problem, answer), goals, cluster, deadline_seconds=left, exact=False)
+        chosen = choose_candidates(
+            admitted_pes(problem, answer), goals, cluster, deadline_seconds=left, exact=self._pace.exact
+        )
         running = {job_id: verdict.template for job_id, verdict in answer.jobs.items() if verdict.template is not None}
         return running, chosen.nodes
 
