@@ -19,6 +19,7 @@ from penstock.lang.composites import CompositeTarget, Instance
 from penstock.lang.expand import expand
 from penstock.lang.feedback import mark_feedback
 from penstock.lang.functions import FunctionTable
+from penstock.lang.invocations import called
 from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
 from penstock.lang.placement import placement_constraints
 from penstock.lang.scope import Compilation, error
@@ -146,14 +147,7 @@ def _application(
 
 
 def _expressions(operator: Operator) -> Iterator[Expression]:
-    """Every expression of an operator that may call a function."""
-    for param in operator.params:
-        yield from param.values
-    for output in operator.outputs:
-        yield from (assignment.value for assignment in output.assignments)
-    if operator.logic is not None:
-        for statement in operator.logic.statements():
-            yield from statement.expressions()
+    yield from called(operator.params, operator.outputs, operator.logic)
     for port in operator.inputs:
         if port.window is not None:
             for policy in (port.window.eviction, port.window.trigger):

@@ -175,6 +175,8 @@ def _call(syntax: code.CallSyntax, names: Names, expected: Type | None) -> Expre
 
 
 def _prefix(syntax: code.PrefixSyntax, names: Names, expected: Type | None) -> Expression:
+    if syntax.operator == "-" and isinstance(syntax.operand, code.NumberSyntax):
+        return number(f"-{syntax.operand.text}", syntax.span)
     operand = check_expression(syntax.operand, names, expected)
     if syntax.operator == "+":
         return typing.unary("-", typing.unary("-", operand, syntax.span), syntax.span)

@@ -87,6 +87,7 @@ class _Checker:
             logic=logic,
             config=config,
             annotations=annotations,
+            functions=self.instance.compilation.functions.needed(called(params, outputs, logic)),
             span=self.syntax.operator.span,
             found=self.found,
         )
@@ -293,6 +294,17 @@ class _Checker:
             return Symbol(type=VOID, name=word.text, span=word.span)
         expected = spec.types[0] if spec is not None and spec.types else None
         return check_expression(value, names, expected)
+
+
+def called(params: Iterable[Param], outputs: Iterable[OutputPort], logic: Logic | None) -> Iterator[Expression]:
+    """Every expression of an operator that may call a function."""
+    for param in params:
+        yield from param.values
+    for output in outputs:
+        yield from (assignment.value for assignment in output.assignments)
+    if logic is not None:
+        for statement in logic.statements():
+            yield from statement.expressions()
 
 
 def _source_attribute(word: code.Word, names: Names) -> Expression | None:

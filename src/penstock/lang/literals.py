@@ -23,8 +23,8 @@ from penstock.ir.expressions import Literal
 from penstock.ir.types import PRIMITIVES, RSTRING, USTRING, Primitive, is_decimal, is_float
 
 _NUMBER = re.compile(
-    r"(?P<hex>0[xX][0-9a-fA-F]+?)(?P<hex_suffix>[su]?[hwl]?|[su][bhwl]|[bhwl][su])$|"
-    r"\d+(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d+)?(?P<suffix>[A-Za-z]*)$"
+    r"(?P<hex>-?0[xX][0-9a-fA-F]+?)(?P<hex_suffix>[su]?[hwl]?|[su][bhwl]|[bhwl][su])$|"
+    r"-?\d+(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d+)?(?P<suffix>[A-Za-z]*)$"
 )
 _KINDS = {"s": "int", "u": "uint", "f": "float", "d": "decimal"}
 _WIDTHS = {"b": 8, "h": 16, "w": 32, "l": 64, "q": 128}
@@ -34,7 +34,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 
 
 def number(text: str, span: Span | None = None) -> Literal:
-    """The literal of a number.
+    """The literal of a number, with its sign.
 
     Raises:
         UserError: A suffix that does not exist, or a value that its type cannot hold.
