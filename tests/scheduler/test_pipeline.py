@@ -1,0 +1,116 @@
+"""From a document to mips on nodes, through all four models."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from penstock.diagnostics import Infeasible
+from penstock.scheduler.formats import problem_from_json
+from penstock.scheduler.macroq import solve
+from penstock.scheduler.nodes_reader import cluster_from_json
+from penstock.scheduler.pipeline import Placement, admitted_pes, place
+from penstock.scheduler.simulator_audit import audit
+
+
+def document(jobs: int = 3, **changes: Any) -> dict[str, Any]:
+    return {
+        "mips": 300,
+        "jobs": [_job(f"J{i}", 1 + i) for i in range(jobs)],
+        "nodes": [{"id": f"n{i}", "mips": 100, "memory_mb": 1000, "bandwidth_mbps": 100} for i in range(3)],
+        **changes,
+    }
+
+
+def _job(name: str, weight: float) -> dict[str, Any]:
+    flow = {"flow": {"mips_per_tps": 1.0, "selectivity": 1.0}}
+    return {
+        "id": name,
+        "rank": 1,
+        "templates": [
+            {
+                "id": "only",
+                "pes": [
+                    {
+                        "id": f"{name}.in",
+                        "max_mips": 90,
+                        "offered_tps": 60,
+                        "memory_mb": 100,
+                        "outputs": [{"stream": f"{name}.a", "rate": flow}],
+                    },
+                    {
+                        "id": f"{name}.out",
+                        "max_mips": 90,
+                        "inputs": [f"{name}.a"],
+                        "memory_mb": 100,
+                        "outputs": [{"stream": f"{name}.b", "rate": flow, "value": {"linear": 1}, "weight": weight}],
+                    },
+                ],
+            }
+        ],
+    }
+
+
+def placed(doc: dict[str, Any], **options: Any) -> Placement:
+    problem = problem_from_json(doc)
+    return place(problem, solve(problem), cluster_from_json(doc), **options)
+
+
+def test_a_document_becomes_mips_on_nodes_that_keep_every_rule() -> None:
+    doc = document(constraints=[{"kind": "exlocation", "pes": ["J0.in", "J1.in", "J2.in"]}])
+    problem, cluster = problem_from_json(doc), cluster_from_json(doc)
+    answer = solve(problem)
+    result = place(problem, answer, cluster)
+    assert list(audit(admitted_pes(problem, answer), result.candidates.nodes, result.mips, cluster)) == []
+    assert result.importance == pytest.approx(sum(result.importance_by_job.values()))
+    assert 0 < result.importance <= answer.importance + 1e-6
+
+
+def test_what_fits_in_the_sum_but_not_in_the_nodes_is_refined_by_microq() -> None:
+    # Six PEs of 50 mips each fill 300; with one PE fixed on a node that is too small, its chain is cut to balance.
+    doc = document(
+        nodes=[{"id": "n0", "mips": 20}, {"id": "n1", "mips": 140}, {"id": "n2", "mips": 140}],
+        constraints=[{"kind": "fixed", "pes": ["J2.in"], "nodes": ["n0"]}],
+    )
+    result = placed(doc)
+    assert sum(result.mips["J2.in"].values()) == pytest.approx(20.0)
+    assert result.goals["J2.out"] == pytest.approx(20.0)
+    assert result.goals["J1.out"] == pytest.approx(60.0)
+
+
+def test_the_answer_is_json() -> None:
+    result = json.loads(json.dumps(placed(document()).to_json()))
+    assert set(result) == {"importance", "jobs", "pes", "metrics", "objective", "optimal", "moves", "seconds"}
+    assert set(result["pes"]["J0.in"]) == {"candidates", "goal", "mips", "missed"}
+    assert len(result["metrics"]) == 6
+
+
+def test_a_short_deadline_still_gives_a_placement() -> None:
+    doc = document(jobs=12)
+    doc["mips"] = 1200
+    doc["nodes"] = [{"id": f"n{i}", "mips": 100} for i in range(12)]
+    result = placed(doc, deadline_seconds=0.01)
+    assert result.importance > 0
+
+
+def test_rules_that_cannot_hold_exit_with_the_reason() -> None:
+    doc = document(
+        constraints=[
+            {"kind": "colocation", "pes": ["J0.in", "J0.out"]},
+            {"kind": "exlocation", "pes": ["J0.in", "J0.out"]},
+        ]
+    )
+    with pytest.raises(Infeasible, match=r"colocation of J0\.in, J0\.out; exlocation of J0\.in, J0\.out"):
+        placed(doc)
+
+
+def test_no_admitted_job_is_an_empty_placement() -> None:
+    doc = document(jobs=1)
+    doc["mips"] = 0
+    for pe in doc["jobs"][0]["templates"][0]["pes"]:
+        pe["min_mips"] = 10
+    result = placed(doc)
+    assert result.mips == {}
+    assert result.importance == 0
