@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from penstock import App, Output, Stream, agg, col, count, fn, lhs, rhs, sliding
 
-TICK = "float64 time, rstring type, rstring sym, float64 price, float64 volume, float64 ask, float64 asksize"
+TICK = "float64 time, rstring ttype, rstring sym, float64 price, float64 volume, float64 ask, float64 asksize"
 BARGAIN = "rstring sym, float64 ask, float64 vwap, float64 asksize, float64 time"
 
 
@@ -29,13 +29,13 @@ def group(ticks: Stream, index: int, groups: int) -> Stream:
     mine = fn.hashCode(col.sym) % groups == index
     trades = ticks.to(
         "rstring sym, float64 price, float64 volume, float64 amount",
-        filter=(col.type == "Trade") & mine,
+        filter=(col.ttype == "Trade") & mine,
         amount=col.price * col.volume,
         name=f"{prefix}.Trades",
     )
     quotes = ticks.to(
         "rstring sym, float64 ask, float64 asksize, float64 time",
-        filter=(col.type == "Quote") & mine & (col.ask > 0.0),
+        filter=(col.ttype == "Quote") & mine & (col.ask > 0.0),
         name=f"{prefix}.Quotes",
     )
     sums = trades.aggregate(

@@ -14,7 +14,7 @@ PROGRAM = """\
 // Bargain detection: quotes below the volume-weighted average price (VWAP) of their symbol.
 // Written by make_spl.py for {groups} groups of symbols.
 
-type Tick = tuple<float64 time, rstring type, rstring sym, float64 price, float64 volume, float64 ask, float64 asksize>;
+type Tick = tuple<float64 time, rstring ttype, rstring sym, float64 price, float64 volume, float64 ask, float64 asksize>;
 type Bargain = tuple<rstring sym, float64 ask, float64 vwap, float64 asksize, float64 time>;
 type Score = Bargain, tuple<float64 score>;
 
@@ -25,14 +25,14 @@ composite Group(input Ticks; output Scored) {{
     expression $groups;
   graph
     stream<rstring sym, float64 price, float64 volume, float64 amount> Trades = Functor(Ticks) {{
-      param filter: type == "Trade" && hashCode(sym) % $groups == $group;
+      param filter: ttype == "Trade" && hashCode(sym) % $groups == $group;
       output Trades: amount = price * volume;
     }}
     stream<rstring sym, float64 ask, float64 asksize, float64 time> Quotes = Functor(Ticks) {{
-      param filter: type == "Quote" && hashCode(sym) % $groups == $group && ask > 0.0;
+      param filter: ttype == "Quote" && hashCode(sym) % $groups == $group && ask > 0.0;
     }}
     stream<rstring sym, float64 amount, float64 volume> Sums = Aggregate(Trades) {{
-      window Trades: sliding, count(15), count(1), partitioned;
+      window Trades: sliding, count(15), partitioned;
       param partitionBy: sym;
       output Sums: sym = Any(sym), amount = Sum(amount), volume = Sum(volume);
     }}
@@ -52,7 +52,7 @@ composite Group(input Ticks; output Scored) {{
       output Bargains: sym = Quotes.sym;
     }}
     stream<rstring sym, float64 low, float64 high> Spread = Aggregate(Trades) {{
-      window Trades: sliding, count(15), count(1), partitioned;
+      window Trades: sliding, count(15), partitioned;
       param partitionBy: sym;
       output Spread: sym = Any(sym), low = Min(price), high = Max(price);
     }}
@@ -75,7 +75,7 @@ composite Bargains {{
       param file: "ticks.csv"; format: csv;
     }}
     stream<float64 level> Market = Aggregate(Ticks) {{
-      window Ticks: sliding, count(100), count(1);
+      window Ticks: sliding, count(100);
       output Market: level = Average(price + ask);
     }}
 {invocations}

@@ -330,6 +330,8 @@ def _params(
         kind = spec.kind if spec is not None else ParamKind.CONSTANT
         scope = Scope(schemas=() if kind is ParamKind.CONSTANT else seen, definition=definition, span=span)
         values = value if isinstance(value, list | tuple) and (spec is None or spec.many) else (value,)
+        # In a parameter that names a key, a string is an attribute's name whatever else the operator allows there.
+        kind = ParamKind.ATTRIBUTES if name.startswith("partitionBy") else kind
         made.append(Param(name=name, values=tuple(_param_value(v, kind, scope) for v in values)))
     return made
 

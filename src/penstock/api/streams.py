@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.api.columns import Column, Scope, agg, col, lift
+from penstock.api.columns import Column, Scope, agg, col, lhs, lift, rhs
 from penstock.api.outputs import Output
 from penstock.api.schemas import SchemaLike, schema_of
 from penstock.api.spans import caller_span
@@ -120,7 +120,7 @@ class Stream:
         if schema is None:
             columns = {**{k: agg.any(col[k]) for k in (*keys, *groups) if k not in columns}, **columns}
         target = schema_of(schema) if schema is not None else self._schema_of(columns, kind="Aggregate")
-        given = {"partitionBy": keys, "groupBy": [col[g] for g in groups]}
+        given = {"partitionBy": [col[k] for k in keys], "groupBy": [col[g] for g in groups]}
         return self.app.invoke(
             "Aggregate",
             self,
@@ -162,7 +162,8 @@ class Stream:
         if how != "inner":
             given["algorithm"] = how
         if by is not None:
-            given["partitionByLHS"], given["partitionByRHS"] = (_names(side) for side in by)
+            given["partitionByLHS"] = [lhs[name] for name in _names(by[0])]
+            given["partitionByRHS"] = [rhs[name] for name in _names(by[1])]
         if on is not None:
             given["equalityLHS"], given["equalityRHS"] = on
         target = schema_of(schema) if schema is not None else self._schema_of(columns, other, kind="Join")
@@ -182,7 +183,7 @@ class Stream:
         """Sort the tuples of each window."""
         params: dict[str, Any] = {"sortBy": list(keys), "order": order}
         if by:
-            params["partitionBy"] = _names(by)
+            params["partitionBy"] = [col[name] for name in _names(by)]
         output = Output(schema=self.schema, name=name)
         return self.app.invoke("Sort", self, outputs=[output], params=params, windows=[window], partitioned=bool(by))[0]
 

@@ -86,4 +86,4 @@ def tumbling(policy: PolicySpec) -> WindowSpec:
 
 def sliding(policy: PolicySpec, *, every: PolicySpec | None = None) -> WindowSpec:
     """A window that always holds the latest tuples and fires as `every` says, by default on each tuple."""
-    return WindowSpec(kind=WindowKind.SLIDING, eviction=policy, trigger=every or count(1))
+    return WindowSpec(kind=WindowKind.SLIDING, eviction=policy, trigger=every)

@@ -41,7 +41,7 @@ def compile_file(
     Args:
         path: The file with the main composite; other files of the application lie around it by namespace.
         main: The main composite, if the file has several.
-        toolkits: Folders of SPL files and Python packages.
+        toolkits: Folders of SPL files and Python packages; a folder `toolkit` beside the file is always one of them.
         compile_values: What getCompileTimeValue gives.
 
     Raises:
@@ -49,7 +49,8 @@ def compile_file(
     """
     file = Path(path)
     source = read_source(file)
-    return _compile(source, main, toolkits, compile_values, file)
+    own = file.parent / "toolkit"
+    return _compile(source, main, (*((own,) if own.is_dir() else ()), *toolkits), compile_values, file)
 
 
 def compile_text(
