@@ -492,6 +492,8 @@ SYSTEM = [
     case("getLocalChannel", "", (), 2),
     case("getMaxChannels", "", (), 4),
     case("getLocalMaxChannels", "", (), 4),
+    case("getAllChannels", "", (), [2]),
+    case("getAllMaxChannels", "", (), [4]),
     case("getRelaunchCount", "", (), 3),
     case("isShutdown", "", (), False),
     case("hasCustomMetric", "rstring", ("seen",), True),

@@ -25,7 +25,14 @@ TESTED_BELOW = {
     *("shutdownPE", "block", "createCustomMetric", "setCustomMetricValue", "incrementCustomMetricValue"),
     *("fopen", "fclose", "fflush", "feof", "freadLine", "freadString", "freadfile", "fread", "freadTxt", "fwriteTxt"),
     *("fwriteString", "fwriteblob", "fwrite", "ftell", "fseek", "rewind", "clearerr", "remove", "mkdir", "fstat"),
-    *("getThisFileName", "getThisFileDir", "getThisFilePath", "getThisLine", "getEnvironmentVariable"),
+    *(
+        "getThisFileName",
+        "getThisFileDir",
+        "getThisFilePath",
+        "getThisLine",
+        "getThisToolkitDir",
+        "getEnvironmentVariable",
+    ),
 }
 """Functions with an effect on the world, or that depend on it: each has a test of its own in this file."""
 
@@ -220,9 +227,19 @@ def test_a_call_knows_where_it_is_written() -> None:
         "getThisFileDir": "apps",
         "getThisFilePath": "apps/main.spl",
         "getThisLine": 2,
+        "getThisToolkitDir": "apps",
     }
     with pytest.raises(EvaluationError):
         find("getThisLine").definition.implementation(None)
+
+
+@pytest.mark.parametrize(
+    ("path", "namespace", "folder"),
+    [("kit/my.app/Main.spl", "my.app", "kit"), ("kit/my/app/Main.spl", "my.app", "kit"), ("x/Main.spl", "my.app", "x")],
+)
+def test_a_toolkit_is_where_the_folders_of_its_namespaces_lie(path: str, namespace: str, folder: str) -> None:
+    span = Span(source=SourceFile(path=path, text=f"namespace {namespace};"), start=0, end=1)
+    assert find("getThisToolkitDir").definition.implementation(span) == folder
 
 
 def test_a_file_is_written_and_read_line_by_line(tmp_path: Path) -> None:

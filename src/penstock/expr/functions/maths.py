@@ -76,21 +76,24 @@ def _log(compute: Float) -> Float:
     return _total(lambda x: -math.inf if x == 0 else compute(x))
 
 
-_declare("exp", "floatingpoint", "e to the power of a number.", _total(math.exp, lambda x: math.inf), Context.exp)
+# Arrow calls the same C library as Python's `math` does, so their answers are equal to the last bit; numpy's are not.
+_exp = _total(math.exp, lambda x: math.inf)
+_declare("exp", "floatingpoint", "e to the power of a number.", _exp, Context.exp, pc.exp)
 for _name in ("ln", "log"):
-    _declare(_name, "floatingpoint", "The natural logarithm.", _log(math.log), Context.ln)
+    _declare(_name, "floatingpoint", "The natural logarithm.", _log(math.log), Context.ln, pc.ln)
 for _name in ("lg", "log10"):
-    _declare(_name, "floatingpoint", "The logarithm to base 10.", _log(math.log10), Context.log10)
-_declare("log2", "float", "The logarithm to base 2.", _log(math.log2))
-_declare("sin", "float", "The sine of an angle in radians.", _total(math.sin))
-_declare("cos", "float", "The cosine of an angle in radians.", _total(math.cos))
-_declare("tan", "float", "The tangent of an angle in radians.", _total(math.tan))
-_declare("asin", "float", "The angle whose sine is given.", _total(math.asin))
-_declare("acos", "float", "The angle whose cosine is given.", _total(math.acos))
-_declare("atan", "float", "The angle whose tangent is given.", math.atan)
-_declare("sinh", "float", "The hyperbolic sine.", _total(math.sinh, lambda x: math.copysign(math.inf, x)))
-_declare("cosh", "float", "The hyperbolic cosine.", _total(math.cosh, lambda x: math.inf))
-_declare("tanh", "float", "The hyperbolic tangent.", math.tanh)
+    _declare(_name, "floatingpoint", "The logarithm to base 10.", _log(math.log10), Context.log10, pc.log10)
+_sinh, _cosh = _total(math.sinh, lambda x: math.copysign(math.inf, x)), _total(math.cosh, lambda x: math.inf)
+_declare("log2", "float", "The logarithm to base 2.", _log(math.log2), vector=pc.log2)
+_declare("sin", "float", "The sine of an angle in radians.", _total(math.sin), vector=pc.sin)
+_declare("cos", "float", "The cosine of an angle in radians.", _total(math.cos), vector=pc.cos)
+_declare("tan", "float", "The tangent of an angle in radians.", _total(math.tan), vector=pc.tan)
+_declare("asin", "float", "The angle whose sine is given.", _total(math.asin), vector=pc.asin)
+_declare("acos", "float", "The angle whose cosine is given.", _total(math.acos), vector=pc.acos)
+_declare("atan", "float", "The angle whose tangent is given.", math.atan, vector=pc.atan)
+_declare("sinh", "float", "The hyperbolic sine.", _sinh, vector=pc.sinh)
+_declare("cosh", "float", "The hyperbolic cosine.", _cosh, vector=pc.cosh)
+_declare("tanh", "float", "The hyperbolic tangent.", math.tanh, vector=pc.tanh)
 _declare("cbrt", "float", "The cube root.", math.cbrt)
 
 
@@ -203,7 +206,17 @@ def _power_of_floats(base: float, exponent: float) -> float:
         return math.nan
 
 
-@function("<numeric T> T pow(T base, T exponent)", needs_types=True)
+def _power_vector(type_: Type, _: Type) -> Implementation:
+    def run(base: Any, exponent: Any) -> object:
+        if not is_float(type_) or not isinstance(base, pa.Array):
+            return NotImplemented
+        found = pc.power(base.cast(pa.float64()), exponent.cast(pa.float64()))
+        return found.cast(pa.float32()) if type_ == FLOAT32 else found
+
+    return run
+
+
+@function("<numeric T> T pow(T base, T exponent)", needs_types=True, vector=_power_vector)
 def power(type_: Primitive, _: Type) -> Any:
     """A number to a power."""
     if is_integer(type_):

@@ -16,9 +16,9 @@ How an implementation is called:
 - With `needs_span` it takes the `Span` of the call alone, and the call is folded to a literal when it is typed.
 - It raises `EvaluationError` for a value it has no answer for.
 
-A `vector` implementation takes Arrow arrays (a scalar for a constant argument), never null, and returns the array of
-the results, or `NotImplemented` where it has no exact answer for these arguments. It never fails and never has effects;
-it is a factory too if `needs_types`.
+A `vector` implementation takes Arrow arrays (a scalar for a constant argument), with nulls only where the parameter is
+optional, and returns the array of the results, or `NotImplemented` where it has no exact answer for these arguments. It
+never fails and never has effects; it is a factory too if `needs_types`.
 
 Example:
     >>> from penstock.ir.types import RSTRING

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -88,7 +89,17 @@ def rtrim(text: str, characters: str) -> str:
     return text.rstrip(characters) if characters else text
 
 
-@function("<string T> T substring(T str, int32 start, int32 length)")
+def _substring_vector(text: Any, start: Any, count: Any) -> object:
+    constant = isinstance(start, pa.Scalar) and isinstance(count, pa.Scalar) and isinstance(text, pa.Array)
+    if not constant or start.as_py() < 0 or count.as_py() <= 0:
+        return NotImplemented
+    first = start.as_py()
+    if len(text) and pc.min(pc.utf8_length(text)).as_py() < first:
+        return NotImplemented
+    return pc.utf8_slice_codeunits(text, start=first, stop=first + count.as_py())
+
+
+@function("<string T> T substring(T str, int32 start, int32 length)", vector=_substring_vector)
 def substring(text: str, start: int, count: int) -> str:
     """At most `length` characters from `start` on; what lies before 0 counts but is not there."""
     if start < 0:
@@ -106,13 +117,17 @@ def substring_to_end(text: str, start: int) -> str:
     return substring(text, max(start, 0), max(len(text), 1))
 
 
-@function("<string T> T reverse(T str)")
+@function("<string T> T reverse(T str)", vector=pc.utf8_reverse)
 def reverse(text: str) -> str:
     """The characters in opposite order."""
     return text[::-1]
 
 
-@function("<string T> T concat(T left, T right)")
+def _concat_vector(left: Any, right: Any) -> object:
+    return pc.binary_join_element_wise(left, right, "") if isinstance(left, pa.Array) else NotImplemented
+
+
+@function("<string T> T concat(T left, T right)", vector=_concat_vector)
 def concat(left: str, right: str) -> str:
     """The two strings joined."""
     return left + right
@@ -255,13 +270,21 @@ def replace(text: str, old: str, new: str) -> str:
     return text.replace(old, new) if old else text
 
 
-@function("<string T> boolean startsWith(T str, T prefix)")
+def _matching_vector(kernel: Implementation) -> Implementation:
+    def run(text: Any, pattern: Any) -> object:
+        constant = isinstance(text, pa.Array) and isinstance(pattern, pa.Scalar)
+        return kernel(text, pattern=pattern.as_py()) if constant else NotImplemented
+
+    return run
+
+
+@function("<string T> boolean startsWith(T str, T prefix)", vector=_matching_vector(pc.starts_with))
 def starts_with(text: str, prefix: str) -> bool:
     """Whether the string starts with a prefix."""
     return text.startswith(prefix)
 
 
-@function("<string T> boolean endsWith(T str, T suffix)")
+@function("<string T> boolean endsWith(T str, T suffix)", vector=_matching_vector(pc.ends_with))
 def ends_with(text: str, suffix: str) -> bool:
     """Whether the string ends with a suffix."""
     return text.endswith(suffix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from penstock.diagnostics import Span, UserError
@@ -115,6 +116,18 @@ def channels(environment: Environment) -> int:
     return environment.channel[1]
 
 
+@function("stateful list<int32> getAllChannels()", needs_environment=True)
+def all_channels(environment: Environment) -> list[int]:
+    """The channel of each parallel region that this runs in, the innermost first."""
+    return [environment.channel[0]]
+
+
+@function("stateful list<int32> getAllMaxChannels()", needs_environment=True)
+def all_channel_counts(environment: Environment) -> list[int]:
+    """The number of channels of each parallel region that this runs in, the innermost first."""
+    return [environment.channel[1]]
+
+
 @function("stateful uint32 getRelaunchCount()", needs_environment=True)
 def relaunch_count(environment: Environment) -> int:
     """How often the application was started again from a checkpoint."""
@@ -168,6 +181,21 @@ def this_file_directory(span: Span | None) -> str:
 def this_file_path(span: Span | None) -> str:
     """The path of the file that this call is written in."""
     return _written(span).source.path
+
+
+_NAMESPACE = re.compile(r"^\s*namespace\s+([\w.]+)\s*;", re.MULTILINE)
+
+
+@function("rstring getThisToolkitDir()", needs_span=True)
+def this_toolkit_directory(span: Span | None) -> str:
+    """The folder of the toolkit that this call is written in: where the folders of its namespaces lie."""
+    source = _written(span).source
+    folder = Path(source.path).parent
+    declared = _NAMESPACE.search(source.text)
+    parts = declared[1].split(".") if declared else []
+    if parts and folder.name == ".".join(parts):
+        return str(folder.parent)
+    return str(folder.parents[len(parts) - 1]) if parts and list(folder.parts[-len(parts) :]) == parts else str(folder)
 
 
 @function("int32 getThisLine()", needs_span=True)

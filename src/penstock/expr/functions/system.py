@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow.compute as pc
+
 from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.hashing import hasher
@@ -161,7 +163,7 @@ def _swap_collections(first: Any, second: Any) -> None:
         target.extend(source) if isinstance(target, list) else target.update(source)
 
 
-@function("<any T> boolean isPresent(optional<T> value)")
+@function("<any T> boolean isPresent(optional<T> value)", vector=pc.is_valid)
 def is_present(value: object) -> bool:
     """Whether an optional has a value."""
     return value is not None

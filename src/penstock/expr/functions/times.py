@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
@@ -118,10 +119,20 @@ def difference_in_nanoseconds(later: int, earlier: int) -> int:
     return checked(later - earlier)
 
 
-@function("float64 diffAsSecs(timestamp later, timestamp earlier)")
+def _difference_vector(later: Any, earlier: Any) -> object:
+    if not isinstance(later, pa.Array):
+        return NotImplemented
+    try:
+        nanoseconds = pc.subtract_checked(later, earlier)
+    except pa.ArrowInvalid:
+        return NotImplemented
+    return pc.divide(pc.cast(nanoseconds, pa.float64(), safe=False), float(SECOND_NS))
+
+
+@function("float64 diffAsSecs(timestamp later, timestamp earlier)", vector=_difference_vector)
 def difference_in_seconds(later: int, earlier: int) -> float:
     """The seconds from one time to another."""
-    return (later - earlier) / SECOND_NS
+    return float(later - earlier) / SECOND_NS
 
 
 @function("decimal128 toDecimal128(timestamp time)")
