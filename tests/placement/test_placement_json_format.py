@@ -161,7 +161,7 @@ def test_all_mistakes_are_told_at_once():
 def test_malformed_json_is_shown_where_it_breaks():
     with pytest.raises(UserError) as raised:
         parse_problem('{"tasks": [\n  {"id": "a",, "weight": 3}]}', "p.json", machines=1)
-    assert str(raised.value).startswith("p.json:2:13: error: not JSON:")
+    assert str(raised.value).startswith("p.json:2:14: error: not JSON:")
     assert raised.value.diagnostics[0].span.line == 2
 
 

@@ -71,7 +71,7 @@ def climb(
         True
     """
     machine_of = machine_of.copy()
-    for _ in range(_MOST_ROUNDS if _is_small(problem) else _MOST_ROUNDS_IN_GROUPS):
+    for _ in range(_MOST_ROUNDS if is_small(problem) else _MOST_ROUNDS_IN_GROUPS):
         better = False
         for among in _groups(problem, machine_of, rng):
             if deadline.has_passed():
@@ -85,7 +85,7 @@ def climb(
 def _groups(problem: PlacementProblem, machine_of: Ints, rng: np.random.Generator) -> list[Ints]:
     """The groups of machines to work among, each small enough to be handled as one dense block."""
     graph, count = problem.graph, problem.machines.count
-    if _is_small(problem):
+    if is_small(problem):
         return [np.arange(count)]
     size = max(2, int(np.sqrt(_CELLS_AMONG * count / graph.tasks)))
     between = _traffic_between(problem, machine_of)
@@ -93,7 +93,8 @@ def _groups(problem: PlacementProblem, machine_of: Ints, rng: np.random.Generato
     return [group for group in groups if len(group) > 1]
 
 
-def _is_small(problem: PlacementProblem) -> bool:
+def is_small(problem: PlacementProblem) -> bool:
+    """Whether a climb works among all machines at once and so takes little time."""
     return problem.graph.tasks * problem.machines.count <= _CELLS_AMONG
 
 

@@ -21,7 +21,7 @@ Algorithm:
     1. Starts: METIS k-way with several seeds, METIS recursive bisection, with racks METIS into racks and then into the
        machines of each, and for graphs that are not large the greedy placement and the caller's present placement.
     2. Each start is brought within the limits (`sweep.relieve`, `exchange.relieve_by_exchange`), swept
-       (`sweep.improve`) and climbed (`climb.climb`).
+       (`sweep.improve`) and climbed (`climb.climb`); of a large problem only the best start is climbed.
     3. Of small problems the best is shaken: the tasks of three machines are dealt out anew and refined again.
     4. The best by (overload, objective, cost).
     METIS and the sweeps are near linear in the edges; the climb is bounded by its patience.
@@ -44,7 +44,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.placement.climb import climb
+from penstock.placement.climb import climb, is_small
 from penstock.placement.deadline import Deadline
 from penstock.placement.exchange import relieve_by_exchange
 from penstock.placement.greedy import place_greedily
@@ -120,6 +120,7 @@ def place_by_partitioning(
             progress(f"start {number + 1}, {name}: the best so far costs {search.best_cost():.6g}")
         if deadline.has_passed() or search.is_perfect():
             return search.best()
+    search.finish()
     for _ in range(_shakes(problem, settings)):
         search.shake()
         if deadline.has_passed() or search.is_perfect():
@@ -141,7 +142,15 @@ class _Search:
         self.found: tuple[tuple[float, float, float], Ints] | None = None
 
     def consider(self, start: Ints) -> None:
-        after = refine(self.problem, start, self.limit, self.settings, self.rng, self.deadline)
+        # Large problems are climbed once, from the best start, because a climb takes far longer than METIS.
+        how = refine if is_small(self.problem) else settle
+        self._keep(how(self.problem, start, self.limit, self.settings, self.rng, self.deadline))
+
+    def finish(self) -> None:
+        if not is_small(self.problem):
+            self._keep(refine(self.problem, self.best(), self.limit, self.settings, self.rng, self.deadline))
+
+    def _keep(self, after: Ints) -> None:
         score = self._score(after)
         if self.found is None or score < self.found[0]:
             self.found = (score, after)
@@ -173,6 +182,23 @@ class _Search:
         return excess, volume(self.problem, machine_of), traffic
 
 
+def settle(
+    problem: PlacementProblem,
+    start: Ints,
+    limit: Floats,
+    settings: MetisSettings,
+    rng: np.random.Generator,
+    deadline: Deadline,
+) -> Ints:
+    """Bring a placement within its limits and make the moves that gain at once."""
+    if not settings.refine:
+        return start
+    kept = relieve_by_exchange(problem, relieve(problem, start, limit, deadline), limit, rng, deadline)
+    if settings.objective == "volume":
+        return lower_volume(problem, kept, limit, deadline)
+    return improve(problem, kept, limit, deadline)
+
+
 def refine(
     problem: PlacementProblem,
     start: Ints,
@@ -182,12 +208,10 @@ def refine(
     deadline: Deadline,
 ) -> Ints:
     """Bring a placement within its limits and lower the objective; never worse by (overload, objective)."""
-    if not settings.refine:
-        return start
-    kept = relieve_by_exchange(problem, relieve(problem, start, limit, deadline), limit, rng, deadline)
-    if settings.objective == "volume":
-        return lower_volume(problem, kept, limit, deadline)
-    return climb(problem, improve(problem, kept, limit, deadline), limit, rng, deadline)
+    settled = settle(problem, start, limit, settings, rng, deadline)
+    if not settings.refine or settings.objective == "volume":
+        return settled
+    return climb(problem, settled, limit, rng, deadline)
 
 
 def _starts(
