@@ -153,11 +153,9 @@ def _check(operator: Operator, found: Diagnostics) -> None:
             found.error(message, operator.span)
     if operator.param("deleteFile") and operator.param("moveFileToDirectory"):
         found.error("a FileSource has `deleteFile` or `moveFileToDirectory`, found both", operator.span)
-    for port in operator.outputs[1:]:
-        if [a.type for a in port.schema.attributes] != [RSTRING, INT32]:
-            message = (
-                f"the second output of a FileSource has a name and a number, rstring and int32, found {port.schema}"
-            )
+    for status in operator.outputs[1:]:
+        if [a.type for a in status.schema.attributes] != [RSTRING, INT32]:
+            message = f"the second output of a FileSource has an rstring and an int32, found {status.schema}"
             found.error(message, operator.span)
 
 

@@ -3,110 +3,88 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
-COMPRESSIONS = ("zlib", "gzip", "bzip2")
+# A window of 31 bits is how zlib is told to write and read gzip's header and trailer; it leaves name and time empty, so
+# that equal tuples give equal files.
+_COMPRESSORS: dict[str, Callable[[], Any]] = {
+    "zlib": zlib.compressobj,
+    "gzip": lambda: zlib.compressobj(wbits=31),
+    "bzip2": bz2.BZ2Compressor,
+}
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {
+    "zlib": zlib.decompressobj,
+    "gzip": lambda: zlib.decompressobj(wbits=31),
+    "bzip2": bz2.BZ2Decompressor,
+}
+COMPRESSIONS = tuple(_COMPRESSORS)
+"""The names of the ways to compress a file."""
 
 _CHUNK = 1 << 16
 
 
 def read_chunks(path: Path, compression: str = "") -> Iterator[bytes]:
-    """The content of a file, decompressed, chunk by chunk; `OSError` if it cannot be opened, at once.
+    """The content of a file, decompressed, chunk by chunk.
 
     Raises:
-        OSError: It cannot be opened, or what it holds is not compressed so.
+        OSError: It cannot be opened, which shows at once; or what it holds is not compressed so.
     """
     file = path.open("rb")
-    return _chunks(file, compression)
+    return _decompressed(file, compression) if compression else _plain(file)
 
 
-def _chunks(file: BinaryIO, compression: str) -> Iterator[bytes]:
+def _plain(file: BinaryIO) -> Iterator[bytes]:
     with file:
-        if compression == "zlib":
-            yield from _inflate(file)
-            return
-        opened = {"gzip": gzip.GzipFile, "bzip2": bz2.BZ2File}.get(compression)
-        source = cast(BinaryIO, opened(file)) if opened else file
-        try:
-            yield from iter(lambda: source.read(_CHUNK), b"")
-        except (EOFError, zlib.error) as error:
-            raise OSError(f"not a whole {compression} file: {error}") from error
+        yield from iter(lambda: file.read(_CHUNK), b"")
 
 
-def _inflate(file: BinaryIO) -> Iterator[bytes]:
-    """The content of zlib streams one after the other, as appending to a file leaves them."""
-    inflater = zlib.decompressobj()
-    data = file.read(_CHUNK)
-    try:
+def _decompressed(file: BinaryIO, compression: str) -> Iterator[bytes]:
+    """The content of compressed streams one after the other, as appending to a file leaves them."""
+    new = _DECOMPRESSORS[compression]
+    decompressor = new()
+    with file:
+        data = file.read(_CHUNK)
         while data:
-            if inflated := inflater.decompress(data):
-                yield inflated
-            data = inflater.unused_data or file.read(_CHUNK)
-            if inflater.eof and data:
-                inflater = zlib.decompressobj()
-    except zlib.error as error:
-        raise OSError(f"not a zlib file: {error}") from error
-    if not inflater.eof:
-        raise OSError("not a whole zlib file: the data end too early")
+            try:
+                yield decompressor.decompress(data)
+            except (OSError, zlib.error) as error:
+                raise OSError(f"not a {compression} file: {error}") from error
+            data = decompressor.unused_data or file.read(_CHUNK)
+            if decompressor.eof and data:
+                decompressor = new()
+    if not decompressor.eof:
+        raise OSError(f"not a whole {compression} file: the data end too early")
 
 
 def open_for_writing(path: Path, *, append: bool = False, compression: str = "") -> BinaryIO:
     """A file to write to, compressed on the way."""
     file = path.open("ab" if append else "wb")
-    match compression:
-        case "gzip":
-            # No name and no time in the file: equal tuples give equal files.
-            return cast(BinaryIO, _Closing(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0), file))
-        case "bzip2":
-            return cast(BinaryIO, _Closing(bz2.BZ2File(file, "wb"), file))
-        case "zlib":
-            return cast(BinaryIO, _Deflating(file))
-    return file
+    return cast(BinaryIO, _Compressing(file, _COMPRESSORS[compression]())) if compression else file
 
 
-class _Closing:
-    """A compressed file that closes the file under it."""
+class _Compressing(io.RawIOBase):
+    """A file whose content is compressed."""
 
-    def __init__(self, compressed: gzip.GzipFile | bz2.BZ2File, file: BinaryIO) -> None:
-        self._compressed = compressed
+    def __init__(self, file: BinaryIO, compressor: Any) -> None:
         self._file = file
-        self.write = compressed.write
-
-    def flush(self) -> None:
-        if isinstance(self._compressed, gzip.GzipFile):
-            self._compressed.flush()
-        self._file.flush()
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def close(self) -> None:
-        self._compressed.close()
-        self._file.close()
-
-
-class _Deflating(io.RawIOBase):
-    """A file whose content is compressed by zlib."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._deflater = zlib.compressobj()
+        self._compressor = compressor
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: bytes) -> int:  # type: ignore[override]
-        self._file.write(self._deflater.compress(data))
+        self._file.write(self._compressor.compress(data))
         return len(data)
 
     def flush(self) -> None:
         if not self._file.closed:
-            self._file.write(self._deflater.flush(zlib.Z_SYNC_FLUSH))
+            # What bzip2 has begun it can only end, so there only whole blocks reach the file early.
+            if not isinstance(self._compressor, bz2.BZ2Compressor):
+                self._file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
             self._file.flush()
 
     def tell(self) -> int:
@@ -114,6 +92,6 @@ class _Deflating(io.RawIOBase):
 
     def close(self) -> None:
         if not self._file.closed:
-            self._file.write(self._deflater.flush())
+            self._file.write(self._compressor.flush())
             self._file.close()
         super().close()
