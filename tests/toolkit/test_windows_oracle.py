@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,7 +71,7 @@ def tumbling_oracle(policy: Policy, history: list[Event], end: int) -> list[list
     for i, event in enumerate(history):
         if event.x - history[starts[-1]].x > size:
             starts.append(i)
-    return [[e.x for e in history[a:b]] for a, b in zip(starts, starts[1:], strict=False)]
+    return [[e.x for e in history[a:b]] for a, b in pairwise(starts)]
 
 
 def sliding_oracle(evict: Policy, trigger: Policy, history: list[Event], end: int, incomplete: bool) -> list[list[int]]:
