@@ -9,7 +9,8 @@ from penstock.expr.values_arrow import batch_from_rows, from_arrow_array, rows_f
 from penstock.expr.values_default import copier, copy_value, default_value
 from penstock.expr.values_numbers import DECIMAL_CONTEXTS, as_type, integer_range, round_float32, wrap_integer
 from penstock.expr.values_order import ascending, order_key
-from penstock.expr.values_parse import interpret_literal, parse_form, parse_literal_form
+from penstock.expr.values_parse import parse_form, parse_literal_form
+from penstock.expr.values_scalars import interpret_literal
 from penstock.expr.values_text import literal_form, string_literal, text_form
 
 __all__ = [

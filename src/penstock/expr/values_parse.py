@@ -15,14 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from functools import cache, partial
 from typing import Any
 
-from penstock.expr.values_numbers import DECIMAL_CONTEXTS, integer_range, round_float32
-from penstock.expr.values_text import ESCAPES
+from penstock.expr.values_scalars import STRING, TIMESTAMP, Parse, interpret_literal, parse_timestamp, scalar_parser
 from penstock.ir.types import (
-    EnumType,
     ListType,
     MapType,
     OptionalType,
@@ -30,11 +27,9 @@ from penstock.ir.types import (
     SetType,
     TupleType,
     Type,
-    is_integer,
     is_string,
 )
 
-Parse = Callable[[str], Any]
 Reader = Callable[[str, int], tuple[Any, int]]
 """Reads one value from a position on; gives the value and the position after it."""
 
@@ -53,7 +48,7 @@ def parse_form(type_: Type) -> Parse:
     if is_string(type_):
         bound = _bound(type_)
         return str if bound is None else partial(_parse_bounded, bound)
-    parse = _scalar(type_)
+    parse = scalar_parser(type_)
     return parse if parse is not None else parse_literal_form(type_)
 
 
@@ -92,96 +87,7 @@ def _parse_optional(parse: Parse, of_string: bool, text: str) -> Any:
     return interpret_literal(stripped) if of_string and stripped.startswith('"') else parse(text)
 
 
-_INTEGER = re.compile(r"\s*([+-]?[0-9]+)\s*")
-_FLOAT = re.compile(
-    r"\s*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan))\s*", re.IGNORECASE
-)
-_TIMESTAMP = re.compile(r"\s*\(\s*(-?[0-9]+)\s*,\s*([0-9]+)\s*(?:,\s*-?[0-9]+\s*)?\)\s*")
-_BOOLEANS = {"true": True, "false": False}
-_HEXADECIMAL = re.compile(r"(?:[0-9a-fA-F]{2})*")
-
-
-def _scalar(type_: Type) -> Parse | None:
-    """The function that reads the whole of a text as a value without parts; None for other types and for strings."""
-    match type_:
-        case EnumType(symbols=symbols):
-            return partial(_parse_symbol, frozenset(symbols), type_)
-        case Primitive() if is_integer(type_):
-            return partial(_parse_integer, *integer_range(type_), type_)
-        case Primitive(name=name) if name in _SCALARS:
-            return _SCALARS[name]
-    return None
-
-
-def _parse_integer(least: int, greatest: int, type_: Type, text: str) -> int:
-    match = _INTEGER.fullmatch(text)
-    if match is None:
-        raise ValueError(f"`{text}` is not an integer")
-    value = int(match[1])
-    if not least <= value <= greatest:
-        raise ValueError(f"{value} is out of range for {type_} ({least} to {greatest})")
-    return value
-
-
-def _parse_float(text: str) -> float:
-    if _FLOAT.fullmatch(text) is None:
-        raise ValueError(f"`{text}` is not a number")
-    return float(text)
-
-
-def _parse_float32(text: str) -> float:
-    return round_float32(_parse_float(text))
-
-
-def _parse_decimal(name: str, text: str) -> Decimal:
-    if _FLOAT.fullmatch(text) is None:
-        raise ValueError(f"`{text}` is not a number")
-    return DECIMAL_CONTEXTS[name].create_decimal(text.strip())
-
-
-def _parse_boolean(text: str) -> bool:
-    found = _BOOLEANS.get(text.strip())
-    if found is None:
-        raise ValueError(f"`{text}` is not a boolean: expected true or false")
-    return found
-
-
-def _parse_timestamp(text: str) -> int:
-    match = _TIMESTAMP.fullmatch(text)
-    if match is None:
-        raise ValueError(f"`{text}` is not a timestamp: expected (seconds,nanoseconds,machine)")
-    seconds, nanoseconds = int(match[1]), int(match[2])
-    value = seconds * 1_000_000_000 + nanoseconds
-    if nanoseconds >= 1_000_000_000 or not -(1 << 63) <= value < 1 << 63:
-        raise ValueError(f"`{text}` is out of range for a timestamp")
-    return value
-
-
-def _parse_blob(text: str) -> bytes:
-    stripped = text.strip()
-    if _HEXADECIMAL.fullmatch(stripped) is None:
-        raise ValueError(f"`{text}` is not a blob: expected pairs of hexadecimal digits")
-    return bytes.fromhex(stripped)
-
-
-def _parse_symbol(symbols: frozenset[str], type_: Type, text: str) -> str:
-    symbol = text.strip()
-    if symbol not in symbols:
-        raise ValueError(f"`{symbol}` is not a symbol of {type_}")
-    return symbol
-
-
-_SCALARS: dict[str, Parse] = {
-    "boolean": _parse_boolean,
-    "float32": _parse_float32,
-    "float64": _parse_float,
-    "timestamp": _parse_timestamp,
-    "blob": _parse_blob,
-    **{name: partial(_parse_decimal, name) for name in DECIMAL_CONTEXTS},
-}
-
 _BLANKS = re.compile(r"\s*")
-_STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
 _PLAIN = re.compile(r"[^,:=\[\]{}()\"']*")
 _NULL = re.compile(r"\s*null\b")
 
@@ -202,7 +108,7 @@ def _reader(type_: Type) -> Reader:
             return partial(_read_sequence, "{", "}", partial(_read_pair, _reader(key), _reader(value)), dict, bound)
         case TupleType(attributes=attributes):
             return partial(_read_tuple, [(a.name, _reader(a.type)) for a in attributes])
-    parse = _scalar(type_)
+    parse = scalar_parser(type_)
     if parse is None:
         raise TypeError(f"{type_} has no text form")
     return partial(_read_plain, parse)
@@ -215,17 +121,17 @@ def _read_plain(parse: Parse, text: str, position: int) -> tuple[Any, int]:
 
 
 def _read_string(bound: int | None, text: str, position: int) -> tuple[str, int]:
-    match = _STRING.match(text, _skip_blanks(text, position))
+    match = STRING.match(text, _skip_blanks(text, position))
     if match is None:
         raise ValueError(f"expected a string in quotes, found `{_excerpt(text, position)}`")
     return interpret_literal(match[0])[:bound], match.end()
 
 
 def _read_timestamp(text: str, position: int) -> tuple[int, int]:
-    match = _TIMESTAMP.match(text, position)
+    match = TIMESTAMP.match(text, position)
     if match is None:
         raise ValueError(f"expected a timestamp (seconds,nanoseconds,machine), found `{_excerpt(text, position)}`")
-    return _parse_timestamp(match[0]), match.end()
+    return parse_timestamp(match[0]), match.end()
 
 
 def _read_optional(read: Reader, text: str, position: int) -> tuple[Any, int]:
@@ -288,30 +194,3 @@ def _expect(token: str, text: str, position: int) -> int:
 def _excerpt(text: str, position: int) -> str:
     rest = text[position : position + 20].strip()
     return rest if rest else "the end"
-
-
-_LETTERS = {escape[1]: character for character, escape in ESCAPES.items()}
-_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.", re.DOTALL)
-
-
-def interpret_literal(literal: str) -> str:
-    r"""The string that a literal in quotes means.
-
-    Raises:
-        ValueError: It is not in matching quotes, or ends in a lone backslash.
-
-    Example:
-        >>> interpret_literal(r'"caf\u00e9"')
-        'café'
-    """
-    if _STRING.fullmatch(literal) is None:
-        raise ValueError(f"`{literal}` is not a string literal in matching quotes")
-    inside = literal[1:-1]
-    return _ESCAPED.sub(_unescape, inside) if "\\" in inside else inside
-
-
-def _unescape(match: re.Match[str]) -> str:
-    escape = match[0]
-    if len(escape) > 2:
-        return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "surrogatepass")
-    return _LETTERS.get(escape[1], escape[1])

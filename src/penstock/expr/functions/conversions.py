@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function
-from penstock.expr.values_parse import interpret_literal
+from penstock.expr.values_scalars import interpret_literal
 from penstock.expr.values_text import literal_form, string_literal
 from penstock.ir.types import Type
 

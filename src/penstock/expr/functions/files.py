@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 from penstock.expr.environment import Environment
+from penstock.expr.functions.file_errors import END_OF_FILE
 from penstock.expr.functions.registry import function
 from penstock.expr.values_default import default_value
 from penstock.expr.values_parse import parse_literal_form
 from penstock.expr.values_text import literal_form
 from penstock.ir.types import Type
-
-END_OF_FILE = -1
 
 T = TypeVar("T")
 
@@ -286,36 +285,3 @@ def _stat(path: Path, what: str, otherwise: int) -> int:
     if not isinstance(found, int):
         raise ValueError(f"a file has no `{what}`")
     return found
-
-
-@function("rstring strerror(int32 error)")
-def error_text(number: int) -> str:
-    """What the number of an error means."""
-    return os.strerror(number)
-
-
-@function("boolean isEOF(int32 error)")
-def is_end_of_file(number: int) -> bool:
-    """Whether the number of an error means the end of a file."""
-    return number == END_OF_FILE
-
-
-_ERRORS = (
-    *("EACCES", "EAGAIN", "EBADF", "EFAULT", "EFBIG", "EINTR", "EINVAL", "EIO", "EISDIR", "ELOOP", "EMFILE"),
-    *("ENAMETOOLONG", "ENFILE", "ENODEV", "ENOENT", "ENOMEM", "ENOSPC", "ENOTDIR", "ENXIO", "EOVERFLOW", "EPERM"),
-    *("EPIPE", "EROFS", "ESPIPE", "ETXTBSY", "EWOULDBLOCK"),
-)
-
-
-def _declare_error(name: str) -> None:
-    expected = getattr(errno, name)
-
-    def is_error(number: int) -> bool:
-        return bool(number == expected)
-
-    is_error.__doc__ = f"Whether the number of an error is that of `{name}`."
-    function(f"boolean is{name}(int32 error)")(is_error)
-
-
-for _name in _ERRORS:
-    _declare_error(_name)

@@ -1,4 +1,4 @@
-"""Mathematical functions of one and two numbers.
+"""Powers, roots, logarithms, angles and rounding.
 
 As in C, nothing stops on a value outside a function's domain: the square root of -1.0 is NaN and `exp(1000.0)` is
 infinite. A float32 is computed as a float64 and rounded; a decimal in the digits of its type; an integer wraps.
@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import Implementation, function
 from penstock.expr.values_numbers import DECIMAL_CONTEXTS, round_float32, wrap_integer
-from penstock.expr.values_order import order_key
-from penstock.ir.types import FLOAT32, EnumType, Primitive, Type, is_decimal, is_float, is_integer
+from penstock.ir.types import FLOAT32, Primitive, Type, is_decimal, is_float, is_integer
 
 Float = Callable[[float], float]
 
@@ -144,8 +143,14 @@ def _sqrt_integer(type_: Primitive, x: int) -> int:
     return math.isqrt(x)
 
 
-def _vector_of_numbers(kernel: Implementation, kinds: Callable[[Type], bool]) -> Callable[..., Implementation]:
-    """A vector factory over a kernel that is exact for some kinds of numbers."""
+def vector_of_numbers(kernel: Implementation, kinds: Callable[[Type], bool]) -> Callable[..., Implementation]:
+    """A vector factory over a kernel that is exact for some kinds of numbers.
+
+    Example:
+        >>> from penstock.ir.types import INT32
+        >>> vector_of_numbers(pc.abs, is_integer)(INT32)(pa.array([-1])).to_pylist()
+        [1]
+    """
 
     def run(type_: Type, values: pa.Array) -> object:
         return kernel(values) if kinds(type_) and isinstance(values, pa.Array) else NotImplemented
@@ -153,37 +158,12 @@ def _vector_of_numbers(kernel: Implementation, kinds: Callable[[Type], bool]) ->
     return lambda type_: partial(run, type_)
 
 
-@function("<numeric T> T sqrt(T x)", needs_types=True, vector=_vector_of_numbers(pc.sqrt, is_float))
+@function("<numeric T> T sqrt(T x)", needs_types=True, vector=vector_of_numbers(pc.sqrt, is_float))
 def sqrt(type_: Primitive) -> Any:
     """The square root; of an integer, its whole part."""
     if is_integer(type_):
         return partial(_sqrt_integer, type_)
     return _for_type(type_, _total(math.sqrt), Context.sqrt)
-
-
-def _is_machine_number(type_: Type) -> bool:
-    return is_integer(type_) or is_float(type_)
-
-
-@function("<numeric T> T abs(T x)", needs_types=True, vector=_vector_of_numbers(pc.abs, _is_machine_number))
-def absolute(type_: Primitive) -> Any:
-    """The number without its sign; the least integer of a type stays as it is."""
-    if is_integer(type_):
-        return lambda x: wrap_integer(abs(x), type_)
-    return abs if is_float(type_) else DECIMAL_CONTEXTS[type_.name].abs
-
-
-@function("<numeric T> list<T> abs(list<T> values)", needs_types=True)
-def absolute_of_each(type_: Any) -> Any:
-    """Each number without its sign."""
-    of_one = absolute(type_.element)
-    return lambda values: [of_one(v) for v in values]
-
-
-@function("<numeric T> int32 sign(T x)")
-def sign(x: Any) -> int:
-    """-1, 0 or 1: the sign of a number; 0 for NaN."""
-    return int(x > 0) - int(x < 0)
 
 
 def _power_of_integers(type_: Primitive, base: int, exponent: int) -> int:
@@ -249,102 +229,3 @@ def atan2(type_: Type, _: Type) -> Any:
 def hypot(type_: Type, _: Type) -> Any:
     """The length of the vector (x, y)."""
     return math.hypot if type_ != FLOAT32 else lambda x, y: round_float32(math.hypot(x, y))
-
-
-@function("<float T> boolean isNaN(T x)", vector=pc.is_nan)
-def is_nan(x: float) -> bool:
-    """Whether it is not a number."""
-    return x != x
-
-
-@function("<float T> boolean isInf(T x)", vector=pc.is_inf)
-def is_inf(x: float) -> bool:
-    """Whether it is infinite."""
-    return math.isinf(x)
-
-
-@function("<decimal T> boolean isNaN(T x)")
-def is_nan_decimal(x: Decimal) -> bool:
-    """Whether it is not a number."""
-    return x.is_nan()
-
-
-@function("<decimal T> boolean isInf(T x)")
-def is_inf_decimal(x: Decimal) -> bool:
-    """Whether it is infinite."""
-    return x.is_infinite()
-
-
-@function("float64 PI()")
-def pi() -> float:
-    """The ratio of a circle's circumference to its diameter."""
-    return math.pi
-
-
-@function("float64 nanl()", "float32 nanw()")
-def nan() -> float:
-    """Not a number."""
-    return math.nan
-
-
-@function("float64 infl()", "float32 infw()")
-def infinity() -> float:
-    """Infinity."""
-    return math.inf
-
-
-def _pick(first_wins: Callable[[Any, Any], bool]) -> Callable[[Type, Type], Any]:
-    def make(type_: Type, _: Type) -> Any:
-        key = order_key(type_) if isinstance(type_, EnumType) else None
-        if key is None:
-            return lambda a, b: b if first_wins(b, a) else a
-        return lambda a, b: b if first_wins(key(b), key(a)) else a
-
-    return make
-
-
-def _pick_vector(first_wins: Implementation) -> Callable[[Type, Type], Implementation]:
-    def run(type_: Type, a: Any, b: Any) -> object:
-        if isinstance(type_, EnumType) or is_decimal(type_) or not isinstance(a, pa.Array | pa.ChunkedArray):
-            return NotImplemented
-        return pc.if_else(first_wins(b, a), b, a)
-
-    return lambda type_, _: partial(run, type_)
-
-
-@function("<ordered T> T min(T a, T b)", needs_types=True, vector=_pick_vector(pc.less))
-def minimum(type_: Type, other: Type) -> Any:
-    """The lesser of two values."""
-    return _pick(lambda x, y: bool(x < y))(type_, other)
-
-
-@function("<ordered T> T max(T a, T b)", needs_types=True, vector=_pick_vector(pc.greater))
-def maximum(type_: Type, other: Type) -> Any:
-    """The greater of two values."""
-    return _pick(lambda x, y: bool(x > y))(type_, other)
-
-
-@function("<integral T> int32 bitCount(T x)", needs_types=True)
-def bit_count(type_: Primitive) -> Callable[[int], int]:
-    """The number of bits that are set."""
-    mask = (1 << type_.bits) - 1
-    return lambda x: (x & mask).bit_count()
-
-
-@function("stateful float64 random()", needs_environment=True)
-def random(environment: Any) -> float:
-    """A random number from 0 (included) to 1 (excluded)."""
-    return float(environment.random.random())
-
-
-@function("stateful list<float64> random(int32 count)", needs_environment=True)
-def random_list(environment: Any, count: int) -> list[float]:
-    """A list of random numbers from 0 to 1."""
-    return [environment.random.random() for _ in range(count)]
-
-
-@function("stateful int32 srand(int32 seed)", needs_environment=True)
-def seed_random(environment: Any, seed: int) -> int:
-    """Start the sequence of random numbers anew from a seed; gives 0."""
-    environment.random.seed(seed)
-    return 0

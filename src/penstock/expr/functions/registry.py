@@ -48,6 +48,7 @@ FAMILIES = (
     "strings",
     "regexes",
     "conversions",
+    "numbers",
     "maths",
     "statistics",
     "collections",
@@ -59,6 +60,7 @@ FAMILIES = (
     "submission",
     "metrics",
     "files",
+    "file_errors",
 )
 """The modules of this package that declare functions, in the order of the reference."""
 
