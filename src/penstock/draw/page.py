@@ -9,7 +9,7 @@ from importlib.resources import files
 from penstock.draw.layout import Layout, layered_layout
 from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
-from penstock.ir.pretty import expression_text, window_text
+from penstock.ir.pretty import operator_text
 
 COLUMN, ROW, WIDTH, HEIGHT, MARGIN = 210, 64, 156, 40, 28
 
@@ -112,18 +112,17 @@ def _short(text: str) -> str:
     return text if len(text) <= 22 else f"{text[:9]}…{text[-12:]}"
 
 
-def _details(operator: Operator) -> list[tuple[str, str]]:
-    """What the panel shows of an operator, as (label, text) pairs."""
+def _details(operator: Operator) -> dict[str, object]:
+    """What the panel shows of an operator, as (label, text) pairs, and the streams to light up."""
     model = operator.model
-    rows = [("operator", operator.id), ("kind", operator.kind)]
-    rows += [(f"in {i}", f"{', '.join(p.streams)}\n{p.schema}") for i, p in enumerate(operator.inputs)]
-    rows += [(f"window {i}", window_text(p.window)) for i, p in enumerate(operator.inputs) if p.window]
-    rows += [(p.name, ", ".join(expression_text(v) for v in p.values)) for p in operator.params]
-    for i, port in enumerate(operator.outputs):
-        rows.append((f"out {i}", f"{port.stream}\n{port.schema}"))
-        rows += [(f"  {a.attribute} =", expression_text(a.value)) for a in port.assignments]
     key = ", ".join(sorted(model.partition_by[0])) if model.partition_by else ""
-    rows.append(("state", model.state.value + (f" by {key}" if key else "")))
-    rows.append(("selectivity", model.selectivity.value))
-    rows.append(("forwards", ", ".join(sorted(model.forwards)) or "nothing known"))
-    return rows + [("why", reason) for reason in model.why]
+    rows = [
+        ("invocation", operator_text(operator)),
+        *((f"schema of {port.stream}", str(port.schema)) for port in operator.outputs),
+        ("state", model.state.value + (f" by {key}" if key else "")),
+        ("selectivity", model.selectivity.value),
+        ("forwards", ", ".join(sorted(model.forwards)) or "nothing known"),
+        *(("why", reason) for reason in model.why),
+    ]
+    streams = [*(s for port in operator.inputs for s in port.streams), *(port.stream for port in operator.outputs)]
+    return {"rows": rows, "streams": streams}
