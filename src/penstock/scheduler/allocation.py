@@ -15,7 +15,8 @@ Algorithm. All curves concave: Galil and Megiddo (`allocation_galil_megiddo`), O
 programming (`allocation_dp`). Some: Fox (`allocation_fox`) merges the concave ones into one concave curve, since it
 gives every intermediate value, and dynamic programming finishes with that curve and the others.
 
-Preserves. The budget, exactly; the answer is optimal with each method, which the tests check against each other.
+Preserves. The budget, exactly; the answer is optimal with each method, which the tests check against each other, except
+where `exact` says that dynamic programming was cut short.
 
 Reference. Wolf et al., "Job admission and resource allocation in distributed streaming systems", JSSPP 2009, section
 4.3; Ibaraki and Katoh, "Resource allocation problems", 1988. We depart in the dynamic program, see `allocation_dp`.
@@ -47,11 +48,13 @@ class Allocation:
         units: Units for each curve.
         importance: The sum over the curves.
         method: Which algorithm divided them.
+        exact: Whether it is proved that no division is better.
     """
 
     units: NDArray[np.int64]
     importance: float
     method: Method
+    exact: bool
 
 
 def allocate(curves: Sequence[FloatArray], budget: int, deadline: Deadline | None = None) -> Allocation:
@@ -67,14 +70,15 @@ def allocate(curves: Sequence[FloatArray], budget: int, deadline: Deadline | Non
     curves = [curve[: budget + 1] for curve in curves]
     concave = np.array([is_concave(curve) for curve in curves], dtype=bool)
     method: Method
+    exact = True
     if concave.all():
         method, units = "galil-megiddo", allocate_by_galil_megiddo(curves, budget)
     elif not concave.any():
-        method, units = "dp", allocate_by_dp(curves, budget, deadline)
+        method, (units, exact) = "dp", allocate_by_dp(curves, budget, deadline)
     else:
-        method, units = "fox-dp", _allocate_mixed(curves, concave, budget, deadline)
+        method, (units, exact) = "fox-dp", _allocate_mixed(curves, concave, budget, deadline)
     importance = float(sum(curve[u] for curve, u in zip(curves, units, strict=True)))
-    return Allocation(units=units, importance=importance, method=method)
+    return Allocation(units=units, importance=importance, method=method, exact=exact)
 
 
 def is_concave(curve: FloatArray) -> bool:
@@ -92,11 +96,11 @@ def is_concave(curve: FloatArray) -> bool:
 
 def _allocate_mixed(
     curves: Sequence[FloatArray], concave: NDArray[np.bool_], budget: int, deadline: Deadline
-) -> NDArray[np.int64]:
+) -> tuple[NDArray[np.int64], bool]:
     merged = merge_concave([curve for curve, is_in in zip(curves, concave, strict=True) if is_in], budget)
     others = [curve for curve, is_in in zip(curves, concave, strict=True) if not is_in]
-    division = allocate_by_dp([*others, merged.curve], budget, deadline)
+    division, exact = allocate_by_dp([*others, merged.curve], budget, deadline)
     units = np.zeros(len(curves), dtype=np.int64)
     units[~concave] = division[:-1]
     units[concave] = merged.units_at(int(division[-1]))
-    return units
+    return units, exact

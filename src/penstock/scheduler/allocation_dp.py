@@ -13,7 +13,8 @@ Algorithm. The price is the slope at which the curves' concave hulls use up the 
 bound is lowest. Filling hull segments in falling slope (`_greedy`) gives a division, and the gap between the bound
 and its sum is what losses may add up to. Options that lose more are dropped, and the program runs over what is left:
 its state is the number of units above or below the divisions at that price, and states that have lost more than the gap
-are dropped too (`_Window`). When time is up the greedy division stands.
+are dropped too (`_Window`). When time is up, or more than
+`WORK_LIMIT` states were looked at, the greedy division stands: with many components its gap is small.
 
 When it does not apply. Where all curves are concave `allocation_galil_megiddo` is faster.
 
@@ -38,14 +39,20 @@ from penstock.scheduler.resource_functions import FloatArray
 IntArray = NDArray[np.int64]
 
 
-def allocate_by_dp(curves: Sequence[FloatArray], budget: int, deadline: Deadline | None = None) -> IntArray:
-    """The best division of the units among curves of any shape.
+WORK_LIMIT = 400_000_000
+"""States times options that are looked at before the greedy division is found good enough: about a second."""
+
+
+def allocate_by_dp(
+    curves: Sequence[FloatArray], budget: int, deadline: Deadline | None = None
+) -> tuple[IntArray, bool]:
+    """The best division of the units among curves of any shape, and whether it is proved to be the best.
 
     Example:
-        >>> allocate_by_dp([np.array([0.0, 1.0, 7.0]), np.array([0.0, 0.0, 4.0, 9.0])], 4).tolist()
-        [2, 2]
-        >>> allocate_by_dp([np.array([0.0, 1.0, 7.0]), np.array([0.0, 0.0, 4.0, 9.0])], 5).tolist()
-        [2, 3]
+        >>> allocate_by_dp([np.array([0.0, 1.0, 7.0]), np.array([0.0, 0.0, 4.0, 9.0])], 4)
+        (array([2, 2]), True)
+        >>> allocate_by_dp([np.array([0.0, 1.0, 7.0]), np.array([0.0, 0.0, 4.0, 9.0])], 5)
+        (array([2, 3]), True)
     """
     units, price = _greedy(curves, budget)
     value = sum(float(curve[u]) for curve, u in zip(curves, units, strict=True))
@@ -53,11 +60,11 @@ def allocate_by_dp(curves: Sequence[FloatArray], budget: int, deadline: Deadline
     bound = price * budget + sum(option.best for option in options)
     gap = bound - value
     if gap <= 1e-12 * max(1.0, abs(bound)):
-        return units
+        return units, True
     try:
-        return _search(options, price, budget, gap, deadline or Deadline())
+        return _search(options, price, budget, gap, deadline or Deadline()), True
     except OutOfTime:
-        return units
+        return units, False
 
 
 def _greedy(curves: Sequence[FloatArray], budget: int) -> tuple[IntArray, float]:
@@ -170,8 +177,12 @@ def _search(options: Sequence[_Options], price: float, budget: int, gap: float, 
     live = [(i, option) for i, option in live if len(option.units) > 1]
     window = _Window(low=0, losses=np.zeros(1))
     trail = []
+    work = 0
     for i, option in sorted(live, key=lambda entry: len(entry[1].units)):
         deadline.check()
+        work += len(option.units) * len(window.losses)
+        if work > WORK_LIMIT:
+            raise OutOfTime
         window, taken = window.extended(option, gap)
         trail.append((i, option.base, window.low, taken))
     left = budget - int(units.sum()) - window.low - np.arange(len(window.losses))

@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 
 from penstock.scheduler.problem import Pe
-from penstock.scheduler.resource_functions import FloatArray, importance_of, rate_of
+from penstock.scheduler.resource_functions import Amounts, importance_of, rate_of
 
 CYCLE_ROUNDS = 200
 """Rounds given to a cycle; one that still grows after them is cut off, which errs on the low side."""
@@ -31,15 +31,16 @@ class Composition:
         importance: The PE importance function's value, by the PE's id.
     """
 
-    rates_tps: Mapping[str, FloatArray]
-    loads_tps: Mapping[str, FloatArray]
-    importance: Mapping[str, FloatArray]
+    rates_tps: Mapping[str, Amounts]
+    loads_tps: Mapping[str, Amounts]
+    importance: Mapping[str, Amounts]
 
 
-def compose(pes: Sequence[Pe], mips: Mapping[str, FloatArray | float]) -> Composition:
+def compose(pes: Sequence[Pe], mips: Mapping[str, Amounts], order: Sequence[Sequence[Pe]] | None = None) -> Composition:
     """The rates and the importance that follow from the mips of each PE.
 
-    The mips may be arrays, all of one shape, for many allocations at once.
+    The mips may be arrays, all of one shape, for many allocations at once. `order` is the ready-list order of the PEs
+    where the caller has it.
 
     Example:
         >>> from penstock.scheduler.problem import Flow, Linear, Output
@@ -48,25 +49,30 @@ def compose(pes: Sequence[Pe], mips: Mapping[str, FloatArray | float]) -> Compos
         >>> out = Output(stream="t", rate=half, value=Linear(slope=3.0))
         >>> b = Pe(id="b", max_mips=99.0, inputs=("s",), outputs=(out,))
         >>> result = compose([a, b], {"a": 60.0, "b": 20.0})
-        >>> float(result.rates_tps["s"]), float(result.importance["b"])
+        >>> result.rates_tps["s"], result.importance["b"]
         (15.0, 15.0)
     """
-    amounts = {pe.id: np.asarray(mips[pe.id], dtype=np.float64) for pe in pes}
-    rates: dict[str, FloatArray] = {}
-    loads: dict[str, FloatArray] = {}
-    for batch in ready_order(pes):
-        outside = {pe.id: np.asarray(pe.offered_tps, dtype=np.float64) for pe in batch}
-        loads |= propagate(batch, amounts, outside, rates)
-    importance = {pe.id: sum((importance_of(out, rates[out.stream]) for out in pe.outputs), np.zeros(())) for pe in pes}
+    amounts = {pe.id: _amounts(mips[pe.id]) for pe in pes}
+    rates: dict[str, Amounts] = {}
+    loads: dict[str, Amounts] = {}
+    for batch in ready_order(pes) if order is None else order:
+        loads |= propagate(batch, amounts, {pe.id: pe.offered_tps for pe in batch}, rates)
+    importance: dict[str, Amounts] = {
+        pe.id: sum((importance_of(out, rates[out.stream]) for out in pe.outputs), 0.0) for pe in pes
+    }
     return Composition(rates_tps=rates, loads_tps=loads, importance=importance)
+
+
+def _amounts(mips: Amounts) -> Amounts:
+    return np.asarray(mips, dtype=np.float64) if isinstance(mips, np.ndarray) else float(mips)
 
 
 def propagate(
     batch: Sequence[Pe],
-    mips: Mapping[str, FloatArray],
-    outside: Mapping[str, FloatArray],
-    rates: dict[str, FloatArray],
-) -> dict[str, FloatArray]:
+    mips: Mapping[str, Amounts],
+    outside: Mapping[str, Amounts],
+    rates: dict[str, Amounts],
+) -> dict[str, Amounts]:
     """Add the rates of the streams of one batch of `ready_order`; return the load of each of its PEs.
 
     `outside` is what comes into each PE besides the streams in `rates`.
@@ -85,11 +91,11 @@ def propagate(
 
 def _round(
     batch: Sequence[Pe],
-    mips: Mapping[str, FloatArray],
-    outside: Mapping[str, FloatArray],
-    rates: dict[str, FloatArray],
-) -> dict[str, FloatArray]:
-    loads = {}
+    mips: Mapping[str, Amounts],
+    outside: Mapping[str, Amounts],
+    rates: dict[str, Amounts],
+) -> dict[str, Amounts]:
+    loads: dict[str, Amounts] = {}
     for pe in batch:
         load = outside[pe.id]
         for stream in pe.inputs:

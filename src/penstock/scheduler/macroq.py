@@ -34,19 +34,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from penstock.diagnostics import Infeasible
 from penstock.scheduler.allocation import allocate
 from penstock.scheduler.answer import Answer
 from penstock.scheduler.components import job_groups
 from penstock.scheduler.deadline import Deadline, OutOfTime
 from penstock.scheduler.macroq_answer import Settlement, answer_of, earned
 from penstock.scheduler.macroq_component import Component
+from penstock.scheduler.macroq_first import first_answer, required_at_minimum
 from penstock.scheduler.macroq_offers import Offer, Offers, Prepared
 from penstock.scheduler.macroq_plans import CornerCache, Planner
 from penstock.scheduler.macroq_resolution import Effort, ladder, single_round
-from penstock.scheduler.problem import Job, Problem, Template
+from penstock.scheduler.problem import Problem, Template
 
 
 def solve(problem: Problem, *, deadline: Deadline | None = None, granularity: int | None = None) -> Answer:
@@ -61,7 +61,7 @@ def solve(problem: Problem, *, deadline: Deadline | None = None, granularity: in
         Infeasible: The required jobs do not fit.
 
     Example:
-        >>> from penstock.scheduler.problem import Flow, Linear, Output, Pe, Template
+        >>> from penstock.scheduler.problem import Flow, Job, Linear, Output, Pe, Template
         >>> def job(name, rank, slope):
         ...     flow = Flow(mips_per_tps=1.0, selectivity=1.0)
         ...     out = Output(stream=f"{name}.s", rate=flow, value=Linear(slope=slope))
@@ -84,7 +84,6 @@ def solve(problem: Problem, *, deadline: Deadline | None = None, granularity: in
 class _Division:
     """An answer as the search sees it: offers and the units that their curves get."""
 
-    importance: float
     offers: Sequence[Offer]
     units: Sequence[int]
     granularity: int
@@ -107,8 +106,10 @@ class _Search:
         self._deadline = deadline
         self._prepared = Prepared()
         self._corners = CornerCache()
+        self._groups = job_groups(problem.jobs)
+        self._first = first_answer(problem, self._groups, required_at_minimum(problem))
         self._best: _Division | None = None
-        self._first = required_at_minimum(problem)
+        self._best_importance = earned(self._first)
         self.exact = False
 
     def settlement(self) -> Settlement:
@@ -117,78 +118,47 @@ class _Search:
 
     def run(self, granularity: int | None) -> None:
         """The outer loop: finer and finer, until nothing is left to refine."""
-        groups = job_groups(self._problem.jobs)
         if granularity is None:
-            rounds = ladder(self._problem, self._components(groups))
+            rounds = ladder(self._problem, self._components())
         else:
             rounds = single_round(self._problem, granularity)
         for i, effort in enumerate(rounds):
-            self.exact = self._lower_the_waterline(groups, effort)
+            self.exact = self._lower_the_waterline(effort)
             is_finest = effort.grid == rounds[-1].grid and effort.method in ("labels", "grid")
             if self.exact and is_finest and i + 1 < len(rounds):
                 return
 
-    def _components(self, groups: Sequence[Sequence[Job]]) -> list[Component]:
+    def _components(self) -> list[Component]:
         found: list[Component] = []
-        for group in groups:
+        for group in self._groups:
             self._deadline.check()
             found += self._prepared.cut({job.id: job.choices[0] for job in group})[0]
         return found
 
-    def _lower_the_waterline(self, groups: Sequence[Sequence[Job]], effort: Effort) -> bool:
+    def _lower_the_waterline(self, effort: Effort) -> bool:
         """The middle loop; whether all of it was exact."""
         planner = Planner(self._corners, effort, self._deadline)
         offers = Offers(self._prepared, planner, most_lists=effort.lists)
         exact = True
         for rank in sorted({job.effective_rank for job in self._problem.jobs}, reverse=True):
-            made = [offers.offer(group, rank) for group in groups]
-            exact &= all(offer.exact for offer in made)
-            self._divide(made, effort)
+            made = [offers.offer(group, rank) for group in self._groups]
+            exact &= all(offer.exact for offer in made) & self._divide(made, effort)
         return exact
 
-    def _divide(self, offers: Sequence[Offer], effort: Effort) -> None:
-        """The division among all components; keeps it if it is the best so far."""
+    def _divide(self, offers: Sequence[Offer], effort: Effort) -> bool:
+        """The division among all components; keeps it if it is the best so far; whether it was exact."""
         self._deadline.check()
         left = self._problem.mips - sum(offer.base_mips for offer in offers)
         if left < -1e-9 * self._problem.mips:
-            return
+            return True
         budget = max(0, math.floor(left / effort.grid.step_mips + 1e-9))
         curves = [curve for offer in offers for curve in offer.curves]
         division = allocate(curves, budget, self._deadline)
-        if self._best is not None and division.importance <= self._best.importance:
-            return
-        found = _Division(
-            importance=division.importance, offers=offers, units=division.units.tolist(), granularity=effort.grid.units
-        )
-        if effort.method in ("corners", "labels"):
+        if division.importance > self._best_importance:
+            found = _Division(offers=offers, units=division.units.tolist(), granularity=effort.grid.units)
             # Mixtures of corners may earn more than the line between them says, so what counts is composed.
-            found = replace(found, importance=earned(found.settled()))
-        if self._best is None or found.importance > self._best.importance:
-            self._best = found
-
-
-def required_at_minimum(problem: Problem) -> Settlement:
-    """The answer that needs no search, which exists whenever any does.
-
-    The required jobs alone are rank-legal, because their rank is the best there is.
-    """
-    choice = {job.id: min(job.choices, key=lambda template: template.min_mips) for job in problem.jobs if job.required}
-    needed = sum(template.min_mips for template in choice.values())
-    if needed > problem.mips * (1 + 1e-12):
-        raise Infeasible(
-            f"the required jobs need {needed:g} mips at their minimum, and the cluster has {problem.mips:g}",
-            conflicts=_minimal_conflict(problem.mips, {job_id: t.min_mips for job_id, t in choice.items()}),
-        )
-    mips = {pe.id: pe.min_mips for template in choice.values() for pe in template.pes}
-    return Settlement(choice=choice, mips=mips, granularity=1)
-
-
-def _minimal_conflict(mips: float, needs: dict[str, float]) -> list[str]:
-    """The fewest required jobs that do not fit together."""
-    conflict, needed = [], 0.0
-    for job_id, need in sorted(needs.items(), key=lambda item: -item[1]):
-        conflict.append(job_id)
-        needed += need
-        if needed > mips * (1 + 1e-12):
-            break
-    return conflict
+            may_earn_more = effort.method in ("corners", "labels")
+            importance = earned(found.settled()) if may_earn_more else division.importance
+            if importance > self._best_importance:
+                self._best, self._best_importance = found, importance
+        return division.exact

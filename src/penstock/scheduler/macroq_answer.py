@@ -34,8 +34,9 @@ def earned(settlement: Settlement) -> float:
 
 def answer_of(problem: Problem, settlement: Settlement, *, seconds: float, exact: bool) -> Answer:
     """The answer to a problem, with importance composed anew from the mips of the PEs."""
-    choice, mips = _with_free_riders(problem, settlement)
-    mips = _within_capacity(problem, choice, mips)
+    settlement = admit_what_fits(problem, settlement)
+    choice = settlement.choice
+    mips = _within_capacity(problem, settlement)
     pes = [pe for template in choice.values() for pe in template.pes]
     by_pe = {pe_id: float(value) for pe_id, value in compose(pes, mips).importance.items()}
     verdicts = {job.id: _verdict(choice.get(job.id), mips, by_pe) for job in problem.jobs}
@@ -63,10 +64,10 @@ def _verdict(template: Template | None, mips: Mapping[str, float], importance: M
     )
 
 
-def _with_free_riders(problem: Problem, settlement: Settlement) -> tuple[dict[str, Template], dict[str, float]]:
-    """Admit at their minimum the jobs that importance is indifferent to, while they fit and stay rank-legal.
+def admit_what_fits(problem: Problem, settlement: Settlement) -> Settlement:
+    """Admit further jobs at their minimum, while they fit and the choice stays rank-legal.
 
-    They are tried rank by rank up to the first rank of which one stays out.
+    They are tried rank by rank, up to the first rank of which one stays out. Importance cannot fall by it.
     """
     choice, mips = dict(settlement.choice), dict(settlement.mips)
     left = problem.mips - sum(mips.values())
@@ -79,17 +80,18 @@ def _with_free_riders(problem: Problem, settlement: Settlement) -> tuple[dict[st
             left -= template.min_mips
         elif out_rank is None:
             out_rank = job.effective_rank
-    return choice, mips
+    return Settlement(choice=choice, mips=mips, granularity=settlement.granularity)
 
 
 def _rank(job: Job) -> int:
     return job.effective_rank
 
 
-def _within_capacity(problem: Problem, choice: Choice, mips: dict[str, float]) -> dict[str, float]:
+def _within_capacity(problem: Problem, settlement: Settlement) -> dict[str, float]:
     """Take back what rounding gave out beyond the capacity, from PEs that are above their minimum."""
+    mips = dict(settlement.mips)
     excess = sum(mips.values()) - problem.mips
-    for pe in (pe for template in choice.values() for pe in template.pes):
+    for pe in (pe for template in settlement.choice.values() for pe in template.pes):
         if excess <= 0:
             break
         back = min(excess, mips[pe.id] - pe.min_mips)

@@ -40,7 +40,7 @@ from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.macroq_labels import Column, IntArray, Labels, Trace, best_by_units, pareto_front, thin
 from penstock.scheduler.macroq_potential import potentials
 from penstock.scheduler.problem import Pe
-from penstock.scheduler.resource_functions import FloatArray, importance_of, useful_mips
+from penstock.scheduler.resource_functions import Amounts, FloatArray, importance_of, useful_mips
 
 CROSS_LIMIT = 4_000_000
 """Pairs of labels and choices that are looked at in one step; beyond it a step takes coarser choices."""
@@ -123,12 +123,13 @@ class ComponentPlan:
 
 def prepare(pes: Sequence[Pe]) -> Component:
     """Look at a weak component once, for all the searches in it."""
-    loads = compose(pes, {pe.id: pe.max_mips for pe in pes}).loads_tps
+    order = ready_order(pes)
+    loads = compose(pes, {pe.id: pe.max_mips for pe in pes}, order).loads_tps
     return Component(
         pes=tuple(pes),
-        order=ready_order(pes),
+        order=order,
         top_mips={pe.id: useful_mips(pe, float(loads[pe.id])) for pe in pes},
-        potential=potentials(pes),
+        potential=potentials(order),
     )
 
 
@@ -161,8 +162,8 @@ def balanced_allocations(component: Component, parts: int) -> FloatArray:
 def rough_plan(component: Component, grid: Grid, allocations: FloatArray) -> ComponentPlan:
     """The best of some allocations for each number of units; the first of them must be the minimum."""
     pes = component.pes
-    composed = compose(pes, {pe.id: allocations[:, i] for i, pe in enumerate(pes)})
-    importance = np.broadcast_to(sum(composed.importance.values(), np.zeros(())), len(allocations))
+    composed = compose(pes, {pe.id: allocations[:, i] for i, pe in enumerate(pes)}, component.order)
+    importance = np.zeros(len(allocations)) + sum(composed.importance.values())
     cost = (allocations - allocations[0]).sum(axis=1)
     used = np.maximum(0, np.ceil(cost / grid.step_mips - ROUNDING)).astype(np.int64)
     rows = np.flatnonzero(used <= grid.units)
@@ -262,7 +263,7 @@ class _Elimination:
         outside = {
             pe.id: (pe.offered_tps + _load(labels, open_streams.intersection(pe.inputs)))[:, None] for pe in batch
         }
-        rates: dict[str, FloatArray] = {}
+        rates: dict[str, Amounts] = {}
         propagate(batch, mips, outside, rates)
         self._undecided -= {pe.id for pe in batch}
         cross = self._crossed(batch, labels, units.sum(axis=1), rates)
@@ -270,7 +271,7 @@ class _Elimination:
         trace = Trace(pes=tuple(pe.id for pe in batch), units=units[chosen], parents=((labels.trace, rows),))
         return cross.labels(rows, chosen, trace)
 
-    def _crossed(self, batch: Sequence[Pe], labels: Labels, used: IntArray, rates: Mapping[str, FloatArray]) -> _Cross:
+    def _crossed(self, batch: Sequence[Pe], labels: Labels, used: IntArray, rates: Mapping[str, Amounts]) -> _Cross:
         shape = (len(labels), len(used))
         importance = np.broadcast_to(labels.importance[:, None], shape)
         valued = [out for pe in batch for out in pe.outputs if out.is_valued]

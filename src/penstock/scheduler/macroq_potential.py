@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.scheduler.composition import ready_order
 from penstock.scheduler.problem import Flow, Linear, Output, Pe
 
 
-def potentials(pes: Sequence[Pe]) -> dict[str, float]:
+def potentials(order: Sequence[Sequence[Pe]]) -> dict[str, float]:
     """For each PE the importance that a tuple a second of load could earn downstream if mips were free.
 
-    Value tables count with their mean slope, and a cycle's way back counts nothing.
+    `order` is the ready-list order of a component. Value tables count with their mean slope, and a cycle's way back
+    counts nothing.
 
     Example:
         >>> half = Flow(mips_per_tps=1.0, selectivity=0.5)
         >>> a = Pe(id="a", max_mips=9.0, offered_tps=2.0, outputs=(Output(stream="s", rate=half),))
         >>> out = Output(stream="t", rate=half, value=Linear(slope=8.0))
-        >>> potentials([a, Pe(id="b", max_mips=9.0, inputs=("s",), outputs=(out,))])
+        >>> potentials([[a], [Pe(id="b", max_mips=9.0, inputs=("s",), outputs=(out,))]])
         {'b': 4.0, 'a': 2.0}
     """
     worth: dict[str, float] = {}
     stream_worth: dict[str, float] = {}
-    for batch in reversed(ready_order(pes)):
+    for batch in reversed(order):
         for pe in reversed(batch):
             worth[pe.id] = sum(
                 out.rate.selectivity * (_mean_slope(out) + stream_worth.get(out.stream, 0.0))

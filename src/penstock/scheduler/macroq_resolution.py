@@ -23,7 +23,7 @@ from penstock.scheduler.problem import Pe, Problem, Table
 RATIO = 4
 """How many units of the next grid make one of this."""
 
-FINEST_UNITS_PER_PE = 256
+FINEST_UNITS_PER_PE = 64
 """Units that a middling PE is divided into at the end of the ladder."""
 
 COARSEST_UNITS_PER_PE = 4
@@ -60,7 +60,7 @@ def ladder(problem: Problem, components: Sequence[Component]) -> list[Effort]:
     rounds = [Effort(grid=grids[len(grids) // 2], labels=0, lists=64, method="balanced")]
     rounds += [Effort(grid=grids[-1], labels=0, lists=64, method="corners")]
     rounds += [Effort(grid=grid, labels=1_000, lists=256) for grid in grids]
-    rounds += [Effort(grid=grids[-1], labels=8_000, lists=4_096), Effort(grid=grids[-1], labels=64_000, lists=65_536)]
+    rounds += [Effort(grid=grids[-1], labels=4_000, lists=4_096)]
     return rounds
 
 

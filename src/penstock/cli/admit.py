@@ -1,0 +1,125 @@
+"""`penstock admit`: choose which jobs a cluster admits and what each of them gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from penstock.cli import print_json
+from penstock.diagnostics import Diagnostics, UserError
+from penstock.scheduler.answer import Answer
+from penstock.scheduler.deadline import Deadline
+from penstock.scheduler.formats import problem_from_json, read_document
+from penstock.scheduler.macroq import solve
+from penstock.scheduler.nodes import Cluster
+from penstock.scheduler.nodes_reader import cluster_from_json
+from penstock.scheduler.pipeline import Placement, place
+from penstock.scheduler.problem import Problem
+
+DEFAULT_DEADLINE_SECONDS = 60.0
+"""The paper's macro epoch: about a minute."""
+
+
+@click.command()
+@click.argument("jobs", type=click.Path(path_type=Path))
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=0.0),
+    metavar="SECONDS",
+    default=DEFAULT_DEADLINE_SECONDS,
+    show_default=True,
+    help="Return the best found by then; small problems are done long before.",
+)
+@click.option("--place", "with_placement", is_flag=True, help="Also place the admitted PEs on the nodes in the file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def command(jobs: Path, deadline: float, with_placement: bool, as_json: bool) -> int:
+    """Choose which jobs a full cluster admits, with which templates, and how much each gets.
+
+    JOBS is a JSON file with the capacity, the jobs, their ranks, templates, PEs and streams; docs/formats/admission.md
+    describes it. Exit status 3 says that the required jobs do not fit.
+
+    \b
+    Example:
+        $ cat jobs.json
+        {"mips": 130, "jobs": [
+          {"id": "alerts", "rank": 1, "required": true, "templates": [{"id": "only", "pes": [
+            {"id": "detect", "min_mips": 40, "max_mips": 100, "offered_tps": 80, "outputs": [
+              {"stream": "alarms", "rate": {"flow": {"mips_per_tps": 1, "selectivity": 0.1}},
+               "value": {"linear": 5}}]}]}]},
+          {"id": "report", "rank": 2, "templates": [{"id": "only", "pes": [
+            {"id": "sum", "min_mips": 20, "max_mips": 60, "inputs": ["alarms"], "outputs": [
+              {"stream": "totals", "rate": {"flow": {"mips_per_tps": 5, "selectivity": 1}},
+               "value": {"table": [[0, 0], [4, 10], [8, 14]]}}]}]}]}]}
+        $ penstock admit jobs.json
+        $ penstock admit jobs.json --deadline 5 --json
+    """
+    problem, cluster = _read(jobs, with_placement=with_placement)
+    clock = Deadline(deadline)
+    # Placing needs time too: macroQ gets the first half.
+    answer = solve(problem, deadline=Deadline(deadline / 2 if with_placement else deadline))
+    placement = None
+    if cluster is not None:
+        left = max(0.0, deadline - clock.elapsed())
+        placement = place(problem, answer, cluster, deadline_seconds=left)
+    if as_json:
+        print_json(answer.to_json() | ({"placement": placement.to_json()} if placement is not None else {}))
+    else:
+        _print_answer(problem, answer)
+        if placement is not None:
+            _print_placement(placement)
+    return 0
+
+
+def _read(path: Path, *, with_placement: bool) -> tuple[Problem, Cluster | None]:
+    """The problem and, if asked for, the cluster, or the mistakes in both."""
+    document = read_document(path)
+    found = Diagnostics()
+    problem = cluster = None
+    try:
+        problem = problem_from_json(document)
+    except UserError as error:
+        found.extend(error)
+    try:
+        cluster = cluster_from_json(document) if with_placement else None
+    except UserError as error:
+        found.extend(error)
+    found.raise_if_any()
+    assert problem is not None
+    return problem, cluster
+
+
+def _print_answer(problem: Problem, answer: Answer) -> None:
+    console = Console()
+    table = Table("job", "rank", "admitted", "template")
+    for title in ("mips", "importance"):
+        table.add_column(title, justify="right")
+    for job in problem.jobs:
+        verdict = answer.jobs[job.id]
+        rank = f"{job.rank} required" if job.required else str(job.rank)
+        figures = (f"{verdict.mips:,.6g}", f"{verdict.importance:,.6g}") if verdict.admitted else ("", "")
+        table.add_row(job.id, rank, "yes" if verdict.admitted else "no", verdict.template or "", *figures)
+    console.print(table)
+    share = 100 * answer.mips_used / problem.mips if problem.mips else 100.0
+    admitted = sum(verdict.admitted for verdict in answer.jobs.values())
+    console.print(
+        f"importance {answer.importance:,.6g} with {admitted} of {len(problem.jobs)} jobs, waterline {answer.waterline}, "
+        f"{answer.mips_used:,.6g} of {problem.mips:,.6g} mips ({share:.1f} %)",
+        highlight=False,
+    )
+    proof = "the best at this resolution" if answer.exact else "the best found in time"
+    console.print(
+        f"{proof}: {answer.granularity:,} units, {answer.seconds:.2f} s; `--json` shows each PE", highlight=False
+    )
+
+
+def _print_placement(placement: Placement) -> None:
+    table = Table("PE", "goal mips", "on nodes", title="placement")
+    for pe, nodes in placement.mips.items():
+        where = ", ".join(f"{node}: {mips:,.6g}" for node, mips in nodes.items() if mips > 0)
+        table.add_row(pe, f"{placement.goals[pe]:,.6g}", where)
+    console = Console()
+    console.print(table)
+    console.print(f"importance as placed {placement.importance:,.6g}, {placement.moves} moves", highlight=False)

@@ -1,0 +1,62 @@
+"""Answers that need no search: the one that always stands, and a fair one within moments.
+
+`required_at_minimum` exists whenever any answer does: the required jobs alone are rank-legal, because their rank is the
+best there is. `first_answer` then admits what fits, rank by rank, at its minimum, and gives what is left to whole
+groups of jobs in the order of importance for each mips. Both take time in proportion to the number of PEs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.diagnostics import Infeasible
+from penstock.scheduler.composition import compose
+from penstock.scheduler.macroq_answer import Settlement, admit_what_fits
+from penstock.scheduler.problem import Job, Pe, Problem
+from penstock.scheduler.resource_functions import useful_mips
+
+
+def required_at_minimum(problem: Problem) -> Settlement:
+    """The required jobs and nothing else, each with the template that takes the least."""
+    choice = {job.id: min(job.choices, key=lambda template: template.min_mips) for job in problem.jobs if job.required}
+    needed = sum(template.min_mips for template in choice.values())
+    if needed > problem.mips * (1 + 1e-12):
+        raise Infeasible(
+            f"the required jobs need {needed:g} mips at their minimum, and the cluster has {problem.mips:g}",
+            conflicts=_minimal_conflict(problem.mips, {job_id: t.min_mips for job_id, t in choice.items()}),
+        )
+    mips = {pe.id: pe.min_mips for template in choice.values() for pe in template.pes}
+    return Settlement(choice=choice, mips=mips, granularity=1)
+
+
+def _minimal_conflict(mips: float, needs: dict[str, float]) -> list[str]:
+    """The fewest required jobs that do not fit together."""
+    conflict, needed = [], 0.0
+    for job_id, need in sorted(needs.items(), key=lambda item: -item[1]):
+        conflict.append(job_id)
+        needed += need
+        if needed > mips * (1 + 1e-12):
+            break
+    return conflict
+
+
+def first_answer(problem: Problem, groups: Sequence[Sequence[Job]], standing: Settlement) -> Settlement:
+    """Admit what fits at its minimum, then give groups all they can use, the best ones first."""
+    admitted = admit_what_fits(problem, standing)
+    pes = [pe for template in admitted.choice.values() for pe in template.pes]
+    at_most = compose(pes, {pe.id: pe.max_mips for pe in pes})
+    top = {pe.id: useful_mips(pe, float(at_most.loads_tps[pe.id])) for pe in pes}
+    members = [_pes_of(group, admitted) for group in groups]
+    extra = [sum(top[pe.id] - pe.min_mips for pe in part) for part in members]
+    worth = [sum(float(at_most.importance[pe.id]) for pe in part) for part in members]
+    mips = dict(admitted.mips)
+    left = problem.mips - sum(mips.values())
+    for i in sorted(range(len(members)), key=lambda i: -worth[i] / max(extra[i], 1e-300)):
+        if extra[i] <= left and worth[i] > 0:
+            mips |= {pe.id: top[pe.id] for pe in members[i]}
+            left -= extra[i]
+    return Settlement(choice=admitted.choice, mips=mips, granularity=1)
+
+
+def _pes_of(group: Sequence[Job], settlement: Settlement) -> list[Pe]:
+    return [pe for job in group if job.id in settlement.choice for pe in settlement.choice[job.id].pes]
