@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = {
     "soda": "tables 2 and 3 and figure 7 of the SODA paper: importance against capacity",
+    "epochs": "importance over time while jobs come and go, nodes fail and weights change",
     "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
 }
 

@@ -14,7 +14,6 @@ def hand_out_quickly(setting: Setting) -> Grant:
     """Mips that keep every limit; not always the nearest to the goals."""
     nodes = [_nodes_in_use(setting, unit) for unit in range(len(setting.units))]
     _start_new_units(setting, nodes)
-    _start_stranded_units(setting, nodes)
     grant = hand_out(setting, nodes)
     for _ in range(_ROUNDS):
         fed = _feed_the_hungry(setting, nodes, grant)
@@ -107,25 +106,6 @@ def _start_new_units(setting: Setting, nodes: list[list[str]]) -> None:
     new = [unit for unit in range(len(setting.units)) if not setting.ran[unit]]
     for unit in sorted(new, key=lambda unit: -_goal(setting, unit)):
         _start(setting, nodes, load, unit)
-
-
-def _start_stranded_units(setting: Setting, nodes: list[list[str]]) -> None:
-    """Units that lost all their nodes start again, the hungriest first, while moves remain."""
-    load = _load(setting, nodes)
-    left = setting.max_moves if setting.max_moves is not None else sum(len(unit) for unit in setting.units)
-    left_at = dict.fromkeys(
-        setting.capacity, left if setting.max_moves_per_node is None else setting.max_moves_per_node
-    )
-    stranded = [unit for unit in range(len(setting.units)) if setting.ran[unit] and not nodes[unit]]
-    for unit in sorted(stranded, key=lambda unit: -_goal(setting, unit)):
-        size = len(setting.units[unit])
-        fit = [node for node in setting.candidates[unit] if size <= min(left, left_at[node])]
-        if fit:
-            node = max(fit, key=lambda name: _room(setting, load, name))
-            nodes[unit] = [node]
-            load[node] += _goal(setting, unit)
-            left -= size
-            left_at[node] -= size
 
 
 def _start(setting: Setting, nodes: list[list[str]], load: dict[str, float], unit: int) -> None:
