@@ -1,0 +1,106 @@
+"""`penstock bench epochs`: importance over time while jobs come and go, nodes fail and weights change.
+
+The same random scenario is played twice: with macro and micro epochs, and with macro epochs alone. Then macroW's
+quick search is held against the exact program on problems that the program can solve.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.bench import Bench
+from penstock.scheduler.deadline import Deadline
+from penstock.scheduler.epochs import Climate, Scenario, random_job, random_scenario
+from penstock.scheduler.macrow_exact import solve
+from penstock.scheduler.macrow_greedy import place_greedily
+from penstock.scheduler.macrow_metrics import objective
+from penstock.scheduler.macrow_task import build_task
+from penstock.scheduler.nodes import Cluster, Node
+from penstock.scheduler.simulator import Pace, Record, simulate
+
+SEED = 2009
+SMOOTHING_EPOCHS = 25
+
+
+def run(bench: Bench) -> None:
+    """Play the scenario, compare, draw."""
+    scenario = random_scenario(SEED, 100 if bench.quick else 2000, Climate())
+    records = {}
+    for policy, micro in (("macro and micro", True), ("macro alone", False)):
+        bench.progress(f"{len(scenario.events)} epochs, {policy}")
+        records[policy] = _play(bench, scenario, policy, micro=micro)
+    _check_records(bench, scenario, records["macro and micro"], records["macro alone"])
+    _draw(bench, records)
+    _compare_macrow(bench, 4 if bench.quick else 12)
+
+
+def _play(bench: Bench, scenario: Scenario, policy: str, *, micro: bool) -> list[Record]:
+    start = time.monotonic()
+    records = simulate(scenario, Pace(micro=micro))
+    seconds = time.monotonic() - start
+    decided = [record for record in records if record.is_macro or micro]
+    bench.row(
+        policy=policy,
+        epochs=len(records),
+        importance=_mean([record.importance for record in records]),
+        projected=_mean([record.projected for record in records]),
+        utilization=_mean([record.used_mips / max(record.live_mips, 1.0) for record in records]),
+        moves=sum(record.moves for record in records),
+        broken_rules=sum(len(record.broken) for record in records),
+        late=sum(not record.in_time for record in decided),
+        undecided=sum(bool(record.reason) for record in records),
+        macro_ms=1000 * _mean([record.seconds for record in decided if record.is_macro]),
+        micro_ms=1000 * _mean([record.seconds for record in decided if not record.is_macro]),
+        epochs_per_minute=60 * len(records) / seconds,
+    )
+    return records
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else 0.0
+
+
+def _check_records(bench: Bench, scenario: Scenario, both: list[Record], macro: list[Record]) -> None:
+    limit = scenario.cluster.rules.max_moves or 0
+    earned, alone = (_mean([record.importance for record in records]) for records in (both, macro))
+    bench.check("rules broken", sum(len(record.broken) for record in both + macro), at_most=0)
+    bench.check("moves in one epoch", max(record.moves for record in both + macro), at_most=limit)
+    bench.check("importance with micro epochs over macro epochs alone", earned / alone, at_least=1.0)
+    bench.check("share of decisions in time", _mean([record.in_time for record in both]), at_least=0.99)
+
+
+def _draw(bench: Bench, records: dict[str, list[Record]]) -> None:
+    window = np.ones(SMOOTHING_EPOCHS) / SMOOTHING_EPOCHS
+    with bench.figure("epochs", title="Importance over time", xlabel="micro epoch", ylabel="importance") as axes:
+        for policy, played in records.items():
+            smooth = np.convolve([record.importance for record in played], window, mode="valid")
+            axes.plot(np.arange(len(smooth)) + SMOOTHING_EPOCHS // 2, smooth, label=policy, linewidth=1.2)
+        axes.legend()
+    with bench.figure(
+        "epochs-mips", title="What there is and what is used", xlabel="micro epoch", ylabel="mips"
+    ) as axes:
+        played = records["macro and micro"]
+        axes.step(range(len(played)), [record.live_mips for record in played], label="nodes that are up", linewidth=0.8)
+        axes.plot([record.used_mips for record in played], label="allocated", linewidth=0.8)
+        axes.legend()
+
+
+def _compare_macrow(bench: Bench, problems: int) -> None:
+    """How far the quick search is from the best plan."""
+    ratios = []
+    for seed in range(problems):
+        rng = np.random.default_rng(seed)
+        jobs = [random_job(rng, f"J{i}") for i in range(4)]
+        pes = [pe for arrived in jobs for pe in arrived.job.templates[0].pes]
+        nodes = tuple(Node(id=f"n{i}", mips=1000.0, bandwidth_mbps=100.0, tags=frozenset({"gpu"})) for i in range(4))
+        needs = {pe: need for arrived in jobs for pe, need in arrived.needs.items()}
+        rules = tuple(rule for arrived in jobs for rule in arrived.constraints)
+        task = build_task(pes, {pe.id: pe.max_mips for pe in pes}, Cluster(nodes=nodes, needs=needs, constraints=rules))
+        quick, best = place_greedily(task, Deadline(5.0)), solve(task, seconds=10.0)
+        if quick is not None and best.fractions is not None:
+            ratios.append(objective(task, quick[1]) / objective(task, best.fractions))
+    bench.row(policy="macroW: quick over exact", problems=len(ratios), objective_ratio=_mean(ratios))
+    bench.check("objective of macroW's quick search over the exact one", _mean(ratios), at_most=1.15)
