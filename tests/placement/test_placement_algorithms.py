@@ -234,3 +234,19 @@ def test_progress_names_the_starts():
     place(PlacementProblem(graph=graph, machines=equal_machines(machines)), "metis", progress=lines.append)
     assert any("greedy" in line for line in lines)
     assert any("metis, seed 1" in line for line in lines)
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "metis"])
+def test_a_machine_without_any_capacity_gets_nothing_that_weighs(algorithm):
+    graph = communication_graph([2, 2, 2, 2], [0, 1, 2], [1, 2, 3], [5, 1, 5])
+    problem = PlacementProblem(graph=graph, machines=sized_machines([0, 4, 4]))
+    answer = place(problem, algorithm)
+    assert loads(problem, answer.machine_of).ravel().tolist() == [0, 4, 4]
+    assert answer.cost == 1
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_tasks_without_weight_can_be_placed(algorithm):
+    graph = communication_graph([0, 0, 0], [0, 1], [1, 2], [5, 1])
+    answer = place(PlacementProblem(graph=graph, machines=equal_machines(2)), algorithm)
+    assert answer.imbalance == 1.0

@@ -90,7 +90,11 @@ MESSAGES = {
         "weights[1] of task `a` is negative: -3",
     ),
     "a word for a weight": ({"tasks": [{"id": "a", "weight": "3"}, TASKS[1]]}, "the weight of task `a` is a string"),
-    "an infinite weight": ({"tasks": [{"id": "a", "weight": float("inf")}, TASKS[1]]}, "the weight of task `a` is inf"),
+    "an infinite weight": (
+        {"tasks": [{"id": "a", "weight": float("inf")}, TASKS[1]]},
+        "the weight of task `a` is too large",
+    ),
+    "a weight beyond measure": ({"tasks": [{"id": "a", "weight": 10**400}, TASKS[1]]}, "of task `a` is too large"),
     "both weight and weights": ({"tasks": [{"id": "a", "weight": 1, "weights": [1]}, TASKS[1]]}, "task `a` has both"),
     "empty weights": ({"tasks": [{"id": "a", "weights": []}, TASKS[1]]}, "the weights of task `a` are a list"),
     "uneven weights": ({"tasks": [*TASKS, {"id": "c", "weights": [1, 2]}]}, "task `c` has 2 weights; expected 1"),

@@ -22,7 +22,7 @@ from penstock.placement.even import place_evenly
 from penstock.placement.exchange import relieve_by_exchange
 from penstock.placement.greedy import place_greedily
 from penstock.placement.measure import cost, imbalance, is_within, limits
-from penstock.placement.metis import MetisSettings, Progress, place_by_partitioning
+from penstock.placement.metis import MetisSettings, place_by_partitioning
 from penstock.placement.packing import attainable_bound, check_capacities
 from penstock.placement.problem import (
     CommunicationGraph,
@@ -30,6 +30,7 @@ from penstock.placement.problem import (
     Machines,
     Placement,
     PlacementProblem,
+    Progress,
     communication_graph,
     equal_machines,
     sized_machines,
@@ -90,7 +91,7 @@ def place(
     if algorithm == "even":
         machine_of = place_evenly(problem)
     elif algorithm == "greedy":
-        machine_of = _greedily_within_limits(problem, deadline)
+        machine_of = _greedily_within_limits(problem, deadline, progress)
     else:
         machine_of = place_by_partitioning(problem, settings, present=present, deadline=deadline, progress=progress)
     return Placement(
@@ -103,9 +104,10 @@ def place(
     )
 
 
-def _greedily_within_limits(problem: PlacementProblem, deadline: Deadline) -> Ints:
+def _greedily_within_limits(problem: PlacementProblem, deadline: Deadline, progress: Progress | None) -> Ints:
     """The greedy placement, its overloaded machines relieved, so that all algorithms are held to one limit."""
     bound = attainable_bound(problem).bound
     limit = limits(problem, bound)
-    machine_of = relieve(problem, place_greedily(replace(problem, imbalance=bound), deadline=deadline), limit, deadline)
+    greedy = place_greedily(replace(problem, imbalance=bound), deadline=deadline, progress=progress)
+    machine_of = relieve(problem, greedy, limit, deadline)
     return relieve_by_exchange(problem, machine_of, limit, np.random.default_rng(1), deadline)

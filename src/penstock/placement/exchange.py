@@ -36,6 +36,7 @@ from penstock.placement.problem import Floats, Ints, PlacementProblem
 from penstock.placement.pull import pull
 
 _MOST_CELLS = 1 << 20
+_MOST_STEPS = 2000
 _NO_RELIEF = 1e-12
 
 
@@ -55,7 +56,7 @@ def relieve_by_exchange(
     """
     machine_of = machine_of.copy()
     unit = np.where(limit.mean(axis=0) > 0, limit.mean(axis=0), 1.0)
-    for _ in range(problem.graph.tasks):
+    for _ in range(min(problem.graph.tasks, _MOST_STEPS)):
         load = loads(problem, machine_of)
         excess = (np.maximum(load - limit, 0.0) / unit).sum(axis=1)
         worst_first = np.argsort(-excess, kind="stable")[: np.count_nonzero(excess)].tolist()

@@ -45,13 +45,24 @@ import numpy as np
 
 from penstock.placement.deadline import Deadline
 from penstock.placement.measure import fair_loads, limits
-from penstock.placement.problem import CommunicationGraph, Floats, Ints, Machines, PlacementProblem, communication_graph
+from penstock.placement.problem import (
+    CommunicationGraph,
+    Floats,
+    Ints,
+    Machines,
+    PlacementProblem,
+    Progress,
+    communication_graph,
+)
 
 _NOWHERE = -1
 _MOST_SLOTS = 16
+_PAIRS_A_CHECK, _PAIRS_A_REPORT = 1024, 100_000
 
 
-def place_greedily(problem: PlacementProblem, *, deadline: Deadline | None = None) -> Ints:
+def place_greedily(
+    problem: PlacementProblem, *, deadline: Deadline | None = None, progress: Progress | None = None
+) -> Ints:
     """Place tasks in workers and workers on machines, heaviest traffic first.
 
     Example:
@@ -65,7 +76,7 @@ def place_greedily(problem: PlacementProblem, *, deadline: Deadline | None = Non
     workers = int(slots.sum())
     graph = problem.graph
     even_share = graph.weights.sum(axis=0) * problem.imbalance / workers
-    worker_of = _CoLocation(graph, np.tile(even_share * (1 + 1e-9), (workers, 1)), None).run(deadline)
+    worker_of = _CoLocation(graph, np.tile(even_share * (1 + 1e-9), (workers, 1)), None).run(deadline, progress)
     machine_of_worker = _place_workers(problem, worker_of, slots, deadline)
     return machine_of_worker[worker_of]
 
@@ -78,7 +89,7 @@ def worker_slots(machines: Machines) -> Ints:
         >>> worker_slots(sized_machines([8, 8, 24])).tolist()
         [1, 1, 3]
     """
-    size = machines.shares.min(axis=1)
+    size = machines.shares.mean(axis=1)
     return np.asarray(np.clip(np.rint(size / size[size > 0].min()), 1, _MOST_SLOTS), np.int64)
 
 
@@ -108,12 +119,17 @@ class _CoLocation:
         self.bin_of = np.full(graph.tasks, _NOWHERE, np.int64)
         self.load = np.zeros_like(room)
         self.unit = np.where(room > 0, room, np.inf)
+        # A machine without any of a resource that others have takes no member.
+        closed = ((room <= 0) & (room > 0).any(axis=0)).any(axis=1)
+        self.is_closed = closed & ~closed.all()
 
-    def run(self, deadline: Deadline) -> Ints:
+    def run(self, deadline: Deadline, progress: Progress | None = None) -> Ints:
         """Place every member."""
         for step, (one, other, traffic) in enumerate(self._pairs()):
-            if step % 1024 == 0 and deadline.has_passed():
+            if step % _PAIRS_A_CHECK == 0 and deadline.has_passed():
                 break
+            if progress is not None and step and step % _PAIRS_A_REPORT == 0:
+                progress(f"{step:,} of {self.graph.edges:,} pairs")
             if self.bin_of[one] == _NOWHERE or self.bin_of[one] != self.bin_of[other]:
                 self._place_pair(one, other, traffic)
         self._place_rest()
@@ -193,7 +209,7 @@ class _CoLocation:
         self.bin_of[member] = to
 
     def _fill(self) -> Floats:
-        return np.asarray((self.load / self.unit).max(axis=1))
+        return np.where(self.is_closed, np.inf, (self.load / self.unit).max(axis=1))
 
     def _least_loaded(self) -> int:
         return int(self._fill().argmin())
@@ -207,4 +223,5 @@ class _CoLocation:
         rest = np.flatnonzero(self.bin_of == _NOWHERE)
         heaviest = rest[np.argsort(-self.graph.weights[rest].max(axis=1), kind="stable")]
         for member in heaviest.tolist():
-            self._move(member, int(((self.load + self.graph.weights[member]) / self.unit).max(axis=1).argmin()))
+            filled = ((self.load + self.graph.weights[member]) / self.unit).max(axis=1)
+            self._move(member, int(np.where(self.is_closed, np.inf, filled).argmin()))

@@ -84,8 +84,8 @@ class Mistakes:
         """A number from 0 up; 0 after a complaint."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.add(f"{what} is {kind_of(value)}", "write a number")
-        elif not math.isfinite(value):
-            self.add(f"{what} is {value}", "write a finite number")
+        elif not _is_finite(value):
+            self.add(f"{what} is too large or not a number", "write a finite number")
         elif value < 0:
             self.add(f"{what} is negative: {value:g}", "write a number from 0 up")
         elif above_zero and value == 0:
@@ -112,3 +112,10 @@ class Mistakes:
         for i in uneven:
             self.add(f"{owners[i]} has {len(rows[i])} {what}; expected {length}", "give every one as many")
         return not uneven
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

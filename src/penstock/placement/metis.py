@@ -39,7 +39,7 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,11 +51,9 @@ from penstock.placement.greedy import place_greedily
 from penstock.placement.measure import cost, limits, loads, overload, volume
 from penstock.placement.packing import Packing, attainable_bound
 from penstock.placement.partition import Objective, partition, partition_by_rack
-from penstock.placement.problem import CommunicationGraph, Floats, Ints, PlacementProblem
+from penstock.placement.problem import CommunicationGraph, Floats, Ints, PlacementProblem, Progress
 from penstock.placement.sweep import improve, relieve
 from penstock.placement.volume import lower_volume
-
-Progress = Callable[[str], None]
 
 _SMALL_EDGES = 20_000
 _GREEDY_EDGES = 60_000

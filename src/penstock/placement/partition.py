@@ -17,6 +17,7 @@ Objective = Literal["cut", "volume"]
 
 # METIS takes integers; so many steps for the heaviest edge or the whole load lose nothing that matters.
 _STEPS = 1_000_000
+_LEAST_SHARE = 1e-6
 
 
 def partition(problem: PlacementProblem, objective: Objective, seed: int, *, recursive: bool = False) -> Ints:
@@ -37,6 +38,8 @@ def partition(problem: PlacementProblem, objective: Objective, seed: int, *, rec
 def _run_metis(
     graph: CommunicationGraph, shares: Floats, imbalance: float, objective: Objective, seed: int, recursive: bool
 ) -> Ints:
+    # METIS divides by the shares, and a machine may have none.
+    targets = np.maximum(shares, _LEAST_SHARE)
     options = pymetis.Options(seed=seed, ufactor=max(1, round((imbalance - 1.0) * 1000)))
     if not recursive:
         kind = pymetis.ObjType.VOL if objective == "volume" else pymetis.ObjType.CUT
@@ -46,7 +49,7 @@ def _run_metis(
         pymetis.CSRAdjacency(graph.starts, graph.adjacent),
         vweights=_integer_weights(graph),
         eweights=_integer_traffic(graph),
-        tpwgts=(shares / shares.sum()).tolist(),
+        tpwgts=(targets / targets.sum()).tolist(),
         recursive=recursive,
         options=options,
     )
@@ -65,6 +68,8 @@ def _integer_traffic(graph: CommunicationGraph) -> Ints:
 def _integer_weights(graph: CommunicationGraph) -> Ints:
     """One integer weight a task: where it has several, the sum of its shares of the totals."""
     totals = graph.weights.sum(axis=0)
+    if not totals.any():
+        return np.ones(graph.tasks, np.int64)
     if graph.resources == 1 and totals[0] < 2**40 and not (graph.weights % 1.0).any():
         return graph.weights[:, 0].astype(np.int64)
     shares = (graph.weights / np.where(totals > 0, totals, 1.0)).sum(axis=1)

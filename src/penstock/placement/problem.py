@@ -12,7 +12,7 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Matrix = sparse.csr_array[Any, tuple[int, int]]
+
+# Told a line about the work now and then.
+Progress = Callable[[str], None]
 
 DEFAULT_IMBALANCE = 1.03
 DEFAULT_RACK_FACTOR = 2.0
