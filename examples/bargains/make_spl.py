@@ -14,7 +14,8 @@ PROGRAM = """\
 // Bargain detection: quotes below the volume-weighted average price (VWAP) of their symbol.
 // Written by make_spl.py for {groups} groups of symbols.
 
-type Tick = tuple<float64 time, rstring ttype, rstring sym, float64 price, float64 volume, float64 ask, float64 asksize>;
+type Tick = tuple<float64 time, rstring ttype, rstring sym, float64 price, float64 volume,
+                  float64 ask, float64 asksize>;
 type Bargain = tuple<rstring sym, float64 ask, float64 vwap, float64 asksize, float64 time>;
 type Score = Bargain, tuple<float64 score>;
 
