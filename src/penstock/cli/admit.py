@@ -105,8 +105,8 @@ def _print_answer(problem: Problem, answer: Answer) -> None:
     share = 100 * answer.mips_used / problem.mips if problem.mips else 100.0
     admitted = sum(verdict.admitted for verdict in answer.jobs.values())
     console.print(
-        f"importance {answer.importance:,.6g} with {admitted} of {len(problem.jobs)} jobs, waterline {answer.waterline}, "
-        f"{answer.mips_used:,.6g} of {problem.mips:,.6g} mips ({share:.1f} %)",
+        f"importance {answer.importance:,.6g} with {admitted} of {len(problem.jobs)} jobs, "
+        f"waterline {answer.waterline}, {answer.mips_used:,.6g} of {problem.mips:,.6g} mips ({share:.1f} %)",
         highlight=False,
     )
     proof = "the best at this resolution" if answer.exact else "the best found in time"
