@@ -28,8 +28,8 @@ Written by `python -m penstock.toolkit.reference`; do not edit.
 A parameter's kind tells how its values are written: an *expression* over the attributes of the input tuples is
 evaluated for each tuple; a *constant* has no attributes in it and is evaluated once; *attributes* are names of input
 attributes; *symbols* are words that belong to the operator; *text* is a predicate over names that other applications
-define. A logic clause may stand on every operator: `onTuple` runs before the operator takes the tuple, and state variables
-can be used in parameters and output clauses. `@catch` on an operator sets tuples aside on which it fails.
+define. A logic clause may stand on every operator: `onTuple` runs before the operator takes the tuple, and state
+variables can be used in parameters and output clauses. `@catch` on an operator sets tuples aside on which it fails.
 """
 
 
