@@ -53,7 +53,7 @@ class Engine:
         self.stopped: StopReason | None = None
         self.exchange: Exchange
         self._waiting: dict[str, Node] = {}
-        self._ending: deque[StreamState] = deque()
+        self._ending: deque[tuple[Node, StreamState]] = deque()
         self._is_ending = False
         self._source_tuples = 0
 
@@ -185,28 +185,28 @@ class Engine:
         node.guard(node.runtime.finish)
         node.has_ended = True
         for stream in node.streams:
-            self.end_stream(stream)
+            self.end_stream(node, stream)
         if node.operator.kind == "Export":
             self.exchange.export(node, Punctuation.FINAL)
         if node.is_source:
             self.drain()
 
-    def end_stream(self, stream: StreamState) -> None:
-        """Send the final punctuation of a stream, and of all that ends with it."""
-        self._ending.append(stream)
+    def end_stream(self, node: Node, stream: StreamState) -> None:
+        """Send the final punctuation of one of a node's streams, and of all that ends with it."""
+        self._ending.append((node, stream))
         if self._is_ending:
             return
         self._is_ending = True
         try:
             while self._ending:
-                self._end(self._ending.popleft())
+                self._end(*self._ending.popleft())
         finally:
             self._is_ending = False
 
-    def _end(self, stream: StreamState) -> None:
+    def _end(self, node: Node, stream: StreamState) -> None:
         if stream.has_ended:
             return
-        stream.has_ended = True
+        node.close(stream)
         if stream.tap is not None:
             stream.tap(stream.id, Punctuation.FINAL)
         for edge in stream.edges:

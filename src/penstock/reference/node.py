@@ -90,6 +90,7 @@ class StreamState:
         id: As the caller knows it.
         edges: Its subscribers, in order of declaration.
         has_ended: Whether its final punctuation has gone by.
+        dropped: The tuples that were submitted after that.
         submit: Sends a tuple to all of them.
     """
 
@@ -99,6 +100,7 @@ class StreamState:
         self.queue = queue
         self.tap = tap
         self.has_ended = False
+        self.dropped = 0
         self._unheard = 0
         self.submit = self._tapped(self._fan_out())
 
@@ -107,6 +109,10 @@ class StreamState:
         """The tuples that the stream has carried."""
         direct = next((e.count for e in self.edges if not e.is_feedback), None)
         return self._unheard if direct is None else direct
+
+    def drop(self, tuple_: Tuple) -> None:
+        """What the operator submits after the end of the stream goes nowhere."""
+        self.dropped += 1
 
     def punctuate(self) -> None:
         """Send a window marker."""
@@ -194,6 +200,12 @@ class Node:
         """Whether it makes tuples out of nothing that the engine knows of."""
         return not self.operator.inputs and self.operator.kind != "Import"
 
+    @property
+    def dropped(self) -> int:
+        """The tuples that came over a feedback edge after it had ended, or that it sent after the end of a stream."""
+        late = sum(edge.dropped for edges in self.edges for edge in edges)
+        return late + sum(stream.dropped for stream in self.streams)
+
     def at(self, time_ns: int, action: Callable[[], None]) -> None:
         """Call back when the clock reaches a time, unless the operator has ended by then."""
 
@@ -224,6 +236,11 @@ class Node:
             self.reject(record, reason_of(error))
         except OperatorFailed as failure:
             raise failure from error
+
+    def close(self, stream: StreamState) -> None:
+        """One of its streams ends: what it still submits there, a Custom that ended it early, is dropped."""
+        stream.has_ended = True
+        self.runtime.submit[self.streams.index(stream)] = stream.drop
 
     def guard(self, action: Callable[..., Any], *arguments: Any) -> None:
         """Call code of the operator that no tuple asked for; its failure always ends the run."""

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from penstock.diagnostics import Diagnostics, did_you_mean
 from penstock.expr.environment import Environment
 from penstock.reference.engine import Engine, Limits
 from penstock.reference.exchange import Exchange
@@ -73,6 +74,7 @@ def run(
 
     def work() -> list[Node]:
         nodes = _wire_all(together, engine, _taps(on_tuple, collected))
+        _check_streams(collected, nodes)
         engine.exchange = Exchange(nodes, engine.queue, engine.end_node)
         engine.run(nodes)
         return nodes
@@ -109,6 +111,15 @@ def _prefixes(programs: Sequence[Program]) -> list[str]:
     return [f"{name}." for name in names]
 
 
+def _check_streams(wanted: Iterable[str], nodes: Iterable[Node]) -> None:
+    known = {stream.id for node in nodes for stream in node.streams}
+    found = Diagnostics()
+    for id_ in wanted:
+        if id_ not in known:
+            found.error(f"there is no stream `{id_}`", hint=did_you_mean(id_, known))
+    found.raise_if_any()
+
+
 def _taps(on_tuple: OnTuple | None, collected: dict[str, list[Item]]) -> Callable[[str], Tap | None]:
     def tap(stream: str) -> Tap | None:
         if stream not in collected:
@@ -126,7 +137,7 @@ def _taps(on_tuple: OnTuple | None, collected: dict[str, list[Item]]) -> Callabl
 
 
 def _result(engine: Engine, nodes: list[Node], collected: dict[str, list[Item]], start_ns: int) -> RunResult:
-    dropped = {n.id: sum(e.dropped for edges in n.edges for e in edges) for n in nodes}
+    dropped = {n.id: n.dropped for n in nodes}
     return RunResult(
         stopped=engine.stopped or StopReason.DONE,
         received={n.id: tuple(sum(e.count for e in edges) for edges in n.edges) for n in nodes if n.edges},

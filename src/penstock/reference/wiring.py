@@ -90,7 +90,7 @@ def _punctuate(node: Node, stream: StreamState, punctuation: Punctuation) -> Non
     if punctuation is Punctuation.WINDOW:
         stream.punctuate()
     else:
-        node.engine.end_stream(stream)
+        node.engine.end_stream(node, stream)
 
 
 def topological_order(application: Application) -> list[str]:
