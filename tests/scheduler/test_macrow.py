@@ -16,6 +16,7 @@ from penstock.scheduler.macrow import choose_candidates, overallocate
 from penstock.scheduler.macrow_exact import solve
 from penstock.scheduler.macrow_greedy import place_greedily
 from penstock.scheduler.macrow_metrics import broken_rules, metrics, objective
+from penstock.scheduler.macrow_tally import Tally
 from penstock.scheduler.macrow_task import Task, build_task
 from penstock.scheduler.nodes import Cluster, Constraint, Link, MetricWeights, Needs, Node, Rules
 from penstock.scheduler.problem import Flow, Output, Pe
@@ -136,6 +137,19 @@ def test_candidates_keep_every_rule_as_if_all_of_them_were_used(
         candidates = overallocate(task, found[0], 2.0)
         assert broken_rules(task, candidates) == []
         assert (candidates | ~found[0]).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(small_clusters, st.integers(0, 10_000))
+def test_the_tally_agrees_with_the_metrics_after_any_changes(cluster: Cluster, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pes, wanted = chain(list(rng.uniform(10, 60, 5)))
+    task = build_task(pes, wanted, cluster)
+    fractions = rng.dirichlet(np.ones(len(task.nodes)), 5)
+    tally = Tally(task, fractions)
+    for unit in rng.integers(0, 5, 8):
+        tally.set(int(unit), rng.dirichlet(np.ones(len(task.nodes))) * rng.uniform(0.5, 1.0))
+    assert tally.objective() == pytest.approx(objective(task, tally.fractions))
 
 
 def test_a_greedy_plan_is_near_the_best_on_average() -> None:

@@ -59,6 +59,8 @@ MOST_BINARIES = 4000
 """Beyond this many units x nodes the mixed integer program is not tried."""
 
 _WORTH_SOLVING_SECONDS = 0.2
+_SEARCH_SHARE = 0.8
+"""Of the time there is; the rest is for the arrays before and the candidates after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +117,7 @@ def choose_candidates(
     if not pes:
         return _nothing()
     task = build_task(pes, goals, cluster)
-    plan = _search(task, Deadline(deadline_seconds), exact=exact)
+    plan = _search(task, Deadline(None if deadline_seconds is None else _SEARCH_SHARE * deadline_seconds), exact=exact)
     if plan is None:
         explain(pes, goals, cluster, seconds=deadline_seconds)
         raise Infeasible("no placement was found before the deadline; give it more time")

@@ -14,11 +14,13 @@ from dataclasses import astuple
 import numpy as np
 
 from penstock.scheduler.deadline import Deadline, OutOfTime
-from penstock.scheduler.macrow_metrics import broken_rules, objective
+from penstock.scheduler.macrow_metrics import broken_rules
 from penstock.scheduler.macrow_program import Program
+from penstock.scheduler.macrow_tally import Tally
 from penstock.scheduler.macrow_task import Bools, Floats, Ints, Task
 
 _ROUNDS = 4
+_MOST_TO_EXCHANGE = 40
 _STAY_PRICE = 0.05
 """What a move must gain: moves are few, and the next unit may need one more."""
 _SLACK = 1e-9
@@ -210,20 +212,21 @@ def _put_again(board: Board, fractions: Floats) -> None:
 
 def _improve(board: Board, deadline: Deadline) -> None:
     """Move single units and exchange pairs while the objective falls."""
-    task = board.task
-    best = objective(task, board.fractions)
+    tally = Tally(board.task, board.fractions)
+    units = len(board.task.units)
+    best = tally.objective()
     for _ in range(_ROUNDS):
         before = best
-        for unit in range(len(task.units)):
+        for unit in range(units):
             deadline.check()
-            best = _try_other_nodes(board, unit, best)
-        if len(task.units) <= 40:
-            best = _try_exchanges(board, best, deadline)
+            best = _try_other_nodes(board, tally, unit, best)
+        if units <= _MOST_TO_EXCHANGE:
+            best = _try_exchanges(board, tally, best, deadline)
         if best >= before - _SLACK:
             return
 
 
-def _try_other_nodes(board: Board, unit: int, best: float) -> float:
+def _try_other_nodes(board: Board, tally: Tally, unit: int, best: float) -> float:
     task = board.task
     if task.pinned[unit].any() or board.used[unit].sum() != 1 or board.fractions[unit].sum() < 1 - _SLACK:
         return best
@@ -231,46 +234,47 @@ def _try_other_nodes(board: Board, unit: int, best: float) -> float:
     open_nodes = board.open_nodes(unit) & (board.free_mips >= task.goal_mips[unit] - _SLACK)
     chosen = was
     for node in np.flatnonzero(open_nodes & ~was[1]):
-        whole = np.eye(len(task.nodes))[node]
-        board.fractions[unit] = whole
-        value = objective(task, board.fractions)
+        whole = np.zeros(len(task.nodes))
+        whole[node] = 1.0
+        tally.set(unit, whole)
+        value = tally.objective()
         if value < best - _SLACK:
             best, chosen = value, (whole, whole > 0)
+    tally.set(unit, chosen[0])
     board.put(unit, *chosen)
     return best
 
 
-def _try_exchanges(board: Board, best: float, deadline: Deadline) -> float:
+def _try_exchanges(board: Board, tally: Tally, best: float, deadline: Deadline) -> float:
     """Let two units on different nodes change places where every rule allows it."""
-    task = board.task
-    for one in range(len(task.units)):
+    for one in range(len(board.task.units)):
         deadline.check()
         for other in range(one):
-            if (board.used[one] == board.used[other]).all():
-                continue
-            was_one, was_other = board.take(one), board.take(other)
-            if _fits(board, one, was_other) and _fits_after(board, one, was_other, other, was_one):
-                value = objective(task, board.fractions)
-                if value < best - _SLACK:
-                    best = value
-                    continue
-                board.take(one)
-                board.take(other)
-            board.put(one, *was_one)
-            board.put(other, *was_other)
+            if (board.used[one] != board.used[other]).any():
+                best = _try_exchange(board, tally, one, other, best)
     return best
 
 
-def _fits_after(
-    board: Board, one: int, place_of_one: tuple[Floats, Bools], other: int, place_of_other: tuple[Floats, Bools]
-) -> bool:
-    """Put both where they are to go if the second still fits after the first; else leave both lifted."""
-    board.put(one, *place_of_one)
-    if _fits(board, other, place_of_other):
-        board.put(other, *place_of_other)
-        return True
-    board.take(one)
-    return False
+def _try_exchange(board: Board, tally: Tally, one: int, other: int, best: float) -> float:
+    places = {one: board.take(one), other: board.take(other)}
+    fits = _fits(board, one, places[other])
+    if fits:
+        board.put(one, *places[other])
+        fits = _fits(board, other, places[one])
+        board.take(one)
+    if fits:
+        tally.set(one, places[other][0])
+        tally.set(other, places[one][0])
+        value = tally.objective()
+        if value < best - _SLACK:
+            board.put(one, *places[other])
+            board.put(other, *places[one])
+            return value
+        tally.set(one, places[one][0])
+        tally.set(other, places[other][0])
+    board.put(one, *places[one])
+    board.put(other, *places[other])
+    return best
 
 
 def _fits(board: Board, unit: int, place: tuple[Floats, Bools]) -> bool:

@@ -40,7 +40,7 @@ def metrics(task: Task, fractions: Floats) -> Metrics:
     busy = task.goal_mips @ fractions / np.maximum(task.capacity_mips, 1e-12)
     passing = passing_mbps(task, fractions)
     cards = passing[: len(task.nodes)] / (2 * task.side_mbps[: len(task.nodes)])
-    links = _link_shares(task, passing)
+    links = link_shares(task, passing)
     return Metrics(
         average_utilization=float(busy.mean()),
         maximum_utilization=float(busy.max()),
@@ -58,7 +58,7 @@ def passing_mbps(task: Task, fractions: Floats) -> Floats:
     return np.asarray(task.traffic_mbps @ apart)
 
 
-def _link_shares(task: Task, passing: Floats) -> Floats:
+def link_shares(task: Task, passing: Floats) -> Floats:
     """How full each link is; without links the whole network is one that could carry all traffic."""
     cards = len(task.nodes)
     if len(task.sides) > cards:

@@ -8,7 +8,7 @@ the difference of their fractions on its two sides, because tuples go to an inst
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import networkx as nx
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.scheduler.composition import compose
-from penstock.scheduler.nodes import DEFAULT_TUPLE_BYTES, Cluster, Constraint, MetricWeights
+from penstock.scheduler.nodes import DEFAULT_TUPLE_BYTES, Cluster, Constraint, MetricWeights, Needs, Node
 from penstock.scheduler.problem import Pe
 
 Floats = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ class Task:
         exclusive: Whether each unit wants its nodes for itself.
         apart: Pairs of units that may not share a node.
         licences: For each licence, how many of its holders each unit has, and the seats of each node.
-        ran: Where each unit runs now.
+        moves: For each unit and node, how many PEs move when it is used: those of a unit that runs, but not there.
         streams: Producer unit and consumer unit of each stream between units.
         traffic_mbps: Of each of these streams.
         sides: For each piece of network, which nodes are on its one side; the nodes' own cards come first.
@@ -73,7 +73,7 @@ class Task:
     exclusive: Bools
     apart: tuple[tuple[int, int], ...]
     licences: tuple[tuple[Ints, Floats], ...]
-    ran: Bools
+    moves: Ints
     streams: Ints
     traffic_mbps: Floats
     sides: Bools
@@ -82,16 +82,6 @@ class Task:
     min_fraction: float
     max_moves: float
     max_moves_per_node: float
-
-    @property
-    def is_running(self) -> Bools:
-        """Whether each unit runs now; only such a unit can move."""
-        return np.asarray(self.ran.any(axis=1))
-
-    @property
-    def moves(self) -> Ints:
-        """What it counts against the limits when a unit uses a node: its PEs, where it ran and not there."""
-        return np.where(self.is_running[:, None] & ~self.ran, self.size[:, None], 0)
 
 
 def units_of(pes: Sequence[str], constraints: Sequence[Constraint]) -> tuple[tuple[str, ...], ...]:
@@ -121,7 +111,7 @@ def build_task(pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster) 
     needs = [[cluster.needs_of(pe) for pe in unit] for unit in units]
     streams, traffic = _streams(pes, goals, units, cluster)
     sides, side_mbps = _network(cluster)
-    rules, fixed = cluster.rules, fixed_nodes(cluster)
+    rules, fixed, alone = cluster.rules, fixed_nodes(cluster), _exclusive_pes(cluster)
     return Task(
         units=units,
         nodes=tuple(node.id for node in nodes),
@@ -135,10 +125,10 @@ def build_task(pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster) 
         degree=np.array(degrees_of(units, cluster), dtype=int),
         allowed=_allowed(units, cluster),
         pinned=_where(units, cluster, lambda pe: fixed.get(pe, frozenset())),
-        exclusive=np.array([bool(set(unit) & _exclusive_pes(cluster)) for unit in units], dtype=bool),
+        exclusive=np.array([not alone.isdisjoint(unit) for unit in units], dtype=bool),
         apart=_apart(units, cluster),
         licences=_licences(units, cluster),
-        ran=_where(units, cluster, lambda pe: {n for n, mips in cluster.current.get(pe, {}).items() if mips > 0}),
+        moves=_moves(units, cluster),
         streams=streams,
         traffic_mbps=traffic,
         sides=sides,
@@ -152,26 +142,40 @@ def build_task(pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster) 
 
 def _where(units: tuple[tuple[str, ...], ...], cluster: Cluster, nodes_of: Callable[[str], Set[str]]) -> Bools:
     """Row by row, the live nodes that some PE of the unit is told of."""
-    told = [set().union(*(nodes_of(pe) for pe in unit)) for unit in units]
-    rows = [[node.id in mine for node in cluster.live_nodes] for mine in told]
-    return np.array(rows, dtype=bool).reshape(len(units), len(cluster.live_nodes))
+    column = {node.id: i for i, node in enumerate(cluster.live_nodes)}
+    told = np.zeros((len(units), len(column)), dtype=bool)
+    for row, unit in enumerate(units):
+        told[row, [column[node] for pe in unit for node in nodes_of(pe) if node in column]] = True
+    return told
+
+
+def _moves(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> Ints:
+    """A unit that runs nowhere, or only on nodes that are down, does not move when it starts."""
+    ran = _where(units, cluster, lambda pe: {n for n, mips in cluster.current.get(pe, {}).items() if mips > 0})
+    size = np.array([[len(unit)] for unit in units], dtype=int).reshape(-1, 1)
+    return np.where(ran.any(axis=1, keepdims=True) & ~ran, size, 0)
 
 
 def _allowed(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> Bools:
     """Resource matching: tags, licences, memory, and the nodes that constraints leave."""
-    limits = _node_limits(cluster)
-    fit = np.ones((len(units), len(cluster.live_nodes)), dtype=bool)
+    limits, nodes = _node_limits(cluster), cluster.live_nodes
+    node_memory = np.array([node.memory_mb for node in nodes])
+    matching: dict[Needs, Bools] = {}
+    fit = np.ones((len(units), len(nodes)), dtype=bool)
     for row, unit in enumerate(units):
-        needs = [cluster.needs_of(pe) for pe in unit]
-        memory_mb = sum(need.memory_mb for need in needs)
-        for column, node in enumerate(cluster.live_nodes):
-            fit[row, column] = (
-                all(need.tags <= node.tags for need in needs)
-                and all(node.licences.get(name, 0) > 0 for need in needs for name in need.licences)
-                and memory_mb <= node.memory_mb
-                and all(node.id in limit for pe in unit for limit in limits.get(pe, ()))
-            )
+        for pe in unit:
+            need = replace(cluster.needs_of(pe), memory_mb=0.0, max_nodes=1)
+            if need not in matching:
+                matching[need] = np.array([_matches(need, node) for node in nodes], dtype=bool)
+            fit[row] &= matching[need]
+            for limit in limits.get(pe, ()):
+                fit[row] &= np.array([node.id in limit for node in nodes], dtype=bool)
+        fit[row] &= sum(cluster.needs_of(pe).memory_mb for pe in unit) <= node_memory
     return fit
+
+
+def _matches(need: Needs, node: Node) -> bool:
+    return need.tags <= node.tags and all(node.licences.get(name, 0) > 0 for name in need.licences)
 
 
 def _node_limits(cluster: Cluster) -> dict[str, list[frozenset[str]]]:
