@@ -43,7 +43,7 @@ class Answer:
         importance: The sum over the jobs, which macroQ maximizes.
         waterline: The worst revised rank among the admitted jobs; 0 when none is admitted.
         mips_used: The sum over the jobs.
-        granularity: The number of resource units that the cluster was divided into where this answer was found.
+        granularity: The number of resource units that the cluster was divided into in the last round that was finished.
         seconds: What the search took.
         jobs: The verdicts by job id, in the order of the problem.
         exact: Whether the answer is the best there is at its granularity, or only the best found in time.

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.scheduler.allocation import allocate
 from penstock.scheduler.answer import Answer
@@ -86,7 +86,6 @@ class _Division:
 
     offers: Sequence[Offer]
     units: Sequence[int]
-    granularity: int
 
     def settled(self) -> Settlement:
         choice: dict[str, Template] = {}
@@ -97,7 +96,7 @@ class _Division:
             at += len(offer.curves)
             choice |= jobs
             mips |= amounts
-        return Settlement(choice=choice, mips=mips, granularity=self.granularity)
+        return Settlement(choice=choice, mips=mips, granularity=1)
 
 
 class _Search:
@@ -110,11 +109,13 @@ class _Search:
         self._first = first_answer(problem, self._groups, required_at_minimum(problem))
         self._best: _Division | None = None
         self._best_importance = earned(self._first)
+        self._granularity = 1
         self.exact = False
 
     def settlement(self) -> Settlement:
         """The best found."""
-        return self._first if self._best is None else self._best.settled()
+        found = self._first if self._best is None else self._best.settled()
+        return replace(found, granularity=self._granularity)
 
     def run(self, granularity: int | None) -> None:
         """The outer loop: finer and finer, until nothing is left to refine."""
@@ -124,6 +125,7 @@ class _Search:
             rounds = single_round(self._problem, granularity)
         for i, effort in enumerate(rounds):
             self.exact = self._lower_the_waterline(effort)
+            self._granularity = max(1, effort.grid.units)
             is_finest = effort.grid == rounds[-1].grid and effort.method in ("labels", "grid")
             if self.exact and is_finest and i + 1 < len(rounds):
                 return
@@ -155,7 +157,7 @@ class _Search:
         curves = [curve for offer in offers for curve in offer.curves]
         division = allocate(curves, budget, self._deadline)
         if division.importance > self._best_importance:
-            found = _Division(offers=offers, units=division.units.tolist(), granularity=effort.grid.units)
+            found = _Division(offers=offers, units=division.units.tolist())
             # Mixtures of corners may earn more than the line between them says, so what counts is composed.
             may_earn_more = effort.method in ("corners", "labels")
             importance = earned(found.settled()) if may_earn_more else division.importance

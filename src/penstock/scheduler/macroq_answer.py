@@ -18,7 +18,7 @@ class Settlement:
     Attributes:
         choice: The admitted jobs and their templates.
         mips: What each of their PEs gets, by id.
-        granularity: The number of units that the cluster was divided into.
+        granularity: The number of units that the cluster was divided into in the last round that was finished.
     """
 
     choice: Choice
