@@ -32,13 +32,14 @@ def revised_ranks(jobs: Sequence[Job], choice: Choice) -> dict[str, int]:
         >>> revised_ranks(jobs, {"A": jobs[0].templates[0]})
         {'A': 3, 'B': 1, 'C': 2}
     """
-    revised = {job.id: job.effective_rank for job in jobs}
+    own = {job.id: job.effective_rank for job in jobs}
+    revised = dict(own)
     job_of, feeders = _upstream(choice)
     reached: set[str] = set()
     # From the best rank on, so that the first to reach a PE is the best that depends on it.
-    for job_id in sorted((job.id for job in jobs if job.id in choice), key=revised.__getitem__):
+    for job_id in sorted((job.id for job in jobs if job.id in choice), key=own.__getitem__):
         frontier = [pe.id for pe in choice[job_id].pes if pe.id not in reached]
-        rank = revised[job_id]
+        rank = own[job_id]
         while frontier:
             pe_id = frontier.pop()
             if pe_id not in reached:
