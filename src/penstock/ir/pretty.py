@@ -56,7 +56,7 @@ def operator_text(operator: Operator) -> str:
 
 
 def _port_names(operator: Operator) -> PortNames:
-    inputs = tuple(port.alias or ", ".join(port.streams) or f"port{i}" for i, port in enumerate(operator.inputs))
+    inputs = tuple(port.alias or next(iter(port.streams), f"port{i}") for i, port in enumerate(operator.inputs))
     return PortNames(inputs=inputs, outputs=tuple(port.stream for port in operator.outputs))
 
 

@@ -30,6 +30,9 @@ from penstock.lang.library import Module
 from penstock.lang.scope import Binding, Compilation, Scope, StreamRef, error, resolve_type, silent
 from penstock.toolkit.definition import OperatorDefinition
 
+IGNORED = frozenset({"JobControlPlane", "spl.control::JobControlPlane"})
+"""Operators without ports that steer consistent regions, which every job of ours has."""
+
 MOST_NESTED = 100
 """How deep composites may be nested; deeper ones invoke themselves for practical purposes."""
 
@@ -83,7 +86,7 @@ class Instance(Scope):
         self._known: dict[str, StreamRef] = {}
         self._producers: dict[str, tuple[Node, int]] = {}
         self._check_types()
-        self.nodes = [self._declare(i) for i in self.composite.invocations]
+        self.nodes = [self._declare(i) for i in self.composite.invocations if i.operator.text not in IGNORED]
 
     # ---- parameters
 

@@ -7,16 +7,18 @@ expects is passed down to literals. All mistakes of an expression are found, not
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from penstock.diagnostics import Diagnostics, UserError, did_you_mean
 from penstock.expr import typing
 from penstock.ir.expressions import Expression, Literal
-from penstock.ir.types import EnumType, ListType, MapType, OptionalType, SetType, TupleType, Type
+from penstock.ir.types import BLOB, EnumType, ListType, MapType, OptionalType, SetType, TupleType, Type
 from penstock.lang import ast_code as code
 from penstock.lang.calls import check_call, check_changeable
 from penstock.lang.literals import number, string
 from penstock.lang.names import Names
 from penstock.lang.scope import Binding, error, resolve_type
+from penstock.toolkit.complete_outputs import default_expression
 
 
 def check_expression(syntax: code.SyntaxExpression, names: Names, expected: Type | None = None) -> Expression:
@@ -218,14 +220,16 @@ def _cast(syntax: code.CastSyntax, names: Names, expected: Type | None) -> Expre
 
 
 def _list(syntax: code.ListSyntax, names: Names, expected: Type | None) -> Expression:
+    if not syntax.elements and expected == BLOB:
+        return Literal(type=BLOB, value=b"", span=syntax.span)
     element = expected.element if isinstance(expected, ListType) else None
     elements = check_all(syntax.elements, names, [element] * len(syntax.elements))
     return typing.list_literal(elements, syntax.span)
 
 
 def _set(syntax: code.SetSyntax, names: Names, expected: Type | None) -> Expression:
-    if not syntax.elements and expected == TupleType(()):
-        return typing.tuple_literal((), (), syntax.span)
+    if not syntax.elements and isinstance(expected, TupleType):
+        return replace(default_expression(expected), span=syntax.span)
     element = expected.element if isinstance(expected, SetType) else None
     elements = check_all(syntax.elements, names, [element] * len(syntax.elements))
     return typing.set_literal(elements, syntax.span)

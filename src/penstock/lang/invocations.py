@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from penstock.diagnostics import Diagnostics, UserError, did_you_mean
-from penstock.ir.expressions import Attribute, Expression, Symbol
+from penstock.ir.expressions import Attribute, Expression, Literal, Symbol
 from penstock.ir.graph import Annotation, Assignment, InputPort, Operator, OutputPort, Param
 from penstock.ir.statements import Declare, Handler, Logic
-from penstock.ir.types import VOID, TupleType
+from penstock.ir.types import RSTRING, VOID, TupleType
 from penstock.lang import ast
 from penstock.lang import ast_code as code
 from penstock.lang.composites import Instance, Node, find_stream
 from penstock.lang.expressions import check_expression
+from penstock.lang.literals import string
 from penstock.lang.names import Names, PortName
 from penstock.lang.scope import error
 from penstock.lang.settings import check_annotation, check_setting
@@ -30,6 +31,9 @@ from penstock.toolkit.definition import OperatorDefinition, ParamKind, ParamSpec
 from penstock.toolkit.invoke import invoke
 
 T = TypeVar("T")
+
+_PREDICATES = frozenset({("Import", "subscription"), ("Import", "filter")})
+"""Parameters that are predicates over the properties or attributes of streams of other applications."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,6 +277,8 @@ class _Checker:
 
     def _values(self, setting: ast.Setting, spec: ParamSpec | None, names: Names) -> tuple[Expression, ...]:
         values: list[Expression] = []
+        if (self.definition.kind, setting.name.text) in _PREDICATES:
+            return tuple(_as_text(value) for value in setting.values)
         for actual, inside in _spread(setting, spec, names, self.found):
             value = self._try(lambda a=actual, n=inside: self._value(a, spec, n))  # type: ignore[misc]
             values.extend(() if value is None else (value,))
@@ -294,6 +300,14 @@ class _Checker:
             return Symbol(type=VOID, name=word.text, span=word.span)
         expected = spec.types[0] if spec is not None and spec.types else None
         return check_expression(value, names, expected)
+
+
+def _as_text(value: code.Node) -> Expression:
+    """A predicate over names that only exist when applications meet, kept as the text that was written."""
+    if isinstance(value, code.StringSyntax):
+        return string(value.text, value.span)
+    text = value.span.source.text[value.span.start : value.span.end]
+    return Literal(type=RSTRING, value=text, span=value.span)
 
 
 def called(params: Iterable[Param], outputs: Iterable[OutputPort], logic: Logic | None) -> Iterator[Expression]:

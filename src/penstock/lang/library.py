@@ -21,7 +21,8 @@ from penstock.toolkit.registry import Registry
 
 D = TypeVar("D", ast.Composite, ast.FunctionSyntax, ast.TypeDefinition)
 
-_NAMESPACE = re.compile(r"^\s*(?:(?://[^\n]*|/\*[\s\S]*?\*/)\s*)*namespace\s+([\w.\s]+?)\s*;")
+_BEFORE_NAMESPACE = re.compile(r"\s+|//[^\n]*|/\*[\s\S]*?\*/")
+_NAMESPACE = re.compile(r"namespace\s+([\w.\s]+);")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,8 +113,7 @@ class Library:
         for folder in self.folders:
             for path in sorted(folder.rglob("*.spl")):
                 text = path.read_text(encoding="utf-8", errors="replace")
-                match = _NAMESPACE.match(text)
-                found.setdefault("".join(match[1].split()) if match else "", []).append((path.resolve(), text))
+                found.setdefault(_namespace_of(text), []).append((path.resolve(), text))
         return found
 
     def namespaces(self) -> frozenset[str]:
@@ -129,6 +129,15 @@ class Library:
             for other in modules:
                 if other.namespace in module.visible:
                     yield from (d.name.text for d in other.file.definitions if isinstance(d, ast.Composite))
+
+
+def _namespace_of(text: str) -> str:
+    """The namespace that a file declares, told without parsing it; empty for none."""
+    start = 0
+    while match := _BEFORE_NAMESPACE.match(text, start):
+        start = match.end()
+    match = _NAMESPACE.match(text, start)
+    return "".join(match[1].split()) if match else ""
 
 
 def read_source(path: Path) -> SourceFile:

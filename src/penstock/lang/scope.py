@@ -317,12 +317,15 @@ def _tuple(items: tuple[code.AttributeSyntax, ...], scope: Scope, extra: Mapping
             attributes.extend((attribute, item.span) for attribute in type_.attributes)
         else:
             raise error(f"expected an attribute name after {type_}", item.span, "only a tuple type can be extended")
-    seen: set[str] = set()
+    seen: dict[str, TypedName] = {}
     for attribute, span in attributes:
-        if attribute.name in seen:
-            raise error(f"the tuple has two attributes `{attribute.name}`", span)
-        seen.add(attribute.name)
-    return TupleType(tuple(attribute for attribute, _ in attributes))
+        if seen.setdefault(attribute.name, attribute) != attribute:
+            raise error(f"the tuple has two attributes `{attribute.name}` of different types", span)
+    names = [item.name.text for item in items if item.name is not None]
+    for item in items:
+        if item.name is not None and names.count(item.name.text) > 1:
+            raise error(f"the tuple has two attributes `{item.name}`", item.name.span)
+    return TupleType(tuple(seen.values()))
 
 
 def _check_distinct(words: tuple[code.Word, ...], what: str) -> None:

@@ -30,6 +30,7 @@ from penstock.ir.types import BOOLEAN, VOID, ListType, MapType, SetType, Type, i
 from penstock.lang import ast_code as code
 from penstock.lang.calls import check_changeable
 from penstock.lang.expressions import check_converted, check_expression
+from penstock.lang.literals import number
 from penstock.lang.names import PUNCTUATION, Local, Names
 from penstock.lang.scope import error, resolve_type
 
@@ -268,17 +269,26 @@ def _submit(syntax: code.CallSyntax, names: Names) -> Statement:
         message = f"submit takes a tuple or a punctuation, and an output port; found {len(syntax.arguments)} arguments"
         raise error(message, syntax.span)
     value, target = syntax.arguments
-    if not isinstance(target, code.NameSyntax) or target.name.text not in names.outputs:
-        known = ", ".join(f"`{name}`" for name in names.outputs) or "none"
-        written = target.name.text if isinstance(target, code.NameSyntax) else "this"
-        hint = did_you_mean(written, names.outputs)
-        raise error(f"`{written}` is not an output port; there are: {known}", target.span, hint)
-    port = names.outputs[target.name.text]
+    port = _output_port(target, names)
     schema = names.output_schemas[port]
     checked = check_expression(value, names, schema)
     if checked.type == PUNCTUATION:
         return SubmitPunctuation(value=checked, port=port, span=syntax.span)
     return Submit(value=convert(checked, schema, value.span), port=port, span=syntax.span)
+
+
+def _output_port(target: code.SyntaxExpression, names: Names) -> int:
+    """The index of the output port that a submit names, or gives as a number."""
+    if isinstance(target, code.NumberSyntax):
+        index = number(target.text, target.span).value
+        if isinstance(index, int) and index < len(names.output_schemas):
+            return index
+    if isinstance(target, code.NameSyntax) and target.name.text in names.outputs:
+        return names.outputs[target.name.text]
+    known = ", ".join(f"`{name}`" for name in names.outputs) or "none"
+    written = target.span.source.text[target.span.start : target.span.end]
+    hint = did_you_mean(written, names.outputs)
+    raise error(f"`{written}` is not an output port; there are: {known}", target.span, hint)
 
 
 _CHECKS: dict[type, Callable[..., Statement | None]] = {
