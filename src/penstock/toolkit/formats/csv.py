@@ -20,7 +20,7 @@ from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.expr.values import default_value, integer_range, interpret_literal, literal_form, parse_form
-from penstock.ir.types import OptionalType, Primitive, Schema, Type, is_integer, is_string
+from penstock.ir.types import FLOAT64, OptionalType, Primitive, Schema, Type, is_integer, is_string
 from penstock.toolkit.formats.items import Settings
 from penstock.toolkit.formats.lines import Unclosed
 
@@ -62,13 +62,15 @@ def _explain(schema: Schema, readers: list[Callable[[str], Any]], fields: list[s
 def _field_reader(type_: Type, default: Any) -> Callable[[str], Any]:
     if is_string(type_):
         return _string_reader(type_, default)
-    parse = _integer_parser(type_) if isinstance(type_, Primitive) and is_integer(type_) else parse_form(type_)
+    parse = parse_form(type_)
 
     def read(field: str) -> Any:
         field = field.strip(" \t")
         return parse(field) if field else default
 
-    return read
+    if isinstance(type_, Primitive) and is_integer(type_):
+        return _integer_reader(type_, read)
+    return _float_reader(read) if type_ == FLOAT64 else read
 
 
 def _string_reader(type_: Type, default: str) -> Callable[[str], str]:
@@ -83,19 +85,30 @@ def _string_reader(type_: Type, default: str) -> Callable[[str], str]:
     return read
 
 
-def _integer_parser(type_: Primitive) -> Callable[[str], int]:
-    parse = parse_form(type_)
+# Most fields of a number are plain; `read`, which knows blanks, defaults and errors, is asked for the others only.
+
+
+def _integer_reader(type_: Primitive, read: Callable[[str], Any]) -> Callable[[str], Any]:
     greatest = integer_range(type_)[1]
 
-    def read(field: str) -> int:
-        # Plain digits are nearly every field; the general parser handles signs, blanks and errors.
-        if field.isdecimal() and field.isascii():
-            value = int(field)
-            if value <= greatest:
-                return value
-        return int(parse(field))
+    def read_digits(field: str) -> Any:
+        if field.isdecimal() and field.isascii() and (value := int(field)) <= greatest:
+            return value
+        return read(field)
 
-    return read
+    return read_digits
+
+
+def _float_reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    def read_plain(field: str) -> Any:
+        if "_" not in field and field.isascii():
+            try:
+                return float(field)
+            except ValueError:
+                return read(field)
+        return read(field)
+
+    return read_plain
 
 
 def _split(line: str, separator: str, types: list[Type]) -> list[str]:
