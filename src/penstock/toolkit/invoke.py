@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.diagnostics import Diagnostics, Span
+from penstock.diagnostics import Diagnostics, Span, UserError
 from penstock.expr.analysis import logic_parts, root_of, targets_of
 from penstock.ir.expressions import Symbol
 from penstock.ir.graph import Annotation, ErrorPolicy, InputPort, Operator, OutputPort, Param
@@ -69,48 +69,50 @@ def invoke(
         >>> operator.model.state.value
         'stateless'
     """
-    before = len(list(found))
-    _check_port_numbers(definition, inputs, outputs, span, found)
-    _check_windows(definition, inputs, span, found)
-    _check_logic(definition, logic, functions, span, found)
-    params = check_params(definition, params, span, found)
-    if len(list(found)) > before:
-        # Completing the output clause against wrong ports would only repeat the mistake in other words.
-        return None
-    outputs = complete_outputs(definition, inputs, outputs, span, found)
-    operator = Operator(
+    draft = Operator(
         id=id,
         kind=definition.kind,
         inputs=tuple(inputs),
-        outputs=outputs,
-        params=params,
+        outputs=tuple(outputs),
+        params=tuple(params),
         logic=logic,
         config=tuple(config),
         annotations=tuple(annotations),
-        on_error=_error_policy(params, annotations, on_error),
+        on_error=on_error,
         span=span,
     )
-    if len(list(found)) == before:
-        definition.check(operator, found)
-    if len(list(found)) > before:
+    return _completed(definition, draft, functions, found)
+
+
+def _completed(
+    definition: OperatorDefinition, draft: Operator, functions: Sequence[Function], found: Diagnostics
+) -> Operator | None:
+    mine = Diagnostics()
+    _check_port_numbers(definition, draft, mine)
+    _check_windows(definition, draft, mine)
+    _check_logic(definition, draft, functions, mine)
+    operator = replace(draft, params=check_params(definition, draft.params, draft.span, mine))
+    # Completing the output clause against wrong ports would only repeat the mistake in other words.
+    if not mine:
+        outputs = complete_outputs(definition, draft.inputs, draft.outputs, draft.span, mine)
+        operator = replace(operator, outputs=outputs, on_error=_error_policy(operator))
+    if not mine:
+        definition.check(operator, mine)
+    if mine:
+        found.extend(UserError(tuple(mine)))
         return None
     return replace(operator, model=operator_model(definition, operator, functions))
 
 
-def _check_port_numbers(
-    definition: OperatorDefinition,
-    inputs: Sequence[InputPort],
-    outputs: Sequence[OutputPort],
-    span: Span | None,
-    found: Diagnostics,
-) -> None:
+def _check_port_numbers(definition: OperatorDefinition, operator: Operator, found: Diagnostics) -> None:
     for what, allowed, count in (
-        ("input", definition.inputs, len(inputs)),
-        ("output", definition.outputs, len(outputs)),
+        ("input", definition.inputs, len(operator.inputs)),
+        ("output", definition.outputs, len(operator.outputs)),
     ):
         least, greatest = allowed
         if count < least or (greatest is not None and count > greatest):
-            found.error(f"`{definition.name}` has {_range(least, greatest)} {what} ports, found {count}", span)
+            message = f"`{definition.name}` has {_range(least, greatest)} {what} ports, found {count}"
+            found.error(message, operator.span)
 
 
 def _range(least: int, greatest: int | None) -> str:
@@ -119,41 +121,36 @@ def _range(least: int, greatest: int | None) -> str:
     return str(least) if least == greatest else f"{least} to {greatest}"
 
 
-def _check_windows(
-    definition: OperatorDefinition, inputs: Sequence[InputPort], span: Span | None, found: Diagnostics
-) -> None:
-    for port in inputs:
+def _check_windows(definition: OperatorDefinition, operator: Operator, found: Diagnostics) -> None:
+    for port in operator.inputs:
         name = port.alias or ", ".join(port.streams)
         if port.window is not None and definition.windows is WindowUse.NONE:
-            found.error(f"`{definition.name}` has no windows, but `{name}` is given one", span)
+            found.error(f"`{definition.name}` has no windows, but `{name}` is given one", operator.span)
         elif port.window is None and definition.windows is WindowUse.REQUIRED:
-            found.error(f"`{definition.name}` needs a window on `{name}`", span, hint="add a window clause")
+            message = f"`{definition.name}` needs a window on `{name}`"
+            found.error(message, operator.span, hint="add a window clause")
 
 
 def _check_logic(
-    definition: OperatorDefinition,
-    logic: Logic | None,
-    functions: Sequence[Function],
-    span: Span | None,
-    found: Diagnostics,
+    definition: OperatorDefinition, operator: Operator, functions: Sequence[Function], found: Diagnostics
 ) -> None:
-    if logic is None or definition.kind == "Custom":
+    if operator.logic is None or definition.kind == "Custom":
         return
-    for statement in logic.statements():
+    for statement in operator.logic.statements():
         if isinstance(statement, Submit | SubmitPunctuation):
-            found.error(f"`{definition.name}` cannot call submit", statement.span or span, hint="only a Custom can")
-    for part in logic_parts(logic):
+            message = f"`{definition.name}` cannot call submit"
+            found.error(message, statement.span or operator.span, hint="only a Custom can")
+    for part in logic_parts(operator.logic):
         for target in targets_of(part, functions):
             if (root_of(target) or ("", 0))[0] == "port":
                 message = f"`{definition.name}` cannot change the tuple it receives"
-                found.error(message, target.span or span, hint="only a Custom can")
+                found.error(message, target.span or operator.span, hint="only a Custom can")
 
 
-def _error_policy(params: Sequence[Param], annotations: Sequence[Annotation], given: ErrorPolicy) -> ErrorPolicy:
-    if any(a.name == "catch" for a in annotations):
+def _error_policy(operator: Operator) -> ErrorPolicy:
+    if any(a.name == "catch" for a in operator.annotations):
         return ErrorPolicy.SKIP
-    for param in params:
-        value = param.values[0]
-        if param.name == "parsing" and isinstance(value, Symbol):
-            return ErrorPolicy.FAIL if value.name == "strict" else ErrorPolicy.SKIP
-    return given
+    for value in operator.param("parsing"):
+        if isinstance(value, Symbol):
+            return ErrorPolicy.SKIP if value.name == "permissive" else ErrorPolicy.FAIL
+    return operator.on_error
