@@ -15,6 +15,8 @@ from penstock.scheduler.epochs import (
     JobLeaves,
     NodeFails,
     NodeReturns,
+    PeFails,
+    PeReturns,
     WeightsChange,
     random_job,
     random_scenario,
@@ -88,6 +90,20 @@ def test_without_a_move_left_a_stranded_pe_waits_until_its_node_returns() -> Non
     back = simulation.step([])
     assert back.importance == pytest.approx(50.0)
     assert back.moves == 0
+
+
+def test_a_pe_that_crashes_gives_its_mips_to_others_and_comes_back_to_its_node() -> None:
+    simulation = Simulation(Cluster(nodes=(Node(id="n0", mips=80.0),), rules=Rules(max_moves=0)))
+    simulation.step([small_job("A", 60.0), small_job("B", 60.0)])
+    for _ in range(5):
+        simulation.step([])
+    home = simulation.allocation["A.pe"]
+    simulation.step([PeFails(pe_id="A.pe")])
+    assert simulation.step([]).importance == pytest.approx(60.0)
+    simulation.step([PeReturns(pe_id="A.pe")])
+    back = simulation.step([])
+    assert back.importance == pytest.approx(80.0)
+    assert simulation.allocation["A.pe"].keys() == home.keys()
 
 
 def test_a_job_that_arrives_waits_for_the_macro_epoch() -> None:

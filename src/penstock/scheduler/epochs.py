@@ -52,6 +52,20 @@ class NodeReturns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PeFails:
+    """A PE crashes; its node goes on."""
+
+    pe_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeReturns:
+    """A PE that crashed can run again."""
+
+    pe_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WeightsChange:
     """All streams of a job count so many times as much as they did when it arrived."""
 
@@ -59,7 +73,7 @@ class WeightsChange:
     factor: float
 
 
-Event = JobArrives | JobLeaves | NodeFails | NodeReturns | WeightsChange
+Event = JobArrives | JobLeaves | NodeFails | NodeReturns | PeFails | PeReturns | WeightsChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +99,8 @@ class Climate:
         arrivals: Jobs that arrive in an epoch, on average.
         stay: Epochs that a job stays, on average.
         failures: The chance that a node fails in an epoch.
-        repair: Epochs that a node is down, on average.
+        repair: Epochs that a node or a PE is down, on average.
+        crashes: The chance that a PE of a job crashes in an epoch.
         weight_changes: The chance that a job's weights change in an epoch.
         rules: Of the cluster.
     """
@@ -96,6 +111,7 @@ class Climate:
     stay: float = 60.0
     failures: float = 0.004
     repair: float = 8.0
+    crashes: float = 0.005
     weight_changes: float = 0.03
     rules: Rules = field(default_factory=lambda: Rules(max_moves=6, max_moves_per_node=3))
 
@@ -134,18 +150,15 @@ class _Weather:
         self._nodes = nodes
         self._leaving: dict[str, int] = {}
         self._returning: dict[str, int] = {}
+        self._recovering: dict[str, int] = {}
+        self._pes: dict[str, list[str]] = {}
         self._count = 0
 
     def events(self, epoch: int) -> list[Event]:
-        leaving = [job for job, when in self._leaving.items() if when <= epoch]
-        returning = [node for node, when in self._returning.items() if when <= epoch]
-        for job in leaving:
-            del self._leaving[job]
-        for node in returning:
-            del self._returning[node]
-        happened: list[Event] = [JobLeaves(job_id=job) for job in leaving]
-        happened += [NodeReturns(node_id=node) for node in returning]
-        happened += self._arrivals(epoch) + self._failures(epoch) + self._weight_changes()
+        happened: list[Event] = [JobLeaves(job_id=job) for job in _due(self._leaving, epoch)]
+        happened += [NodeReturns(node_id=node) for node in _due(self._returning, epoch)]
+        happened += [PeReturns(pe_id=pe) for pe in _due(self._recovering, epoch)]
+        happened += self._arrivals(epoch) + self._failures(epoch) + self._crashes(epoch) + self._weight_changes()
         return happened
 
     def _arrivals(self, epoch: int) -> list[Event]:
@@ -154,7 +167,9 @@ class _Weather:
         arrived: list[Event] = []
         for _ in range(int(self._rng.poisson(expected))):
             self._count += 1
-            arrived.append(random_job(self._rng, f"J{self._count}"))
+            job = random_job(self._rng, f"J{self._count}")
+            arrived.append(job)
+            self._pes[f"J{self._count}"] = list(job.needs)
             self._leaving[f"J{self._count}"] = epoch + 1 + int(self._rng.exponential(self._climate.stay))
         return arrived
 
@@ -165,9 +180,24 @@ class _Weather:
             self._returning[node] = epoch + 1 + int(self._rng.exponential(self._climate.repair))
         return [NodeFails(node_id=node) for node in failing]
 
+    def _crashes(self, epoch: int) -> list[Event]:
+        hit = [job for job in self._leaving if self._rng.random() < self._climate.crashes]
+        crashed = [pe for pe in (str(self._rng.choice(self._pes[job])) for job in hit) if pe not in self._recovering]
+        for pe in crashed:
+            self._recovering[pe] = epoch + 1 + int(self._rng.exponential(self._climate.repair))
+        return [PeFails(pe_id=pe) for pe in crashed]
+
     def _weight_changes(self) -> list[Event]:
         changed = [job for job in self._leaving if self._rng.random() < self._climate.weight_changes]
         return [WeightsChange(job_id=job, factor=float(self._rng.choice([0.2, 0.5, 1.0, 2.0, 5.0]))) for job in changed]
+
+
+def _due(schedule: dict[str, int], epoch: int) -> list[str]:
+    """Take from a schedule what is due."""
+    due = [name for name, when in schedule.items() if when <= epoch]
+    for name in due:
+        del schedule[name]
+    return due
 
 
 def random_job(rng: np.random.Generator, job_id: str) -> JobArrives:

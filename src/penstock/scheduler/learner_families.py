@@ -10,19 +10,19 @@ families, from few parameters to many:
 
 The first three are fitted by alternation: with each sample given to the side that limits it, each side is a
 non-negative least squares problem (monotone, because the columns are monotone and the coefficients are not negative);
-then samples are given out anew. The lattice is isotonic regression on a grid with absolute errors, a linear program.
+then samples are given out anew. The lattice is in `learner_lattice`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
-from scipy.optimize import linprog, nnls
-from scipy.sparse import coo_matrix, csr_matrix, hstack, identity, vstack
+from scipy.optimize import nnls
 
+from penstock.scheduler.learner_lattice import Lattice, fit_lattice, quantile_knots
 from penstock.scheduler.learner_samples import Matrix
 
 Columns = tuple[tuple[int, ...], ...]
@@ -95,7 +95,7 @@ def fit_flow(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
 
 def fit_capacity(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
     """The best `min(a . rates, C(mips))` with C monotone and linear between quantiles of the mips seen."""
-    knots = _quantile_knots(points[:, -1], _KNOTS)
+    knots = quantile_knots(points[:, -1], _KNOTS)
     return _fit_limits("capacity", points, rates, weights, _single_inputs(points), knots)
 
 
@@ -103,19 +103,12 @@ def fit_join(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
     """The best `min(a . rates + c . products of two rates, C(mips))`; without a second input, `fit_capacity`."""
     singles = _single_inputs(points)
     pairs = tuple(combinations(range(points.shape[1] - 1), 2))
-    knots = _quantile_knots(points[:, -1], _KNOTS)
+    knots = quantile_knots(points[:, -1], _KNOTS)
     return _fit_limits("join" if pairs else "capacity", points, rates, weights, singles + pairs, knots)
 
 
 def _single_inputs(points: Matrix) -> Columns:
     return tuple((column,) for column in range(points.shape[1] - 1))
-
-
-def _quantile_knots(values: Matrix, count: int) -> Matrix:
-    knots = np.unique(np.quantile(values, np.linspace(0.0, 1.0, count)))
-    # Knots closer than that make ramps too steep to compute with.
-    knots = knots[np.concatenate([[True], np.diff(knots) > 1e-6 * max(float(knots[-1]), 1e-6)])]
-    return knots if len(knots) > 1 else np.array([knots[0], knots[0] + 1.0])
 
 
 def _fit_limits(
@@ -179,102 +172,6 @@ def _robust_nnls(design: Matrix, rates: Matrix, weights: Matrix) -> Matrix:
         bound = 1.345 * max(float(np.median(misses)) / 0.6745, 1e-12)
         huber = np.minimum(1.0, bound / np.maximum(misses, 1e-12))
     return coefficients
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Lattice:
-    """Multilinear interpolation between the vertices of a grid; flat outside it.
-
-    Attributes:
-        family: Always `lattice`.
-        axes: Grid positions along each coordinate.
-        heights: The output rate at each vertex, last coordinate fastest.
-    """
-
-    family: str
-    axes: tuple[Matrix, ...]
-    heights: Matrix
-
-    def __call__(self, points: Matrix) -> Matrix:
-        """The output rate at each point."""
-        return np.asarray(vertex_shares(points, self.axes) @ self.heights)
-
-
-def vertex_shares(points: Matrix, axes: tuple[Matrix, ...]) -> csr_matrix:
-    """The weight of each vertex of the grid in each point's interpolation: one sparse row a point.
-
-    Example:
-        >>> vertex_shares(np.array([[0.25, 9.0]]), (np.array([0.0, 1.0]), np.array([0.0, 1.0]))).toarray()
-        array([[0.  , 0.75, 0.  , 0.25]])
-    """
-    count, strides = len(points), _strides(axes)
-    cells, within = [], []
-    for axis, at in enumerate(axes):
-        x = np.clip(points[:, axis], at[0], at[-1])
-        cell = np.clip(np.searchsorted(at, x, side="right") - 1, 0, len(at) - 2)
-        cells.append(cell)
-        within.append((x - at[cell]) / (at[cell + 1] - at[cell]))
-    rows, columns, shares = [], [], []
-    for corner in product((0, 1), repeat=len(axes)):
-        share = np.ones(count)
-        vertex = np.zeros(count, dtype=int)
-        for axis, up in enumerate(corner):
-            share = share * (within[axis] if up else 1.0 - within[axis])
-            vertex = vertex + (cells[axis] + up) * strides[axis]
-        rows.append(np.arange(count))
-        columns.append(vertex)
-        shares.append(share)
-    shape = (count, int(np.prod([len(at) for at in axes])))
-    return csr_matrix((np.concatenate(shares), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
-
-
-def _strides(axes: tuple[Matrix, ...]) -> list[int]:
-    lengths = [len(at) for at in axes]
-    return [int(np.prod(lengths[axis + 1 :])) for axis in range(len(lengths))]
-
-
-def fit_lattice(points: Matrix, rates: Matrix, weights: Matrix) -> Lattice:
-    """Isotonic regression on a grid with absolute errors.
-
-    Example:
-        >>> points = np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 2.0], [2.0, 2.0]] * 8)
-        >>> fit_lattice(points, points.prod(axis=1), np.ones(32))(np.array([[2.0, 2.0], [1.5, 1.0]])).round(6)
-        array([4. , 1.5])
-    """
-    axes = _grid(points)
-    shares = vertex_shares(points, axes)
-    count, vertices = shares.shape
-    order = _order_rows(axes)
-    # Unknowns: the heights, then each sample's absolute miss.
-    miss = identity(count, format="csr")
-    above, below = hstack([shares, -miss]), hstack([-shares, -miss])
-    monotone = hstack([order, csr_matrix((order.shape[0], count))])
-    cost = np.concatenate([np.full(vertices, 1e-9), np.sqrt(weights)])
-    bound = np.concatenate([rates, -rates, np.zeros(order.shape[0])])
-    solved = linprog(cost, A_ub=vstack([above, below, monotone], format="csr"), b_ub=bound, method="highs")
-    return Lattice(family="lattice", axes=axes, heights=np.asarray(solved.x)[:vertices])
-
-
-def _grid(points: Matrix) -> tuple[Matrix, ...]:
-    """As many positions along each coordinate as the samples can pay for, at quantiles of what was seen."""
-    dimensions = points.shape[1]
-    length = int(np.clip((len(points) / 4) ** (1 / dimensions), 2, 12))
-    return tuple(_quantile_knots(points[:, axis], length) for axis in range(dimensions))
-
-
-def _order_rows(axes: tuple[Matrix, ...]) -> csr_matrix:
-    """Rows that say, for each two neighbours on the grid, that the lower is not above the upper."""
-    strides, lengths = _strides(axes), [len(at) for at in axes]
-    vertices = np.arange(int(np.prod(lengths)))
-    lower = [
-        vertices[(vertices // stride) % length < length - 1] for stride, length in zip(strides, lengths, strict=True)
-    ]
-    upper = [low + stride for low, stride in zip(lower, strides, strict=True)]
-    low, up = np.concatenate(lower), np.concatenate(upper)
-    rows = np.arange(len(low))
-    values = np.concatenate([np.ones(len(low)), -np.ones(len(low))])
-    shape = (len(low), len(vertices))
-    return coo_matrix((values, (np.concatenate([rows, rows]), np.concatenate([low, up]))), shape=shape).tocsr()
 
 
 MonotoneFunction = LimitedRate | Lattice

@@ -47,9 +47,10 @@ import numpy as np
 
 from penstock.diagnostics import Infeasible
 from penstock.scheduler.deadline import Deadline
+from penstock.scheduler.macrow_board import Board, Pull
 from penstock.scheduler.macrow_conflict import explain
 from penstock.scheduler.macrow_exact import solve
-from penstock.scheduler.macrow_greedy import Board, Pull, place_greedily
+from penstock.scheduler.macrow_greedy import place_greedily
 from penstock.scheduler.macrow_metrics import Metrics, metrics, objective, shortfall
 from penstock.scheduler.macrow_task import Bools, Floats, Task, build_task
 from penstock.scheduler.nodes import Cluster

@@ -24,6 +24,8 @@ from penstock.scheduler.epochs import (
     JobLeaves,
     NodeFails,
     NodeReturns,
+    PeFails,
+    PeReturns,
     Scenario,
     WeightsChange,
 )
@@ -101,6 +103,7 @@ class Simulation:
         candidates: macroW's nodes of each PE.
         running: The template of each admitted job.
         down: The nodes that are down now.
+        crashed: The PEs that cannot run now.
     """
 
     def __init__(self, cluster: Cluster, pace: Pace | None = None) -> None:
@@ -114,6 +117,7 @@ class Simulation:
         self.candidates: Mapping[str, Sequence[str]] = {}
         self.running: dict[str, str] = {}
         self.down: frozenset[str] = frozenset()
+        self.crashed: frozenset[str] = frozenset()
 
     def step(self, events: Sequence[Event]) -> Record:
         """One micro epoch: decide, let the events happen, measure."""
@@ -168,9 +172,10 @@ class Simulation:
         assignment = assign(pes, goals.mips, candidates, cluster, deadline_seconds=seconds / 2, exact=exact)
         broken = tuple(audit(pes, candidates, assignment.mips, cluster))
         self.running, self.candidates, self.allocation = dict(running), candidates, assignment.mips
-        # A PE that waits keeps its last home: starting elsewhere later is still a move.
-        homes = {pe: shares or self._last_home.get(pe, {}) for pe, shares in assignment.mips.items()}
-        self._last_home = {pe: shares for pe, shares in homes.items() if shares}
+        # A PE that waits or has crashed keeps its last home: starting elsewhere later is still a move.
+        present = {pe.id for job_id in self.running for pe in self._job(job_id).template(self.running[job_id]).pes}
+        kept = {pe: home for pe, home in self._last_home.items() if pe in present}
+        self._last_home = kept | {pe: shares for pe, shares in assignment.mips.items() if shares}
         return assignment.moves, broken
 
     def _macro(self, cluster: Cluster) -> tuple[dict[str, str], Mapping[str, Sequence[str]]]:
@@ -196,7 +201,9 @@ class Simulation:
         return replace(job, templates=templates, running=self.running.get(job_id))
 
     def _pes_of(self, running: Mapping[str, str]) -> list[Pe]:
-        return [pe for job_id, template in running.items() for pe in self._job(job_id).template(template).pes]
+        """The PEs of running jobs that can run."""
+        chosen = [self._job(job_id).template(template) for job_id, template in running.items()]
+        return [pe for template in chosen for pe in template.pes if pe.id not in self.crashed]
 
     def _live_allocation(self) -> Allocation:
         return {
@@ -221,6 +228,10 @@ class Simulation:
                 self.down = self.down | {node_id}
             case NodeReturns(node_id=node_id):
                 self.down = self.down - {node_id}
+            case PeFails(pe_id=pe_id):
+                self.crashed = self.crashed | {pe_id}
+            case PeReturns(pe_id=pe_id):
+                self.crashed = self.crashed - {pe_id}
             case WeightsChange(job_id=job_id, factor=factor):
                 self._factor[job_id] = factor
 
@@ -229,6 +240,7 @@ class Simulation:
         self.running.pop(job_id, None)
         self._factor.pop(job_id, None)
         gone = {pe.id for template in left.job.templates for pe in template.pes}
+        self.crashed = self.crashed - gone
         self.allocation = {pe: shares for pe, shares in self.allocation.items() if pe not in gone}
         self._last_home = {pe: shares for pe, shares in self._last_home.items() if pe not in gone}
 
