@@ -102,7 +102,7 @@ class Engine:
                     items.close()
         for node, _ in sources:
             self.end_node(node)
-        self._run_timers()
+        self.let_waiting_end()
         self._end_the_rest(nodes)
         return self.stopped or StopReason.DONE
 
@@ -111,7 +111,7 @@ class Engine:
             self.stop(StopReason.TUPLES)
         while turns and self.stopped is None:
             time_ns, (node, items) = turns.next
-            if not self._advance_to(time_ns):
+            if not self.advance_to(time_ns):
                 return
             try:
                 item = next(items)
@@ -126,11 +126,11 @@ class Engine:
                 turns.take(item.nanoseconds if isinstance(item, Wait) else 0)
                 self._take(node, item)
 
-    def _run_timers(self) -> None:
+    def let_waiting_end(self) -> None:
         """After the sources have ended, let time pass until nobody holds tuples back."""
         while self.stopped is None and self._waiting:
             due = self.timers.next_ns
-            if due is None or not self._advance_to(due):
+            if due is None or not self.advance_to(due):
                 return
 
     def _end_the_rest(self, nodes: list[Node]) -> None:
@@ -149,7 +149,7 @@ class Engine:
             node.runtime.punctuate[0](item)
             self.drain()
 
-    def _advance_to(self, time_ns: int) -> bool:
+    def advance_to(self, time_ns: int) -> bool:
         """Let the timers due by then fire; tells whether the time lies within the limit."""
         limit = self.limits.time_ns
         until = time_ns if limit is None else min(time_ns, limit)

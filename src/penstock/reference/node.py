@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock.expr.environment import Environment, Tuple
 from penstock.expr.evaluate import Evaluator
@@ -65,7 +65,11 @@ class Edge:
 
     def punctuate(self) -> None:
         """Take a window marker."""
-        self.node.guard(self.node.runtime.on_window_punctuation, self.port)
+        node = self.node
+        try:
+            node.runtime.on_window_punctuation(self.port)
+        except Exception as error:
+            node.failed_alone(error)
 
 
 def _counted(node: Node, port: int, take: Submit) -> tuple[Submit, Callable[[], int]]:
@@ -246,7 +250,11 @@ class Node:
         """Call code of the operator that no tuple asked for; its failure always ends the run."""
         try:
             action(*arguments)
-        except OperatorFailed:
-            raise
         except Exception as error:
-            raise OperatorFailed(self.operator, reason_of(error)) from error
+            self.failed_alone(error)
+
+    def failed_alone(self, error: Exception) -> NoReturn:
+        """Deal with an exception that no tuple caused: the run ends."""
+        if isinstance(error, OperatorFailed):
+            raise error
+        raise OperatorFailed(self.operator, reason_of(error)) from error

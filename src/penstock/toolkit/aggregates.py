@@ -29,6 +29,7 @@ from penstock.ir.types import Primitive, Type, is_integer
 from penstock.toolkit.aggregates_distinct import distinct, identity_of
 from penstock.toolkit.aggregates_numeric import average_of, deviation_of, sum_of
 from penstock.toolkit.aggregates_running import (
+    Refolded,
     Running,
     RunningAverage,
     RunningDistinct,
@@ -137,10 +138,14 @@ def _count_distinct(type_: Type) -> Callable[[list[Any]], Any]:
     return lambda column: len(distinct(column, identity))
 
 
-def _running_numbers(make: Callable[[Primitive], Running]) -> MakeRunning:
+def _running_numbers(
+    exactly: Callable[[Primitive], Running], anew: Callable[[Type], Callable[[Any], Any]]
+) -> MakeRunning:
     def running(types: Sequence[Type]) -> Running | None:
         type_ = types[0]
-        return make(type_) if isinstance(type_, Primitive) and is_integer(type_) else None
+        if isinstance(type_, Primitive) and is_integer(type_):
+            return exactly(type_)
+        return Refolded(anew(type_))
 
     return running
 
@@ -176,13 +181,13 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
         "<numeric T> T Sum(T value)",
         "The sum; integers wrap.",
         _of_column(sum_of),
-        _running_numbers(RunningSum),
+        _running_numbers(RunningSum, sum_of),
     ),
     _entry(
         "<numeric T> T Average(T value)",
         "The mean; that of integers truncates.",
         _of_column(average_of),
-        _running_numbers(RunningAverage),
+        _running_numbers(RunningAverage, average_of),
     ),
     _entry(
         "<ordered T> T Min(T value)",

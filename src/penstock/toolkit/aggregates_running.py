@@ -2,7 +2,7 @@
 
 Only where the result is exactly that of looking at the whole window again: sums and averages of integers, least and
 greatest values, numbers of distinct values. A sum of floats depends on the order of its additions, so taking a value
-out again would leave a trace.
+out again would leave a trace: it is added up anew each time, from a column of its own (`Refolded`).
 """
 
 from __future__ import annotations
@@ -70,6 +70,23 @@ class RunningAverage(RunningSum):
     def value(self) -> int:
         """The mean."""
         return truncated_mean(self.total, self.count)
+
+
+class Refolded:
+    """An aggregate that is computed anew from the values that are there, in order."""
+
+    def __init__(self, compute: Callable[[deque[Any]], Any]) -> None:
+        self.compute = compute
+        self.column: deque[Any] = deque()
+        self.insert = self.column.append
+
+    def evict(self, value: Any) -> None:
+        """Drop the oldest."""
+        self.column.popleft()
+
+    def value(self) -> Any:
+        """The aggregate of the column."""
+        return self.compute(self.column)
 
 
 class RunningExtreme:

@@ -27,7 +27,7 @@ from penstock.toolkit.aggregate import check_partitioned
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.logic_runtime import LogicRuntime, symbol
-from penstock.toolkit.runtime import Context, Punctuation
+from penstock.toolkit.runtime import Context, Punctuation, Submit
 from penstock.toolkit.windows_partition import Key, Partitions, check_keys, key_function, of_port
 from penstock.toolkit.windows_policy import check_window, ready_window
 from penstock.toolkit.windows_sliding import Eviction, eviction
@@ -73,7 +73,10 @@ class _Side:
 
     def keep(self, entry: _Entry, memory: Eviction) -> None:
         """Take an entry in; a side without memory lets it go at once."""
-        self._index.setdefault(entry.key, {})[entry.number] = entry
+        same_key = self._index.get(entry.key)
+        if same_key is None:
+            same_key = self._index[entry.key] = {}
+        same_key[entry.number] = entry
         memory.add(entry)
 
     def candidates(self, key: Hashable) -> Iterable[_Entry]:
@@ -103,19 +106,23 @@ class JoinRuntime(LogicRuntime):
             if is_outer:
                 self.sides[port].unmatched = self._send_alone(port)
 
-    def process(self, port: int, tuple_: Tuple) -> None:
-        """Take a tuple in and send its matches."""
-        side, other = self.sides[port], self.sides[1 - port]
-        entry, memory = side.enter(tuple_)
-        match, output, submit = self.match, self.output, self.submit[0]
-        for partner in other.candidates(entry.key):
-            pair = (tuple_, partner.tuple) if port == 0 else (partner.tuple, tuple_)
-            if match is None or match(*pair):
-                entry.matched = partner.matched = True
-                submit(output(*pair))
-        side.keep(entry, memory)
-        if entry.matched:
-            self.punctuate[0](Punctuation.WINDOW)
+    def taker(self, port: int) -> Submit:
+        """Take each tuple in and send its matches."""
+        side, candidates = self.sides[port], self.sides[1 - port].candidates
+        match, output, submit, punctuate = self.match, self.output, self.submit[0], self.punctuate[0]
+
+        def take(tuple_: Tuple) -> None:
+            entry, memory = side.enter(tuple_)
+            for partner in candidates(entry.key):
+                pair = (tuple_, partner.tuple) if port == 0 else (partner.tuple, tuple_)
+                if match is None or match(*pair):
+                    entry.matched = partner.matched = True
+                    submit(output(*pair))
+            side.keep(entry, memory)
+            if entry.matched:
+                punctuate(Punctuation.WINDOW)
+
+        return take
 
     def take_window_marker(self, port: int) -> None:
         """Markers of the inputs stop here."""
