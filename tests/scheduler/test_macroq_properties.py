@@ -38,7 +38,7 @@ def assert_sound(problem: Problem, answer: Answer) -> None:
 
 
 @given(seeds)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_small_problems_get_the_importance_that_brute_force_finds(seed: int) -> None:
     problem = random_problem(seed)
     answer = solve(problem, granularity=int(problem.mips))

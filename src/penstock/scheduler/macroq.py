@@ -44,7 +44,7 @@ from penstock.scheduler.macroq_answer import Settlement, answer_of, earned
 from penstock.scheduler.macroq_component import Component
 from penstock.scheduler.macroq_first import first_answer, required_at_minimum
 from penstock.scheduler.macroq_offers import Offer, Offers, Prepared
-from penstock.scheduler.macroq_plans import CornerCache, Planner
+from penstock.scheduler.macroq_plans import CornerCache, Plan, Planner
 from penstock.scheduler.macroq_resolution import Effort, ladder, single_round
 from penstock.scheduler.problem import Problem, Template
 
@@ -82,21 +82,36 @@ def solve(problem: Problem, *, deadline: Deadline | None = None, granularity: in
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Division:
-    """An answer as the search sees it: offers and the units that their curves get."""
+    """An answer as the search sees it: offers and the units that their curves get, of `step_mips` each."""
 
     offers: Sequence[Offer]
     units: Sequence[int]
+    step_mips: float
 
-    def settled(self) -> Settlement:
+    def settled(self, capacity_mips: float) -> Settlement:
         choice: dict[str, Template] = {}
         mips: dict[str, float] = {}
+        parts: list[tuple[Plan, int]] = []
         at = 0
         for offer in self.offers:
-            jobs, amounts = offer.settle(self.units[at : at + len(offer.curves)])
+            plan, units = offer.taken(self.units[at : at + len(offer.curves)])
             at += len(offer.curves)
-            choice |= jobs
-            mips |= amounts
+            choice |= plan.choice
+            mips |= {pe.id: pe.min_mips for pe in plan.idle}
+            parts += zip(plan.parts, units, strict=True)
+        for part, units_of_part in parts:
+            mips |= part.allocation(units_of_part)
+        self._spend(capacity_mips - sum(mips.values()), parts, mips)
         return Settlement(choice=choice, mips=mips, granularity=1)
+
+    def _spend(self, left_mips: float, parts: Sequence[tuple[Plan, int]], mips: dict[str, float]) -> None:
+        """Give what is left, less than a unit, to the part that gains most by it."""
+        open_parts = [(part, u) for part, u in parts if part.divides_units and u + 1 < len(part.curve)]
+        if left_mips > 0 and open_parts:
+            part, units = max(
+                open_parts, key=lambda entry: float(entry[0].curve[entry[1] + 1] - entry[0].curve[entry[1]])
+            )
+            mips |= part.allocation(units + min(1.0, left_mips / self.step_mips))
 
 
 class _Search:
@@ -106,7 +121,7 @@ class _Search:
         self._prepared = Prepared()
         self._corners = CornerCache()
         self._groups = job_groups(problem.jobs)
-        self._first = first_answer(problem, self._groups, required_at_minimum(problem))
+        self._first = required_at_minimum(problem)
         self._best: _Division | None = None
         self._best_importance = earned(self._first)
         self._granularity = 1
@@ -114,12 +129,14 @@ class _Search:
 
     def settlement(self) -> Settlement:
         """The best found."""
-        found = self._first if self._best is None else self._best.settled()
+        found = self._first if self._best is None else self._best.settled(self._problem.mips)
         return replace(found, granularity=self._granularity)
 
     def run(self, granularity: int | None) -> None:
         """The outer loop: finer and finer, until nothing is left to refine."""
         if granularity is None:
+            self._first = first_answer(self._problem, self._groups, self._first)
+            self._best_importance = earned(self._first)
             rounds = ladder(self._problem, self._components())
         else:
             rounds = single_round(self._problem, granularity)
@@ -157,10 +174,10 @@ class _Search:
         curves = [curve for offer in offers for curve in offer.curves]
         division = allocate(curves, budget, self._deadline)
         if division.importance > self._best_importance:
-            found = _Division(offers=offers, units=division.units.tolist())
+            found = _Division(offers=offers, units=division.units.tolist(), step_mips=effort.grid.step_mips)
             # Mixtures of corners may earn more than the line between them says, so what counts is composed.
             may_earn_more = effort.method in ("corners", "labels")
-            importance = earned(found.settled()) if may_earn_more else division.importance
+            importance = earned(found.settled(self._problem.mips)) if may_earn_more else division.importance
             if importance > self._best_importance:
                 self._best, self._best_importance = found, importance
         return division.exact

@@ -116,9 +116,14 @@ class ComponentPlan:
     mips: FloatArray
     exact: bool
 
-    def allocation(self, units: int) -> dict[str, float]:
+    @property
+    def divides_units(self) -> bool:
+        """Plans on the grid know whole units only."""
+        return False
+
+    def allocation(self, units: float) -> dict[str, float]:
         """The mips of each PE with some units."""
-        return dict(zip(self.pes, self.mips[self.rows[units]].tolist(), strict=True))
+        return dict(zip(self.pes, self.mips[self.rows[int(units)]].tolist(), strict=True))
 
 
 def prepare(pes: Sequence[Pe]) -> Component:

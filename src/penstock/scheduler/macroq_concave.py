@@ -73,7 +73,12 @@ class ConcavePlan:
     corners: Corners
     step_mips: float
 
-    def allocation(self, units: int) -> dict[str, float]:
+    @property
+    def divides_units(self) -> bool:
+        """A part of a unit buys its part of what the unit would."""
+        return True
+
+    def allocation(self, units: float) -> dict[str, float]:
         """The mips of each PE with some units: a mixture of the two nearest corners."""
         extra = units * self.step_mips
         columns = [np.interp(extra, self.corners.extra_mips, column) for column in self.corners.mips.T]
@@ -82,7 +87,8 @@ class ConcavePlan:
 
 def concave_plan(component: Component, corners: Corners, grid: Grid) -> ConcavePlan:
     """Lay the corners of a component's importance function on a grid."""
-    most = min(grid.units, grid.units_for(float(corners.extra_mips[-1])))
+    # One unit more than there are tells what a part of a unit is worth when all whole ones are gone.
+    most = min(grid.units + 1, grid.units_for(float(corners.extra_mips[-1])))
     curve = np.interp(np.arange(most + 1) * grid.step_mips, corners.extra_mips, corners.importance)
     return ConcavePlan(
         min_mips=sum(pe.min_mips for pe in component.pes),

@@ -54,13 +54,6 @@ class ListPlan:
     parts: tuple[Plan, ...]
     idle: tuple[Pe, ...]
 
-    def allocation(self, units: Sequence[int]) -> dict[str, float]:
-        """The mips of each PE when the parts get these units."""
-        mips = {pe.id: pe.min_mips for pe in self.idle}
-        for part, amount in zip(self.parts, units, strict=True):
-            mips |= part.allocation(int(amount))
-        return mips
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Offer:
@@ -82,14 +75,14 @@ class Offer:
     picks: IntArray
     exact: bool
 
-    def settle(self, units: Sequence[int]) -> tuple[Choice, dict[str, float]]:
-        """The list and the mips of its PEs when the curves get these units."""
+    def taken(self, units: Sequence[int]) -> tuple[ListPlan, list[int]]:
+        """The list that is taken when the curves get these units, and the units of its parts."""
         if len(self.plans) == 1:
-            return self.plans[0].choice, self.plans[0].allocation(units)
+            return self.plans[0], list(units)
         pick = int(self.picks[units[0]])
         plan = self.plans[pick]
         rest = allocate([part.curve for part in plan.parts], int(units[0]) - self.offsets[pick])
-        return plan.choice, plan.allocation(rest.units.tolist())
+        return plan, rest.units.tolist()
 
 
 class Prepared:

@@ -41,7 +41,11 @@ class Plan(Protocol):
     def exact(self) -> bool:
         """Whether there is nothing better on the grid."""
 
-    def allocation(self, units: int) -> dict[str, float]:
+    @property
+    def divides_units(self) -> bool:
+        """Whether a part of a unit is of use."""
+
+    def allocation(self, units: float) -> dict[str, float]:
         """The mips of each PE with some units."""
 
 
