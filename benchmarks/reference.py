@@ -1,7 +1,7 @@
 """How many tuples a second the reference interpreter takes, counted over all operators.
 
-Run: `python benchmarks/reference.py [TUPLES]`. The bar is 200,000 a second on one core, tuple by tuple. `tps_cpu` counts
-the seconds that the process had a core, `tps` those on the wall.
+Run: `python benchmarks/reference.py [TUPLES]`. The bar is 200,000 a second on one core, tuple by tuple. `tps_cpu`
+counts the seconds that the process had a core, `tps` those on the wall.
 """
 
 from __future__ import annotations
