@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from penstock.expr.environment import Environment, Tuple
 from penstock.reference.exchange import Exchange
 from penstock.reference.failure import OperatorFailed, Stop, reason_of
-from penstock.reference.node import Node, Queue, StreamState
+from penstock.reference.node import Node
 from penstock.reference.result import DeadLetter, StopReason
+from penstock.reference.streams import Queue, StreamState
 from penstock.reference.virtual_time import Timers, Turns
 from penstock.toolkit.runtime import Punctuation, Submit, Wait
 

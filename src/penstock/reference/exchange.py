@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from penstock.reference.node import Item, Node, Queue
+from penstock.reference.node import Node
+from penstock.reference.streams import Item, Queue
 from penstock.toolkit.import_ import offer_of, takes
 from penstock.toolkit.runtime import Punctuation
 

@@ -29,9 +29,10 @@ from penstock.expr.environment import Environment
 from penstock.reference.engine import Engine, Limits
 from penstock.reference.exchange import Exchange
 from penstock.reference.interrupt import on_interrupt
-from penstock.reference.node import Item, Node
+from penstock.reference.node import Node
 from penstock.reference.result import RunResult, StopReason
 from penstock.reference.stack import with_room_for
+from penstock.reference.streams import Item
 from penstock.reference.wiring import Tap, depth, wire
 from penstock.toolkit.program import Program
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Application
-from penstock.reference.node import Edge, Item, Node, StreamState
+from penstock.reference.node import Node
+from penstock.reference.streams import Edge, Item, StreamState
 from penstock.toolkit.program import Program
 from penstock.toolkit.runtime import Punctuation
 

@@ -28,9 +28,9 @@ from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamK
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.logic_runtime import LogicRuntime, symbol
 from penstock.toolkit.runtime import Context, Punctuation, Submit
+from penstock.toolkit.windows_eviction import Eviction, eviction
 from penstock.toolkit.windows_partition import Key, Partitions, check_keys, key_function, of_port
 from penstock.toolkit.windows_policy import check_window, ready_window
-from penstock.toolkit.windows_sliding import Eviction, eviction
 
 SIDES = ("LHS", "RHS")
 _OUTER = {"inner": (False, False), "leftOuter": (True, False), "rightOuter": (False, True), "outer": (True, True)}

@@ -1,0 +1,155 @@
+"""Streams while they run: who subscribes to them, how a tuple gets there, what is counted.
+
+A tuple travels by plain calls: `submit` of a stream with one subscriber is that subscriber's `receive`, which counts,
+calls the operator and knows whom to blame. A feedback edge puts the tuple in a queue instead.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from penstock.expr.environment import Tuple
+from penstock.toolkit.runtime import Punctuation, Submit
+
+if TYPE_CHECKING:
+    from penstock.reference.node import Node
+
+Item = Tuple | Punctuation
+Queue = deque[tuple[Callable[[Item], None], Item]]
+"""What waits until the item in hand has been processed, and who is to take it."""
+
+
+class Edge:
+    """A stream's subscription by an input port.
+
+    Attributes:
+        node: The subscriber.
+        port: Its input port.
+        is_feedback: Whether its tuples go through the queue.
+        receive: Takes a tuple.
+        dropped: The tuples that came after the subscriber had ended.
+    """
+
+    def __init__(self, node: Node, port: int, *, is_feedback: bool) -> None:
+        self.node = node
+        self.port = port
+        self.is_feedback = is_feedback
+        self.dropped = 0
+        self.receive: Submit
+        self._count: Callable[[], int]
+
+    def connect(self, take: Submit) -> None:
+        """Lead to the function that takes the port's tuples."""
+        self.receive, self._count = _counted(self.node, self.port, take)
+
+    @property
+    def count(self) -> int:
+        """The tuples that came this way."""
+        return self._count()
+
+    def deliver(self, item: Item) -> None:
+        """Take what waited in the queue."""
+        if self.node.has_ended:
+            self.dropped += isinstance(item, tuple)
+        elif isinstance(item, Punctuation):
+            self.punctuate()
+        else:
+            self.receive(item)
+
+    def punctuate(self) -> None:
+        """Take a window marker."""
+        node = self.node
+        try:
+            node.runtime.on_window_punctuation(self.port)
+        except Exception as error:
+            node.failed_alone(error)
+
+
+def _counted(node: Node, port: int, take: Submit) -> tuple[Submit, Callable[[], int]]:
+    count = 0
+    failed = node.failed
+
+    def receive(tuple_: Tuple) -> None:
+        nonlocal count
+        count += 1
+        try:
+            take(tuple_)
+        except Exception as error:
+            failed(error, port, tuple_)
+
+    return receive, lambda: count
+
+
+class StreamState:
+    """A stream while it runs.
+
+    Attributes:
+        id: As the caller knows it.
+        edges: Its subscribers, in order of declaration.
+        has_ended: Whether its final punctuation has gone by.
+        dropped: The tuples that were submitted after that.
+        submit: Sends a tuple to all of them.
+    """
+
+    def __init__(self, id_: str, edges: list[Edge], queue: Queue, tap: Callable[[str, Item], None] | None) -> None:
+        self.id = id_
+        self.edges = edges
+        self.queue = queue
+        self.tap = tap
+        self.has_ended = False
+        self.dropped = 0
+        self._unheard = 0
+        self.submit = self._tapped(self._fan_out())
+
+    @property
+    def count(self) -> int:
+        """The tuples that the stream has carried."""
+        direct = next((e.count for e in self.edges if not e.is_feedback), None)
+        return self._unheard if direct is None else direct
+
+    def drop(self, tuple_: Tuple) -> None:
+        """What the operator submits after the end of the stream goes nowhere."""
+        self.dropped += 1
+
+    def punctuate(self) -> None:
+        """Send a window marker."""
+        if self.tap is not None:
+            self.tap(self.id, Punctuation.WINDOW)
+        for edge in self.edges:
+            if edge.is_feedback:
+                self.queue.append((edge.deliver, Punctuation.WINDOW))
+            else:
+                edge.punctuate()
+
+    def _fan_out(self) -> Submit:
+        calls = [self._enqueue(edge) if edge.is_feedback else edge.receive for edge in self.edges]
+        if all(edge.is_feedback for edge in self.edges):
+            calls.append(self._count_unheard)
+        if len(calls) == 1:
+            return calls[0]
+
+        def submit(tuple_: Tuple) -> None:
+            for call in calls:
+                call(tuple_)
+
+        return submit
+
+    def _enqueue(self, edge: Edge) -> Submit:
+        append, deliver = self.queue.append, edge.deliver
+        return lambda tuple_: append((deliver, tuple_))
+
+    def _count_unheard(self, tuple_: Tuple) -> None:
+        self._unheard += 1
+
+    def _tapped(self, submit: Submit) -> Submit:
+        tap, id_ = self.tap, self.id
+        if tap is None:
+            return submit
+
+        def tapped(tuple_: Tuple) -> None:
+            tap(id_, tuple_)
+            submit(tuple_)
+
+        return tapped

@@ -1,0 +1,169 @@
+"""What a sliding window keeps: the memory of one partition, by its eviction policy.
+
+An item leaves with a call of `evicted`, the oldest first. `has_been_full` tells whether the window has ever been whole:
+it has held `count(n)` items; `time(t)` seconds have passed since its first; a `delta` has had something to evict.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from penstock.expr.environment import Tuple
+from penstock.ir.graph import PolicyKind
+from penstock.toolkit.runtime import Context
+from penstock.toolkit.windows_policy import Measure, ReadyPolicy
+
+Notify = Callable[[Any], None]
+
+
+def ignore(item: Any) -> None:
+    """Nobody wants to know."""
+
+
+class CountEviction:
+    """Keeps the last `size` items."""
+
+    __slots__ = ("evicted", "has_been_full", "items", "size")
+
+    def __init__(self, size: int, evicted: Notify) -> None:
+        self.size = size
+        self.evicted = evicted
+        self.items: deque[Any] = deque()
+        self.has_been_full = False
+
+    def expire(self) -> None:
+        """Counts do not expire."""
+
+    def make_room(self, tuple_: Tuple) -> None:
+        """Evict what must leave before the tuple comes in."""
+        if len(self.items) == self.size:
+            self.evicted(self.items.popleft())
+
+    def add(self, item: Any) -> None:
+        """Keep an item."""
+        self.items.append(item)
+        if len(self.items) == self.size:
+            self.has_been_full = True
+
+
+class NoMemory:
+    """`count(0)`: every item leaves as it comes."""
+
+    __slots__ = ("evicted", "has_been_full", "items")
+
+    def __init__(self, evicted: Notify) -> None:
+        self.evicted = evicted
+        self.items: deque[Any] = deque()
+        self.has_been_full = True
+
+    def expire(self) -> None:
+        """There is nothing to expire."""
+
+    def make_room(self, tuple_: Tuple) -> None:
+        """There is nothing to evict."""
+
+    def add(self, item: Any) -> None:
+        """Let the item go at once."""
+        self.evicted(item)
+
+
+class DeltaEviction:
+    """Keeps the items whose measure lies at most `size` below that of the newest tuple; the oldest leave first."""
+
+    __slots__ = ("evicted", "has_been_full", "items", "measure", "newest", "size", "values")
+
+    def __init__(self, size: Any, measure: Measure, evicted: Notify) -> None:
+        self.size = size
+        self.measure = measure
+        self.evicted = evicted
+        self.items: deque[Any] = deque()
+        self.values: deque[Any] = deque()
+        self.newest: Any = None
+        self.has_been_full = False
+
+    def expire(self) -> None:
+        """Deltas do not expire."""
+
+    def make_room(self, tuple_: Tuple) -> None:
+        """Evict what lies too far below the tuple."""
+        self.newest = value = self.measure(tuple_)
+        while self.values and value - self.values[0] > self.size:
+            self.values.popleft()
+            self.has_been_full = True
+            self.evicted(self.items.popleft())
+
+    def add(self, item: Any) -> None:
+        """Keep an item."""
+        self.items.append(item)
+        self.values.append(self.newest)
+
+
+class TimeEviction:
+    """Keeps the items of the last `size` nanoseconds: what came at T has left at T + size.
+
+    `punctual` windows evict with a timer at that very time; others do it when next they are looked at, which nobody who
+    only reads the window can tell apart.
+    """
+
+    __slots__ = ("arrivals", "context", "evicted", "first_ns", "is_armed", "items", "punctual", "size")
+
+    def __init__(self, size: int, context: Context, evicted: Notify, *, punctual: bool) -> None:
+        self.size = size
+        self.context = context
+        self.evicted = evicted
+        self.punctual = punctual
+        self.items: deque[Any] = deque()
+        self.arrivals: deque[int] = deque()
+        self.first_ns: int | None = None
+        self.is_armed = False
+
+    @property
+    def has_been_full(self) -> bool:
+        """Whether the first tuple's time is over."""
+        return self.first_ns is not None and self.context.environment.clock.now_ns - self.first_ns >= self.size
+
+    def expire(self) -> None:
+        """Evict what is too old by now."""
+        horizon = self.context.environment.clock.now_ns - self.size
+        while self.arrivals and self.arrivals[0] <= horizon:
+            self.arrivals.popleft()
+            self.evicted(self.items.popleft())
+
+    def make_room(self, tuple_: Tuple) -> None:
+        """Nothing leaves because something comes."""
+
+    def add(self, item: Any) -> None:
+        """Keep an item."""
+        now_ns = self.context.environment.clock.now_ns
+        if self.first_ns is None:
+            self.first_ns = now_ns
+        self.items.append(item)
+        self.arrivals.append(now_ns)
+        self._arm()
+
+    def _arm(self) -> None:
+        if self.punctual and not self.is_armed and self.arrivals:
+            self.is_armed = True
+            self.context.at(self.arrivals[0] + self.size, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self.is_armed = False
+        self.expire()
+        self._arm()
+
+
+Eviction = CountEviction | NoMemory | DeltaEviction | TimeEviction
+
+
+def eviction(policy: ReadyPolicy, context: Context, evicted: Notify, *, punctual: bool = False) -> Eviction:
+    """An empty memory that keeps what a policy says."""
+    match policy.kind:
+        case PolicyKind.TIME:
+            return TimeEviction(policy.size, context, evicted, punctual=punctual)
+        case PolicyKind.DELTA:
+            assert policy.measure is not None
+            return DeltaEviction(policy.size, policy.measure, evicted)
+        case _:
+            return CountEviction(policy.size, evicted) if policy.size else NoMemory(evicted)
