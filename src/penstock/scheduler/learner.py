@@ -180,18 +180,18 @@ def learn(samples: Sequence[Sample], *, seed: int = 0) -> LearnedFunction:
 
 def _fitted(fit: Fit, points: Matrix, rates: Matrix, tenth: Groups, partial: tuple[Matrix, Matrix]) -> LearnedFunction:
     """One family, fitted to everything and without each tenth."""
-    first = fit(points, rates, np.ones(len(rates)))
+    first = fit(points, rates, np.ones(len(rates)), None)
     more, more_rates = _completed(first, points, *partial)
     noise = _noise(first(points), rates)
     all_points, all_rates = np.vstack([points, more]), np.concatenate([rates, more_rates])
     weights = 1.0 / _spread(noise, first(all_points)) ** 2
     left_in = [np.concatenate([tenth != k, np.ones(len(more), dtype=bool)]) for k in range(FOLDS)]
-    leave_outs = tuple(fit(all_points[keep], all_rates[keep], weights[keep]) for keep in left_in)
+    leave_outs = tuple(fit(all_points[keep], all_rates[keep], weights[keep], first) for keep in left_in)
     left_out = np.empty(len(rates))
     for k, function in enumerate(leave_outs):
         left_out[tenth == k] = function(points[tenth == k])
     noise = _noise(left_out, rates)
-    function = fit(all_points, all_rates, weights)
+    function = fit(all_points, all_rates, weights, first)
     return LearnedFunction(
         family=function.family,
         function=function,

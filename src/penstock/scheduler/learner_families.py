@@ -20,12 +20,15 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import nnls
 
 from penstock.scheduler.learner_lattice import Lattice, fit_lattice, quantile_knots
 from penstock.scheduler.learner_samples import Matrix
 
 Columns = tuple[tuple[int, ...], ...]
+Sides = npt.NDArray[np.int64]
+Data = tuple[Matrix, Matrix, Matrix]
 
 _ALTERNATIONS = 25
 _KNOTS = 8
@@ -81,7 +84,11 @@ class LimitedRate:
         return np.asarray(np.min([side(points) for side in self.sides], axis=0))
 
 
-def fit_flow(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
+MonotoneFunction = LimitedRate | Lattice
+Fit = Callable[[Matrix, Matrix, Matrix, MonotoneFunction | None], MonotoneFunction]
+
+
+def fit_flow(points: Matrix, rates: Matrix, weights: Matrix, like: MonotoneFunction | None = None) -> LimitedRate:
     """The best `min(a . rates, b * mips)`.
 
     Example:
@@ -90,21 +97,21 @@ def fit_flow(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
         >>> fit(np.array([[30.0, 200.0], [90.0, 10.0]])).round(6)
         array([15.,  2.])
     """
-    return _fit_limits("flow", points, rates, weights, _single_inputs(points), np.empty(0))
+    return _fit_limits("flow", (points, rates, weights), _single_inputs(points), np.empty(0), like)
 
 
-def fit_capacity(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
+def fit_capacity(points: Matrix, rates: Matrix, weights: Matrix, like: MonotoneFunction | None = None) -> LimitedRate:
     """The best `min(a . rates, C(mips))` with C monotone and linear between quantiles of the mips seen."""
     knots = quantile_knots(points[:, -1], _KNOTS)
-    return _fit_limits("capacity", points, rates, weights, _single_inputs(points), knots)
+    return _fit_limits("capacity", (points, rates, weights), _single_inputs(points), knots, like)
 
 
-def fit_join(points: Matrix, rates: Matrix, weights: Matrix) -> LimitedRate:
+def fit_join(points: Matrix, rates: Matrix, weights: Matrix, like: MonotoneFunction | None = None) -> LimitedRate:
     """The best `min(a . rates + c . products of two rates, C(mips))`; without a second input, `fit_capacity`."""
     singles = _single_inputs(points)
     pairs = tuple(combinations(range(points.shape[1] - 1), 2))
     knots = quantile_knots(points[:, -1], _KNOTS)
-    return _fit_limits("join" if pairs else "capacity", points, rates, weights, singles + pairs, knots)
+    return _fit_limits("join" if pairs else "capacity", (points, rates, weights), singles + pairs, knots, like)
 
 
 def _single_inputs(points: Matrix) -> Columns:
@@ -112,30 +119,32 @@ def _single_inputs(points: Matrix) -> Columns:
 
 
 def _fit_limits(
-    family: str, points: Matrix, rates: Matrix, weights: Matrix, offered: Columns, mips_knots: Matrix
+    family: str, data: Data, offered: Columns, mips_knots: Matrix, like: MonotoneFunction | None
 ) -> LimitedRate:
+    points, rates, weights = data
     shapes: list[tuple[Columns, tuple[Matrix, ...]]] = [(((points.shape[1] - 1,),), (mips_knots,))]
     if offered:
         shapes.append((offered, tuple(np.empty(0) for _ in offered)))
-    starts = _first_guesses(points) if offered else [np.zeros(len(rates), dtype=int)]
-    fits = [_alternate(family, shapes, points, rates, weights, start) for start in starts]
+    starts = _starts(points, like) if offered else [np.zeros(len(rates), dtype=int)]
+    fits = [_alternate(family, shapes, data, start) for start in starts]
     return min(fits, key=lambda fit: float(np.sum(weights * np.abs(fit(points) - rates))))
 
 
-def _first_guesses(points: Matrix) -> list[Matrix]:
+def _starts(points: Matrix, like: MonotoneFunction | None) -> list[Sides]:
+    """To which side each sample is given at first: as in a function that is near, or in several ways."""
+    if isinstance(like, LimitedRate) and len(like.sides) > 1:
+        return [np.argmin([side(points) for side in like.sides], axis=0)]
+    return _first_guesses(points)
+
+
+def _first_guesses(points: Matrix) -> list[Sides]:
     """Several first gifts of samples to sides, by the ratio of what was offered to what was allotted."""
     offered = points[:, :-1].sum(axis=1) / np.maximum(points[:, -1], 1e-9)
     return [(offered <= np.quantile(offered, q)).astype(int) for q in (0.2, 0.5, 0.8)]
 
 
-def _alternate(
-    family: str,
-    shapes: list[tuple[Columns, tuple[Matrix, ...]]],
-    points: Matrix,
-    rates: Matrix,
-    weights: Matrix,
-    given: Matrix,
-) -> LimitedRate:
+def _alternate(family: str, shapes: list[tuple[Columns, tuple[Matrix, ...]]], data: Data, given: Sides) -> LimitedRate:
+    points, rates, weights = data
     designs = [basis(points, columns, knots) for columns, knots in shapes]
     coefficients = [np.full(design.shape[1], np.inf) for design in designs]
     for _ in range(_ALTERNATIONS):
@@ -174,7 +183,5 @@ def _robust_nnls(design: Matrix, rates: Matrix, weights: Matrix) -> Matrix:
     return coefficients
 
 
-MonotoneFunction = LimitedRate | Lattice
-Fit = Callable[[Matrix, Matrix, Matrix], MonotoneFunction]
-
 FAMILIES: tuple[Fit, ...] = (fit_flow, fit_capacity, fit_join, fit_lattice)
+"""Each fits points, rates and weights; with a function that is near, it may start from there."""

@@ -77,8 +77,8 @@ def _strides(axes: tuple[Matrix, ...]) -> list[int]:
     return [int(np.prod(lengths[axis + 1 :])) for axis in range(len(lengths))]
 
 
-def fit_lattice(points: Matrix, rates: Matrix, weights: Matrix) -> Lattice:
-    """Isotonic regression on a grid with absolute errors.
+def fit_lattice(points: Matrix, rates: Matrix, weights: Matrix, like: object = None) -> Lattice:
+    """Isotonic regression on a grid with absolute errors; a function that is near is of no use to it.
 
     Example:
         >>> points = np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 2.0], [2.0, 2.0]] * 8)
