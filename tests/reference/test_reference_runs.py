@@ -219,6 +219,35 @@ def test_an_interrupt_stops_between_two_items_and_ends_every_stream(length):
     assert signal.getsignal(signal.SIGINT) is handler
 
 
+def test_an_interrupt_breaks_an_endless_loop_and_counts_what_it_drops():
+    graph = """
+        stream<int32 x> Loop = Functor(A, Back) {}
+        stream<int32 x> Back = Functor(Loop) { output Back: x = x + 1; }"""
+
+    def interrupt_late(stream: str, item: object) -> None:
+        if item == (1000,):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    result = run(program(graph, A=numbers(1)), on_tuple=interrupt_late)
+    assert result.stopped is StopReason.INTERRUPTED
+    assert result.dropped == {"Loop": 1}
+
+
+def test_an_environment_serves_for_one_run_after_the_other():
+    environment = Environment()
+    run_graph(ENDLESS, environment=environment, max_tuples=1)
+    again = run_graph("", environment=environment, A=numbers(3))
+    assert (again.submitted["A"], environment.is_shutdown) == ((3,), False)
+
+
+def test_an_operator_that_cannot_start_says_so():
+    graph = (
+        """stream<int32 x> B = Functor(A) { logic state: int32 n = 1 / (int32) getSubmissionTimeValue("n", "0"); }"""
+    )
+    with pytest.raises(OperatorFailed, match="operator `B` \\(Functor\\) failed: it cannot start: division by zero"):
+        run_graph(graph, A=numbers(1))
+
+
 def test_custom_metrics_are_in_the_result():
     graph = """() as S = Custom(A) {
         logic onTuple A: {

@@ -170,6 +170,7 @@ def test_every_function_is_documented_once():
     [
         ("window A: tumbling, count(0);", "the size of a window must be positive, found count(0)"),
         ("window A: sliding, time(-1), count(1);", "the size of a window must be positive, found time(-1.0)"),
+        ("window A: sliding, count(0);", "a sliding window of count(0) has nothing to aggregate"),
         ("window A: sliding, punct(), count(1);", "a sliding window cannot use punctuation"),
         ("window A: tumbling, count(2), partitioned;", "a partitioned window needs a key"),
         ("window A: tumbling, count(2); param partitionBy: x;", "`partitionBy` needs a partitioned window"),

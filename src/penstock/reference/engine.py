@@ -57,6 +57,12 @@ class Engine:
         self._ending: deque[tuple[Node, StreamState]] = deque()
         self._is_ending = False
         self._source_tuples = 0
+        self._is_over = False
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether loops are not to go round any more."""
+        return self.stopped is StopReason.INTERRUPTED
 
     def stop(self, reason: StopReason) -> None:
         """Ask the run to stop after the item in hand."""
@@ -68,7 +74,7 @@ class Engine:
         """The submit function of a source: one item, processed completely before the source goes on."""
 
         def submit_item(tuple_: Tuple) -> None:
-            if self.stopped is not None:
+            if self.stopped is not None and not self._is_over:
                 raise Stop
             self._source_tuples += 1
             submit(tuple_)
@@ -85,11 +91,10 @@ class Engine:
         while queue:
             deliver, item = queue.popleft()
             deliver(item)
-            if self.stopped is StopReason.INTERRUPTED:
-                queue.clear()
 
     def run(self, nodes: list[Node]) -> StopReason:
         """Run until the sources are done or a limit is reached, then end every stream."""
+        self.environment.is_shutdown = False
         self.exchange.start()
         self.drain()
         sources = [(n, n.runtime.produce()) for n in nodes if n.is_source]
@@ -101,6 +106,7 @@ class Engine:
             for _, items in sources:
                 if isinstance(items, Generator):
                     items.close()
+        self._is_over = True
         for node, _ in sources:
             self.end_node(node)
         self.let_waiting_end()

@@ -33,6 +33,8 @@ class Importer:
         if item is Punctuation.FINAL:
             self.open_exports -= 1
             self.end_if_alone()
+        elif self.node.takes_no_more:
+            self.node.drop(item)
         elif isinstance(item, Punctuation):
             self.node.runtime.punctuate[0](item)
         else:

@@ -56,6 +56,7 @@ class Node:
         self.streams: list[StreamState] = []
         self.open_streams = [len(port.streams) - len(port.feedback) for port in operator.inputs]
         self.has_ended = False
+        self._late = 0
 
     @property
     def is_source(self) -> bool:
@@ -64,9 +65,17 @@ class Node:
 
     @property
     def dropped(self) -> int:
-        """The tuples that came over a feedback edge after it had ended, or that it sent after the end of a stream."""
-        late = sum(edge.dropped for edges in self.edges for edge in edges)
-        return late + sum(stream.dropped for stream in self.streams)
+        """The tuples that came out of the queue too late, or that it sent after the end of a stream."""
+        return self._late + sum(stream.dropped for stream in self.streams)
+
+    @property
+    def takes_no_more(self) -> bool:
+        """Whether what waits in the queue comes too late: the operator has ended, or the user wants it to stop."""
+        return self.has_ended or self.engine.is_interrupted
+
+    def drop(self, item: Item) -> None:
+        """Count what came too late."""
+        self._late += isinstance(item, tuple)
 
     def at(self, time_ns: int, action: Callable[[], None]) -> None:
         """Call back when the clock reaches a time, unless the operator has ended by then."""

@@ -45,8 +45,8 @@ class RunResult:
         received: For each operator, the tuples that came in by each input port.
         submitted: For each operator, the tuples that went out by each output port.
         dead_letters: What was set aside, in order.
-        dropped: For each operator that lost some, the tuples that reached it over a feedback edge after it had ended,
-            or that it submitted to a stream which it had ended itself.
+        dropped: For each operator that lost some, the tuples that would have reached it over a feedback edge or an
+            import after it had ended or after an interrupt, or that it submitted to a stream which it had ended itself.
         metrics: Custom metrics by name.
         start_time_ns: The virtual time when the run began.
         end_time_ns: The virtual time when it ended.

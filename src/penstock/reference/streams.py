@@ -29,14 +29,12 @@ class Edge:
         port: Its input port.
         is_feedback: Whether its tuples go through the queue.
         receive: Takes a tuple.
-        dropped: The tuples that came after the subscriber had ended.
     """
 
     def __init__(self, node: Node, port: int, *, is_feedback: bool) -> None:
         self.node = node
         self.port = port
         self.is_feedback = is_feedback
-        self.dropped = 0
         self.receive: Submit
         self._count: Callable[[], int]
 
@@ -51,8 +49,8 @@ class Edge:
 
     def deliver(self, item: Item) -> None:
         """Take what waited in the queue."""
-        if self.node.has_ended:
-            self.dropped += isinstance(item, tuple)
+        if self.node.takes_no_more:
+            self.node.drop(item)
         elif isinstance(item, Punctuation):
             self.punctuate()
         else:

@@ -11,12 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.expr.environment import Environment
+from penstock.expr.errors import EvaluationError
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Application
+from penstock.reference.failure import OperatorFailed
 from penstock.reference.node import Node
 from penstock.reference.streams import Edge, Item, StreamState
 from penstock.toolkit.program import Program
-from penstock.toolkit.runtime import Punctuation
+from penstock.toolkit.runtime import Punctuation, Runtime
 
 if TYPE_CHECKING:
     from penstock.reference.engine import Engine
@@ -50,11 +52,18 @@ def wire(
         for o in application.operators
     }
     for node in nodes.values():
-        node.runtime = program.registry.get(node.operator.kind).runtime(node.operator, node)
+        node.runtime = _instance(program, node)
     subscriptions = _subscriptions(application, nodes)
     for id_ in reversed(topological_order(application)):
         _connect(nodes[id_], prefix, subscriptions, tap)
     return list(nodes.values())
+
+
+def _instance(program: Program, node: Node) -> Runtime:
+    try:
+        return program.registry.get(node.operator.kind).runtime(node.operator, node)
+    except EvaluationError as error:
+        raise OperatorFailed(node.operator, f"it cannot start: {error}") from error
 
 
 def _subscriptions(application: Application, nodes: dict[str, Node]) -> dict[str, list[Edge]]:

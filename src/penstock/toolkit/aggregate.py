@@ -18,7 +18,7 @@ from typing import Any
 
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
-from penstock.ir.expressions import Attribute, Expression, OutputCall
+from penstock.ir.expressions import Attribute, Expression, Literal, OutputCall
 from penstock.ir.graph import Operator, PolicyKind, Window, WindowKind
 from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
 from penstock.ir.types import BOOLEAN
@@ -112,6 +112,9 @@ def check(operator: Operator, found: Diagnostics) -> None:
     window = port.window
     assert window is not None
     check_window(operator, port, found)
+    size = window.eviction.size
+    if window.kind is WindowKind.SLIDING and isinstance(size, Literal) and size.value == 0:
+        found.error("a sliding window of count(0) has nothing to aggregate", size.span or operator.span)
     check_keys(operator, ("partitionBy", "groupBy"), found)
     check_partitioned(operator, window, "partitionBy", found)
     check_outputs((a.value for a in operator.outputs[0].assignments), operator.span, found)
