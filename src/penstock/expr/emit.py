@@ -149,7 +149,7 @@ def _unary(x: Unary, scope: Scope) -> Code:
             return arithmetic.complement(x.type, operand)
         case "!":
             return Code(f"not {operand.at(NOT)}", NOT)
-    value, bind_value = arithmetic.bind(operand, scope)
+    value, bind_value = arithmetic.bind_optional(operand, scope)
     return Code(f"{value} if {bind_value} is not None else no_value()", TERNARY)
 
 
@@ -173,7 +173,7 @@ def _binary(x: Binary, scope: Scope) -> Code:
         case "||":
             return Code(f"{left.at(OR)} or {right.at(OR)}", OR)
         case "?:":
-            value, bind_value = arithmetic.bind(left, scope)
+            value, bind_value = arithmetic.bind_optional(left, scope)
             return Code(f"{value} if {bind_value} is not None else {right.at(TERNARY)}", TERNARY)
         case "in":
             return arithmetic.membership(x.right.type, left, right, scope)

@@ -124,6 +124,14 @@ def bind(value: Code, scope: Scope) -> tuple[str, str]:
     return name, f"({name} := {value.text})"
 
 
+def bind_optional(value: Code, scope: Scope) -> tuple[str, str]:
+    """Like `bind`, for a value that is compared with None, which Python warns of where the value is a number."""
+    if not value.text[0].isdigit():
+        return bind(value, scope)
+    name = scope.locals.temporary()
+    return name, f"({name} := {value.text})"
+
+
 def _float(operator: str, left: Code, right: Code, scope: Scope) -> Code:
     if operator == "%":
         return Code(f"remainder({left.text}, {right.text})")
@@ -186,7 +194,8 @@ def comparison(operator: str, type_: Type, left: Code, right: Code, scope: Scope
 def _equality(operator: str, type_: Type, left: Code, right: Code, scope: Scope) -> Code:
     if "None" in (left.text, right.text):
         python = "is" if operator == "==" else "is not"
-        return Code(f"{left.at(COMPARE + 1)} {python} {right.at(COMPARE + 1)}", COMPARE)
+        _, tested = bind_optional(right if left.text == "None" else left, scope)
+        return Code(f"{tested} {python} None", COMPARE)
     if not isinstance(type_, Primitive | EnumType) and is_float_inside(type_):
         equal = scope.module.define("equal", f'equality(parse_type("{type_}"))')
         called = Code(f"{equal}({left.text}, {right.text})")

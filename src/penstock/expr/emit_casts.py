@@ -6,7 +6,7 @@ becomes unbounded.
 
 from __future__ import annotations
 
-from penstock.expr.emit_arithmetic import bind, decimal_context, wrap
+from penstock.expr.emit_arithmetic import bind, bind_optional, decimal_context, wrap
 from penstock.expr.emit_code import TERNARY, Code
 from penstock.expr.emit_scope import Scope
 from penstock.expr.typing_rules import can_convert
@@ -63,7 +63,7 @@ def _spell(type_: Type) -> str:
 def _to_optional(value: Code, source: Type, inner: Type, scope: Scope) -> Code:
     if not isinstance(source, OptionalType):
         return cast_code(value, source, inner, scope)
-    a, bind_a = bind(value, scope)
+    a, bind_a = bind_optional(value, scope)
     converted = cast_code(Code(a), source.inner, inner, scope)
     if converted.text == a:
         return value

@@ -115,7 +115,7 @@ def index(base: Expression, at: Expression, span: Span | None = None) -> Express
         'rstring'
     """
     if isinstance(base.type, MapType):
-        key = at if base.type.key == VOID else convert(at, base.type.key)
+        key = at if base.type.key == VOID else convert(at, base.type.key, at.span or span)
         return Index(type=base.type.value, base=base, index=key, span=span)
     type_ = base.type.element if isinstance(base.type, ListType) else UINT8 if base.type == BLOB else None
     if type_ is None and is_string(base.type):

@@ -41,7 +41,7 @@ def _call_standard(name: str, arguments: Sequence[Expression], span: Span | None
     if found.definition.needs_span:
         return literal(found.definition.implementation(span), found.return_type, span)
     _check_mutable(found, arguments, span)
-    values = tuple(convert(a, t) for a, t in zip(arguments, found.parameter_types, strict=True))
+    values = tuple(convert(a, t, a.span or span) for a, t in zip(arguments, found.parameter_types, strict=True))
     return Call(type=found.return_type, function=name, arguments=values, span=span)
 
 
@@ -61,7 +61,7 @@ def _call_own(own: Sequence[Function], arguments: Sequence[Expression], span: Sp
     for parameter, argument in zip(chosen.parameters, arguments, strict=True):
         if parameter.mutable:
             check_assignable(argument, argument.span or span)
-    values = tuple(convert(a, p.type) for a, p in zip(arguments, chosen.parameters, strict=True))
+    values = tuple(convert(a, p.type, a.span or span) for a, p in zip(arguments, chosen.parameters, strict=True))
     return Call(type=chosen.returns, function=chosen.name, arguments=values, span=span)
 
 

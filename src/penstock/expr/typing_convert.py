@@ -16,8 +16,6 @@ from penstock.diagnostics import Diagnostic, Span, UserError
 from penstock.expr.typing_rules import can_cast, can_convert, common_type, fits
 from penstock.expr.values import as_type, integer_range
 from penstock.ir.expressions import (
-    ARITHMETIC,
-    Binary,
     Cast,
     Conditional,
     Expression,
@@ -148,8 +146,6 @@ def _distribute(x: Expression, type_: Type) -> Expression | None:
                 types,
                 lambda p: Conditional(type=type_, test=p[0], then=p[1], otherwise=p[2], span=x.span),
             )
-        case Binary(operator=operator), Primitive() if operator in ARITHMETIC and is_flexible(x):
-            return _rebuild((x.left, x.right), [type_, type_], lambda p: replace(x, type=type_, left=p[0], right=p[1]))
     return None
 
 
@@ -212,8 +208,6 @@ def is_flexible(x: Expression) -> bool:
             return True
         case ListLiteral() | SetLiteral() | MapLiteral() | TupleLiteral():
             return all(is_flexible(child) for child in x.children())
-        case Binary(operator=operator, left=left, right=right) if operator in ARITHMETIC:
-            return is_flexible(left) and is_flexible(right)
     return False
 
 

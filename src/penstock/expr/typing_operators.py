@@ -119,7 +119,7 @@ def _or_else(left: Expression, right: Expression, span: Span | None) -> Expressi
     if left.type.inner == VOID:
         return right
     wanted = left.type if isinstance(right.type, OptionalType) else left.type.inner
-    default = convert(right, wanted)
+    default = convert(right, wanted, right.span or span)
     return Binary(type=wanted, operator="?:", left=left, right=default, span=span)
 
 
@@ -127,7 +127,7 @@ def _membership(left: Expression, right: Expression, span: Span | None) -> Expre
     match right.type:
         case ListType(element=element) | SetType(element=element) | MapType(key=element):
             element_type = left.type if element == VOID else element
-            sought = convert(left, element_type)
+            sought = convert(left, element_type, left.span or span)
             return Binary(type=BOOLEAN, operator="in", left=sought, right=right, span=span)
     fail(f"`in` needs a list, a set or a map on its right, found {right.type}", right.span or span)
 

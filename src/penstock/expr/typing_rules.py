@@ -88,7 +88,8 @@ def _widens(source: Primitive, target: Primitive) -> bool:
         return False
     if is_integer(source):
         return not is_integer(target) or _holds_integers_of(target, source)
-    return is_float(source) == is_float(target) and source.bits < target.bits
+    same_kind = is_float(target) if is_float(source) else is_decimal(target)
+    return same_kind and source.bits < target.bits
 
 
 def _holds_integers_of(target: Primitive, source: Primitive) -> bool:

@@ -93,7 +93,7 @@ def to_array(column: Column, type_: Type, rows: int) -> pa.Array:
     if isinstance(column, np.generic):
         return pa.array(np.full(rows, column), wanted)
     if isinstance(column, pa.Scalar):
-        return pa.repeat(column, rows).cast(wanted)
+        return pa.repeat(column, rows)
     return pa.array(column, wanted) if isinstance(column, np.ndarray) else column
 
 

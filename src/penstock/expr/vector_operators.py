@@ -17,7 +17,7 @@ from penstock.expr.emit_numbers import division_by_zero
 from penstock.expr.errors import EvaluationError
 from penstock.expr.typing_rules import can_convert
 from penstock.expr.values import integer_range
-from penstock.expr.vector_frame import Column, dtype_of
+from penstock.expr.vector_frame import Column, dtype_of, is_scalar
 from penstock.ir.types import (
     BOOLEAN,
     EnumType,
@@ -129,7 +129,7 @@ def unary_operation(operator: str, type_: Type) -> Callable[[Column], Column] | 
 
 def cast_operation(source: Type, target: Type) -> Callable[[Column], Column] | None:
     """A cast over a column, or None where there is no exact one."""
-    number, wanted = dtype_of(source), dtype_of(target)
+    wanted = dtype_of(target)
     if _is_number(source) and _is_number(target):
         if is_float(source) and is_integer(target):
             return _truncate(target)
@@ -137,10 +137,15 @@ def cast_operation(source: Type, target: Type) -> Callable[[Column], Column] | N
         step = np.dtype(np.float64) if wanted == np.float32 else wanted
         return lambda column: column.astype(step).astype(wanted)
     if is_string(target) and (is_integer(source) or source == BOOLEAN) and getattr(target, "bound", None) is None:
-        return lambda column: pc.cast(pa.array(column) if number is not None else column, pa.string())
+        return _print
     if is_string(source) and is_string(target):
         return _cut(target)
     return None
+
+
+def _print(column: Column) -> Column:
+    printed = pc.cast(pa.array(np.atleast_1d(column)), pa.string())
+    return printed[0] if is_scalar(column) else printed
 
 
 def can_cast_fail(source: Type, target: Type) -> bool:
