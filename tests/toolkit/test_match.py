@@ -193,3 +193,8 @@ def test_a_match_is_partitioned_by_its_key_and_selects_at_most_one():
     assert (model.state, model.partition_by) == (State.PARTITIONED, (frozenset({"s"}),))
     assert (model.selectivity, model.forwards) == (Selectivity.AT_MOST_ONE, {"s"})
     assert program(match("a"), A=spell("")).application.operator["M"].model.state is State.UNKNOWN
+
+
+def test_spl_writes_predicates_that_look_back():
+    graph = match(". rise+ drop", "{rise = n > 0 && s > Last(s), drop = s < First(s)}")
+    assert tuples_of(graph, "M", A=spell("bcda")) == [(0, 3, 4)]
