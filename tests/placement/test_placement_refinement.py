@@ -15,7 +15,8 @@ from penstock.placement.measure import cost, is_within, limits, loads, overload,
 from penstock.placement.metis import refine
 from penstock.placement.packing import attainable_bound, pack_longest_first
 from penstock.placement.partition import partition
-from penstock.placement.sweep import improve, relieve
+from penstock.placement.relief import relieve
+from penstock.placement.sweep import improve
 from penstock.placement.volume import lower_volume
 
 NEVER = Deadline.after(None)

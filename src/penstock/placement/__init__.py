@@ -35,7 +35,7 @@ from penstock.placement.problem import (
     equal_machines,
     sized_machines,
 )
-from penstock.placement.sweep import relieve
+from penstock.placement.relief import relieve
 
 Algorithm = Literal["even", "greedy", "metis"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)

@@ -1,8 +1,8 @@
 """Relief by exchange: bring overloaded machines within tight limits by swapping tasks.
 
 Introduction:
-    With a few heavy tasks on each machine no single move fits anywhere, and `sweep.relieve` gives up. Exchanging a task
-    of an overloaded machine for a lighter one elsewhere still works.
+    With a few heavy tasks on each machine no single move fits anywhere, and `relief.relieve` gives up. Exchanging a
+    task of an overloaded machine for a lighter one elsewhere still works.
 
 Formulation:
     Lower the overload (`measure.overload`) to nothing, at the least cost that the steps find.
@@ -36,7 +36,7 @@ from penstock.placement.problem import Floats, Ints, PlacementProblem
 from penstock.placement.pull import pull
 
 _MOST_CELLS = 1 << 20
-_MOST_STEPS = 2000
+_CELLS_IN_ALL = 1 << 28
 _NO_RELIEF = 1e-12
 
 
@@ -56,7 +56,7 @@ def relieve_by_exchange(
     """
     machine_of = machine_of.copy()
     unit = np.where(limit.mean(axis=0) > 0, limit.mean(axis=0), 1.0)
-    for _ in range(min(problem.graph.tasks, _MOST_STEPS)):
+    for _ in range(_most_steps(problem)):
         load = loads(problem, machine_of)
         excess = (np.maximum(load - limit, 0.0) / unit).sum(axis=1)
         worst_first = np.argsort(-excess, kind="stable")[: np.count_nonzero(excess)].tolist()
@@ -65,6 +65,12 @@ def relieve_by_exchange(
         if not relieved or deadline.has_passed():
             break
     return machine_of
+
+
+def _most_steps(problem: PlacementProblem) -> int:
+    tasks = problem.graph.tasks
+    cells_a_step = min(_MOST_CELLS, tasks * tasks // problem.machines.count + 1)
+    return min(tasks, _CELLS_IN_ALL // cells_a_step)
 
 
 def _relieve_one(

@@ -20,7 +20,7 @@ When it does not apply:
 Algorithm:
     1. Starts: METIS k-way with several seeds, METIS recursive bisection, with racks METIS into racks and then into the
        machines of each, and for graphs that are not large the greedy placement and the caller's present placement.
-    2. Each start is brought within the limits (`sweep.relieve`, `exchange.relieve_by_exchange`), swept
+    2. Each start is brought within the limits (`relief.relieve`, `exchange.relieve_by_exchange`), swept
        (`sweep.improve`) and climbed (`climb.climb`); of a large problem only the best start is climbed.
     3. Of small problems the best is shaken: the tasks of three machines are dealt out anew and refined again.
     4. The best by (overload, objective, cost).
@@ -52,7 +52,8 @@ from penstock.placement.measure import cost, limits, loads, overload, volume
 from penstock.placement.packing import Packing, attainable_bound
 from penstock.placement.partition import Objective, partition, partition_by_rack
 from penstock.placement.problem import CommunicationGraph, Floats, Ints, PlacementProblem, Progress
-from penstock.placement.sweep import improve, relieve
+from penstock.placement.relief import relieve
+from penstock.placement.sweep import improve
 from penstock.placement.volume import lower_volume
 
 _SMALL_EDGES = 20_000

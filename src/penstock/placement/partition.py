@@ -1,7 +1,7 @@
 """The call of METIS: our arrays to what pymetis takes, and back.
 
 METIS wants integers and pymetis hands it a single weight a task and no vertex sizes, so several weights go in as the
-sum of their shares. METIS aims at the limit on imbalance but does not promise it; `sweep.relieve` sees to that.
+sum of their shares. METIS aims at the limit on imbalance but does not promise it; `relief.relieve` sees to that.
 """
 
 from __future__ import annotations
