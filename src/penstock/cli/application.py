@@ -43,12 +43,12 @@ class AppArguments:
 
     def program(self) -> Program:
         """Find and compile the application."""
-        path, _, attribute = self.app.rpartition(":") if _names_python(self.app) else (self.app, "", "")
         if self.app.endswith(".spl"):
             return self._compile_spl()
         if self.app.endswith(".py"):
-            path, attribute = self.app, ""
-        if not path:
+            return _python_program(self.app, "", self.settings)
+        path, colon, attribute = self.app.rpartition(":")
+        if not colon or not path:
             raise UserError(f"`{self.app}` is not an application", hint="give FILE.spl, FILE.py:app or MODULE:app")
         return _python_program(path, attribute, self.settings)
 
@@ -128,10 +128,6 @@ def _settings(given: tuple[str, ...]) -> dict[str, list[str]]:
             raise click.BadParameter(f"`{item}` is not NAME=VALUE", param_hint="--set")
         found.setdefault(name, []).append(value)
     return found
-
-
-def _names_python(app: str) -> bool:
-    return ":" in app and not app.endswith(".spl")
 
 
 def _near_file(path: Path) -> str | None:

@@ -37,7 +37,7 @@ def reason_of(error: BaseException) -> str:
         ('ZeroDivisionError: division by zero', "KeyError: 'x'")
     """
     if isinstance(error, UserError):
-        return "; ".join(d.message for d in error.diagnostics)
+        return "; ".join(d.message if d.hint is None else f"{d.message}; {d.hint}" for d in error.diagnostics)
     if isinstance(error, PenstockError | EvaluationError):
         return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

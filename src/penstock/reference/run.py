@@ -77,7 +77,11 @@ def run(
         nodes = _wire_all(together, engine, _taps(on_tuple, collected))
         _check_streams(collected, nodes)
         engine.exchange = Exchange(nodes, engine.queue, engine.end_node)
-        engine.run(nodes)
+        try:
+            engine.run(nodes)
+        finally:
+            for node in nodes:
+                node.runtime.close()
         return nodes
 
     with on_interrupt(lambda: engine.stop(StopReason.INTERRUPTED)):

@@ -85,6 +85,11 @@ class FileSinkRuntime(LogicRuntime):
         """Close the file."""
         self._close()
 
+    def close(self) -> None:
+        """A file that the end of its input has not closed keeps what was written so far."""
+        if self._file is not None:
+            self._file.close()
+
     def _write(self, tuple_: Tuple) -> None:
         if self._close_mode == "dynamic":
             self._follow_name(self._expand(self._name(tuple_)))

@@ -91,6 +91,9 @@ class Runtime:
     def finish(self) -> None:
         """All input ports have ended; the interpreter then ends every output."""
 
+    def close(self) -> None:
+        """The run is over, whether it ended or failed: let go of files and the like, keeping what is written."""
+
     def produce(self) -> Iterator[Tuple | Wait | Punctuation | None]:
         """A source's tuples for output 0, in order, with `Wait` where time passes.
 
