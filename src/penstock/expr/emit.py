@@ -51,7 +51,7 @@ from penstock.ir.expressions import (
     Update,
     Variable,
 )
-from penstock.ir.types import MapType, TupleType, has_collection, is_collection, is_integer
+from penstock.ir.types import FLOAT64, MapType, TupleType, has_collection, is_collection, is_integer
 
 
 def emit(expression: Expression, scope: Scope) -> str:
@@ -183,7 +183,19 @@ def _binary(x: Binary, scope: Scope) -> Code:
             return arithmetic.comparison(operator, x.left.type, left, right, scope)
         case operator if operator.startswith("."):
             return arithmetic.elementwise(operator, x.left.type, x.right.type, left, right, scope)
+    if x.type == FLOAT64 and x.operator in "+-*":
+        left, right = _mixed(x, left, right, scope)
     return arithmetic.arithmetic(x.operator, x.type, left, right, scope)
+
+
+def _mixed(x: Binary, left: Code, right: Code, scope: Scope) -> tuple[Code, Code]:
+    """The operands, one of them left an integer if it was one: Python then rounds it to a float just as a cast does."""
+    match x.left, x.right:
+        case (Cast(operand=operand), _) if is_integer(operand.type):
+            return code(operand, scope), right
+        case (_, Cast(operand=operand)) if is_integer(operand.type):
+            return left, code(operand, scope)
+    return left, right
 
 
 def _conditional(x: Conditional, scope: Scope) -> Code:
