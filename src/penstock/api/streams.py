@@ -198,10 +198,10 @@ class Stream:
         outputs = [Output(schema=self.schema, name=name) for name in names]
         return self.app.invoke("Split", self, outputs=outputs, params={"index": index}, name=f"Split_{names[0]}")
 
-    def combine(self, *others: Stream, timestamp: Any, name: str | None = None, **params: Any) -> Stream:
-        """Merge streams in the order of their timestamps."""
+    def combine(self, *others: Stream, by: str, name: str | None = None) -> Stream:
+        """Merge streams, each in order of an attribute such as a timestamp, into one stream in that order."""
         output = Output(schema=self.schema, name=name)
-        return self.app.invoke("Combine", self, *others, outputs=[output], params={"timestamp": timestamp, **params})[0]
+        return self.app.invoke("Combine", self, *others, outputs=[output], params={"orderBy": lhs[by]})[0]
 
     # Ends.
 

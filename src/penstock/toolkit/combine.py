@@ -1,8 +1,7 @@
 """Combine: merges streams that are each in order of time into one stream in order of time.
 
 `orderBy` gives, for each port, the expression to merge by; a plain attribute of the first port means those of the same
-name of the others too. (`timestamp` is another name of the parameter; in SPL it is a keyword.) The earliest tuple that
-waits is sent once every other port has a tuple waiting or has ended; of equal ones that of the lower port goes first,
+name of the others too. The earliest tuple that waits is sent once every other port has a tuple waiting or has ended; of equal ones that of the lower port goes first,
 and tuples of one port keep their order. So the output does not depend on how fast the inputs are. All ports have one
 schema. A port that is not itself in order is not sorted: each of its tuples is merged as soon as those before it are
 gone. The window markers of the inputs do not go through.
@@ -35,7 +34,7 @@ class CombineRuntime(LogicRuntime):
         ports = len(operator.inputs)
         self.time_of: list[Callable[[Tuple], Any]] = [
             of_port(self.scalar(expressions[0]), port, ports)
-            for port, expressions in enumerate(keys_by_port(operator, _param(operator)))
+            for port, expressions in enumerate(keys_by_port(operator, "orderBy"))
         ]
         self.waiting: list[deque[tuple[Any, int, Tuple]]] = [deque() for _ in operator.inputs]
         self.is_open = [True] * ports
@@ -64,26 +63,17 @@ class CombineRuntime(LogicRuntime):
             submit(tuple_)
 
 
-def _param(operator: Operator) -> str:
-    """The name under which the invocation gives the time."""
-    return "orderBy" if operator.param("orderBy") else "timestamp"
-
-
 def check(operator: Operator, found: Diagnostics) -> None:
     """Find what the declarations of the parameters cannot express."""
     check_equal_schemas(operator, found)
-    name = _param(operator)
-    if bool(operator.param("orderBy")) == bool(operator.param("timestamp")):
-        found.error("`Combine` needs the parameter `orderBy`, or `timestamp`, and not both", operator.span)
-        return
-    ports = keys_by_port(operator, name)
+    ports = keys_by_port(operator, "orderBy")
     wanted = ports[0][0].type if ports[0] else None
     for i, expressions in enumerate(ports):
         if len(expressions) != 1 or expressions[0].type != wanted:
-            message = f"`{name}` must give one expression of one type for each port; port {i} has {len(expressions)}"
-            found.error(message, operator.span, hint=f"write `{name}: A.ts, B.ts`")
+            message = f"`orderBy` must give one expression of one type for each port; port {i} has {len(expressions)}"
+            found.error(message, operator.span, hint="write `orderBy: A.ts, B.ts`")
     if wanted is not None and wanted != TIMESTAMP and not is_numeric(wanted):
-        found.error(f"`{name}` must be a timestamp or a number, found {wanted}", operator.span)
+        found.error(f"`orderBy` must be a timestamp or a number, found {wanted}", operator.span)
 
 
 def model(operator: Operator) -> OperatorModel:
@@ -101,8 +91,9 @@ DEFINITION = OperatorDefinition(
     inputs=(2, None),
     outputs=(1, 1),
     params=(
-        ParamSpec(name="orderBy", many=True, doc="What to merge by: one expression for each input port."),
-        ParamSpec(name="timestamp", many=True, doc="The same as `orderBy`, which SPL programs use."),
+        ParamSpec(
+            name="orderBy", required=True, many=True, doc="What to merge by: one expression for each input port."
+        ),
     ),
     output=OutputClause.FORWARD,
     model=model,
