@@ -14,9 +14,10 @@ from penstock.scheduler.components import weak_components
 from penstock.scheduler.composition import compose
 from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.macroq import solve
-from penstock.scheduler.macroq_component import Grid, balanced_allocations, plan_component, prepare, rough_plan
+from penstock.scheduler.macroq_component import Grid, balanced_allocations, prepare, rough_plan
 from penstock.scheduler.macroq_concave import concave_plan, find_corners, is_concave_component
 from penstock.scheduler.macroq_lists import job_lists
+from penstock.scheduler.macroq_nsdp import plan_component
 from penstock.scheduler.macroq_resolution import common_measure
 from penstock.scheduler.problem import Flow, Job, Linear, Output, Pe, Problem, Table, Template
 

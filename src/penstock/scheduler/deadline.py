@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable
 
@@ -33,6 +34,12 @@ class Deadline:
     def elapsed(self) -> float:
         """The seconds since the start."""
         return self._clock() - self._start
+
+    def earlier_by(self, seconds: float) -> Deadline:
+        """A deadline on the same clock that strikes some seconds before this one."""
+        other = copy.copy(self)
+        other.seconds = None if self.seconds is None else self.seconds - seconds
+        return other
 
     def check(self) -> None:
         """Return if there is time left."""

@@ -17,7 +17,7 @@ them. Where to run the PEs is not asked here; that is macroW's question.
 Algorithm. Three nested loops (figure 6). The outer one raises the resolution until the finest is solved or the deadline
 strikes (`macroq_resolution`). The middle one lowers the waterline from the worst rank to the best. The inner one takes
 each group's job/template lists (`macroq_lists`), cuts them into weak components, solves each by non-serial dynamic
-programming (`macroq_component`), and divides the cluster among them (`allocation`). What was solved is kept and used
+programming (`macroq_nsdp`), and divides the cluster among them (`allocation`). What was solved is kept and used
 again at other waterlines. A first answer, the required jobs at their minimum, stands before any search, and a quick
 balanced one follows within moments, so that there is an answer whenever time runs out.
 
@@ -136,7 +136,10 @@ class _Search:
         """The outer loop: finer and finer, until nothing is left to refine."""
         if granularity is None:
             self._first = first_answer(self._problem, self._groups, self._first)
+            before = self._deadline.elapsed()
             self._best_importance = earned(self._first)
+            # Reading off the answer takes about this long, twice.
+            self._deadline = self._deadline.earlier_by(2 * (self._deadline.elapsed() - before))
             rounds = ladder(self._problem, self._components())
         else:
             rounds = single_round(self._problem, granularity)

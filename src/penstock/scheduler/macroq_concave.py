@@ -10,7 +10,7 @@ Example: a chain a -> b, each with flow 1 mips a tuple and 40 tuples offered, wo
 
 When it does not apply. A cycle (its rates are the least fixed point, which a linear program does not ask for), and
 tables that are not concave, which includes those that are flat at first (`is_concave_component`). There
-`macroq_component` stands; still, with concave hulls for such tables the corners are allocations worth knowing.
+`macroq_nsdp` stands; still, with concave hulls for such tables the corners are allocations worth knowing.
 
 Algorithm. The price tells a corner: the optimum for a price is a corner of the function. Between two known corners the
 price that makes them tie either finds a corner above the line through them or proves that there is none. The widest

@@ -1,7 +1,7 @@
 """Which way a component is planned: by what its functions allow and by how much time the round has.
 
 A concave component is planned by its corners (`macroq_concave`), others by non-serial dynamic programming
-(`macroq_component`). The rough rounds before that plan every component by a handful of balanced allocations, then by
+(`macroq_nsdp`). The rough rounds before that plan every component by a handful of balanced allocations, then by
 the corners of its concave hull; what they find stays in the running later, so a round never plans worse than the last.
 """
 
@@ -18,10 +18,10 @@ from penstock.scheduler.macroq_component import (
     Grid,
     balanced_allocations,
     better_of,
-    plan_component,
     rough_plan,
 )
 from penstock.scheduler.macroq_concave import Corners, concave_plan, find_corners, has_cycle, is_concave_component
+from penstock.scheduler.macroq_nsdp import plan_component
 from penstock.scheduler.macroq_resolution import Effort
 from penstock.scheduler.resource_functions import FloatArray
 
