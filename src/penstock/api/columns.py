@@ -149,14 +149,18 @@ class Column:
 
     def __getitem__(self, key: Any) -> Column:
         if isinstance(key, slice):
-            lower, upper = (None if k is None else lift(k) for k in (key.start, key.stop))
-            return Column(
-                lambda s: typing.slice_(
-                    self.build(s), lower.build(s) if lower else None, upper.build(s) if upper else None, s.span
-                )
-            )
+            return self._slice(key)
         at = lift(key)
         return Column(lambda scope: typing.index(self.build(scope), at.build(scope), scope.span))
+
+    def _slice(self, key: slice) -> Column:
+        bounds = [None if bound is None else lift(bound) for bound in (key.start, key.stop)]
+
+        def build(scope: Scope) -> Expression:
+            lower, upper = (None if bound is None else bound.build(scope) for bound in bounds)
+            return typing.slice_(self.build(scope), lower, upper, scope.span)
+
+        return Column(build)
 
     def field(self, name: str) -> Column:
         """An attribute of a nested tuple."""
