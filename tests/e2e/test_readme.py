@@ -12,7 +12,7 @@ README = (ROOT / "README.md").read_text()
 
 
 def test_the_program_prints_what_the_readme_says():
-    program, output = re.search(r"```python\n(.*?)```\n\n((?:    .*\n)+)", README, re.DOTALL).groups()
+    program, output = re.search(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)+)", README, re.DOTALL).groups()
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "".join(line.removeprefix("    ") for line in output.splitlines(keepends=True))
 
