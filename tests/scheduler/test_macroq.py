@@ -146,6 +146,26 @@ def test_cycles_are_allocated_too() -> None:
     assert answer.jobs["A"].mips <= 40.0
 
 
+@given(st.integers(0, 10**9))
+@settings(max_examples=25, deadline=None)
+def test_loops_get_the_importance_that_trying_every_allocation_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def member(name: str, *inputs: str, offered: float = 0.0, worth: float | None = None) -> Pe:
+        flow = Flow(mips_per_tps=float(rng.choice([0.5, 1.0, 2.0])), selectivity=float(rng.choice([0.4, 0.8])))
+        output = Output(stream=name.lower(), rate=flow, value=None if worth is None else Linear(slope=worth))
+        return Pe(id=name, max_mips=float(rng.integers(1, 5)), inputs=inputs, offered_tps=offered, outputs=(output,))
+
+    graph = (member("A", offered=3.0), member("B", "a", "c", worth=1.0), member("C", "b"), member("D", "c", worth=4.0))
+    grids = np.meshgrid(*(np.arange(p.max_mips + 1) for p in graph), indexing="ij")
+    mips = {p.id: grid.ravel() for p, grid in zip(graph, grids, strict=True)}
+    earned = sum(compose(graph, mips).importance.values(), np.zeros(1))
+    for budget in (3, 6, 9):
+        fits = sum(mips.values(), np.zeros(1)) <= budget
+        answer = solve(problem(float(budget), job("J", *graph)), granularity=budget)
+        assert answer.importance == pytest.approx(float(earned[fits].max()))
+
+
 def test_many_lists_come_in_by_importance_for_each_mips() -> None:
     jobs = [job(f"J{i}", pe(f"P{i}", *(["p0"] if i else []), offered=9.0, worth=float(i)), rank=1) for i in range(12)]
     lists = job_lists(jobs, 1, 30)

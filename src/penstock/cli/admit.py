@@ -56,10 +56,11 @@ def command(jobs: Path, deadline: float, with_placement: bool, as_json: bool) ->
         $ penstock admit jobs.json
         $ penstock admit jobs.json --deadline 5 --json
     """
+    clock = Deadline()
     problem, cluster = _read(jobs, with_placement=with_placement)
-    clock = Deadline(deadline)
+    left = max(0.0, deadline - clock.elapsed())
     # Placing needs time too: macroQ gets the first half.
-    answer = solve(problem, deadline=Deadline(deadline / 2 if with_placement else deadline))
+    answer = solve(problem, deadline=Deadline(left / 2 if with_placement else left))
     placement = None
     if cluster is not None:
         left = max(0.0, deadline - clock.elapsed())
