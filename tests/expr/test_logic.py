@@ -106,6 +106,12 @@ def test_functions_return_values_and_recurse() -> None:
     assert run("onTuple In: submit({y = fact(x)}, Out);", numbers(5), more=more).submitted == [(120,)]
 
 
+def test_a_function_that_calls_itself_without_end_fails_as_an_evaluation() -> None:
+    more = "int32 f(int32 n) { return f(n + 1); }"
+    with pytest.raises(EvaluationError, match=r"function `f` calls itself too often"):
+        run("onTuple In: submit({y = f(x)}, Out);", numbers(5), more=more)
+
+
 def test_a_mutable_parameter_is_passed_by_reference() -> None:
     more = """void grow(mutable int32 n, mutable list<int32> l) { n = n * 2; appendM(l, n); if (n > 100) return; n++; }
         int32 swap(mutable int32 a, mutable int32 b) { int32 c = a; a = b; b = c; return c; }"""

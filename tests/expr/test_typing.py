@@ -206,9 +206,10 @@ def test_a_function_of_the_application_goes_before_a_standard_one() -> None:
         build.call("length", [build.literal("x")], functions=[own])
 
 
-def test_deep_nesting_is_a_users_error() -> None:
+@pytest.mark.parametrize("depth", [300, 3000])
+def test_deep_nesting_is_a_users_error(depth: int) -> None:
     x: Expression = some("boolean")
-    for _ in range(400):
+    for _ in range(depth):
         x = build.conditional(x, some("boolean"), some("boolean"))
     with pytest.raises(UserError, match="nested too deeply"):
         Evaluator().scalar(x, variables=["v"])

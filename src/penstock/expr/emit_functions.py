@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.expr.analysis import ports_changed_in_place
+from penstock.expr.analysis import functions_used, ports_changed_in_place
 from penstock.expr.emit_calls import rebound_parameters
 from penstock.expr.emit_scope import INDENT, Locals, Module, Place, Scope, state_text
-from penstock.expr.emit_statements import emit_body, initial_value
+from penstock.expr.emit_statements import emit_body, indent, initial_value
 from penstock.ir.statements import Block, Declare, Function, Handler, Logic
 from penstock.ir.types import Schema, has_collection, is_collection
 
@@ -31,8 +31,10 @@ def _function(module: Module, function: Function) -> list[str]:
     bare = ", ".join(("None", *rebound)) if rebound else ""
     inside = Scope(module=module, locals=scope.locals, variables=scope.variables, rebound=rebound, return_text=bare)
     name = module.emitted[function.name, tuple(p.type for p in function.parameters)]
-    lines = [f"def {name}({', '.join(names)}):", *emit_body(function.body, inside)]
-    return [*lines, f"{INDENT}return {bare}"] if rebound else lines
+    body = emit_body(function.body, inside) + ([f"{INDENT}return {bare}"] if rebound else [])
+    if function in functions_used([function.body], module.functions):
+        body = indent(["try:", *body, "except RecursionError:", f"{INDENT}too_deep({function.name!r})"])
+    return [f"def {name}({', '.join(names)}):", *body]
 
 
 def tuple_names(ports: Sequence[Schema]) -> tuple[str, ...]:

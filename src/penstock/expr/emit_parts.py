@@ -47,6 +47,11 @@ def no_key(key: object, type_: Type) -> NoReturn:
     raise EvaluationError(f"the map has no key {literal_form(type_)(key)}")
 
 
+def too_deep(name: str) -> NoReturn:
+    """Fail as a function does that calls itself without end."""
+    raise EvaluationError(f"function `{name}` calls itself too often") from None
+
+
 def standard(name: str, *types: str) -> Callable[..., Any]:
     """The implementation of a standard function for arguments of these types.
 

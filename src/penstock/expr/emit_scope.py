@@ -29,7 +29,7 @@ from penstock.expr.emit_numbers import (
 from penstock.expr.emit_parts import (
     MISSING, LogicState, bounded, cast_map, contains, each_left, each_left_value, each_right, each_right_value,
     equality, has_nan, map_lists, map_maps, membership, no_key, no_value, not_at, parser, put, put_at,
-    replace_contents, standard, store, symbols, with_byte,
+    replace_contents, standard, store, symbols, too_deep, with_byte,
 )
 from penstock.expr.values import DECIMAL_CONTEXTS, ascending, copier, default_value, round_float32, text_form
 from penstock.ir.types import parse_type

@@ -13,6 +13,7 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -125,9 +126,10 @@ class Evaluator:
             submit: A function for each output port; looked up at each call, so that it may be filled in later.
             punctuate: Likewise for punctuation, which is given by name: `WindowMarker`.
         """
-        module = self._module(logic_parts(logic))
-        emit_logic(module, logic, ports)
-        names = self._load(module, submit=submit, punctuate=punctuate)
+        with nesting_reported():
+            module = self._module(logic_parts(logic))
+            emit_logic(module, logic, ports)
+            names = self._load(module, submit=submit, punctuate=punctuate)
         names["state"] = names["initial_state"]()
         return LogicRuntime(
             state=names["state"],
@@ -159,9 +161,10 @@ class Evaluator:
         *,
         as_tuple: bool,
     ) -> Callable[..., Any]:
-        module = self._module(expressions)
-        _add_function(module, expressions, ports, variables, as_tuple=as_tuple)
-        return self._load(module, state=state)["evaluate"]  # type: ignore[no-any-return]
+        with nesting_reported():
+            module = self._module(expressions)
+            _add_function(module, expressions, ports, variables, as_tuple=as_tuple)
+            return self._load(module, state=state)["evaluate"]  # type: ignore[no-any-return]
 
     def _module(self, parts: Iterable[Expression | Statement]) -> Module:
         module = Module(self.functions)
@@ -200,20 +203,28 @@ def _prelude() -> dict[str, Any]:
 def load(text: str, **given: Any) -> dict[str, Any]:
     """Execute the body of an emitted module and return its names.
 
-    Raises:
-        UserError: The code is nested more deeply than Python can compile.
-
     Example:
         >>> load("def double(x):\\n    return 2 * x")["double"](4)
         8
     """
     names = {**_prelude(), **given}
-    try:
-        exec(compile(text, "<penstock>", "exec"), names)
-    except (RecursionError, MemoryError) as error:
-        raise UserError("the expression is nested too deeply", hint="split it up with variables") from error
-    except SyntaxError as error:
-        if "too many" not in str(error):
-            raise
-        raise UserError("the expression is nested too deeply", hint="split it up with variables") from error
+    exec(compile(text, "<penstock>", "exec"), names)
     return names
+
+
+@contextmanager
+def nesting_reported() -> Iterator[None]:
+    """Report code that is nested more deeply than Python can compile as the user's mistake.
+
+    Example:
+        >>> with nesting_reported():
+        ...     raise RecursionError
+        Traceback (most recent call last):
+        penstock.diagnostics.UserError: error: the code is nested too deeply; split it up with variables
+    """
+    try:
+        yield
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        if isinstance(error, SyntaxError) and "too many" not in str(error):
+            raise
+        raise UserError("the code is nested too deeply", hint="split it up with variables") from None

@@ -39,7 +39,7 @@ import pyarrow as pa
 
 from penstock.expr.analysis import is_pure
 from penstock.expr.errors import EvaluationError
-from penstock.expr.evaluate import Evaluator
+from penstock.expr.evaluate import Evaluator, nesting_reported
 from penstock.expr.values import rows_from_batch, to_arrow_array
 from penstock.expr.vector_frame import Frame, to_array
 from penstock.expr.vector_nodes import NodeCompiler
@@ -72,7 +72,8 @@ def compile_vector(expression: Expression, schemas: Sequence[Schema], evaluator:
         >>> double([batch_from_rows([(1,), (2**30,)], schema)]).to_pylist()
         [2, -2147483648]
     """
-    compiled = _VectorExpression(expression, tuple(schemas), evaluator)
+    with nesting_reported():
+        compiled = _VectorExpression(expression, tuple(schemas), evaluator)
     return compiled.run_by_rows if not is_pure(expression, evaluator.functions) else compiled.run
 
 
