@@ -144,6 +144,17 @@ def test_colocated_pes_use_the_same_nodes() -> None:
     assert answer.missed_mips == {}
 
 
+def test_a_move_is_counted_for_each_colocated_pe_that_makes_it() -> None:
+    together = Constraint(kind="colocation", pes=("a", "b"))
+    now = {"a": {"n0": 10.0}, "b": {"n1": 10.0}}
+    cluster = Cluster(nodes=tuple(Node(id=n, mips=100.0) for n in NODES), constraints=(together,), current=now)
+    candidates = {name: list(NODES) for name in "ab"}
+    goals = {"a": 20.0, "b": 20.0}
+    assert assign(PES[:2], goals, candidates, cluster).moves == 1
+    stuck = replace(cluster, rules=Rules(max_moves=0))
+    assert assign(PES[:2], goals, candidates, stuck).mips == {"a": {}, "b": {}}
+
+
 def test_nothing_moves_when_every_goal_is_met_where_it_is() -> None:
     now = {"a": {"n0": 10.0}, "b": {"n1": 10.0}, "c": {"n2": 10.0}}
     cluster = Cluster(nodes=tuple(Node(id=n, mips=100.0) for n in NODES), current=now)

@@ -1,6 +1,7 @@
 """macroW in a hurry: place the units one by one, then improve.
 
-Units are taken with the least choice first, then the largest, each to the node (or, where its degree allows and it
+Units are taken in two orders, the better of which counts: with the least choice first, then the largest; and along the
+heaviest streams. Each goes to the node (or, where its degree allows and it
 must, the nodes) that adds least to load and traffic. Where nodes are then asked for more than they have, a linear
 program cuts the goals (`_cut_to_fit`). Then `macrow_improve` moves and exchanges units as long as the objective
 falls and there is time. Cost: units x nodes to build, and as much again for each round of improvement.
@@ -8,33 +9,62 @@ falls and there is time. Cost: units x nodes to build, and as much again for eac
 
 from __future__ import annotations
 
-from contextlib import suppress
+from heapq import heappop, heappush
 
 import numpy as np
 
 from penstock.scheduler.deadline import Deadline, OutOfTime
 from penstock.scheduler.macrow_board import SLACK, Board, Pull
 from penstock.scheduler.macrow_improve import improve
-from penstock.scheduler.macrow_metrics import broken_rules
+from penstock.scheduler.macrow_metrics import broken_rules, objective
 from penstock.scheduler.macrow_program import Program
 from penstock.scheduler.macrow_task import Bools, Floats, Ints, Task
 
 
 def place_greedily(task: Task, deadline: Deadline) -> tuple[Bools, Floats] | None:
     """A placement that keeps every rule, or None where this search finds none (there may still be one)."""
-    board = Board(task)
     pull = Pull(task)
-    order = sorted(range(len(task.units)), key=lambda u: _urgency(task, u))
-    for unit in order:
-        if not _seat(board, pull, unit):
-            return None
+    found = []
+    for order in (_by_urgency(task), _by_stream(task, pull)):
+        board = _built(task, pull, order)
+        if board is None:
+            continue
+        found.append(board)
+        try:
+            improve(board, deadline)
+        except OutOfTime:
+            break
+    best = min(found, key=lambda board: objective(task, board.fractions), default=None)
+    return None if best is None else (best.used, best.fractions)
+
+
+def _built(task: Task, pull: Pull, order: list[int]) -> Board | None:
+    board = Board(task)
+    if not all(_seat(board, pull, unit) for unit in order):
+        return None
     if (board.free_mips < 0).any() and not _cut_to_fit(board):
         return None
-    if broken_rules(task, board.used, board.fractions):
-        return None
-    with suppress(OutOfTime):
-        improve(board, deadline)
-    return board.used, board.fractions
+    return None if broken_rules(task, board.used, board.fractions) else board
+
+
+def _by_urgency(task: Task) -> list[int]:
+    return sorted(range(len(task.units)), key=lambda unit: _urgency(task, unit))
+
+
+def _by_stream(task: Task, pull: Pull) -> list[int]:
+    """Fixed units first, then along the heaviest streams from those that have a place."""
+    order: list[int] = []
+    seen: set[int] = set()
+    for first in _by_urgency(task):
+        waiting = [(0.0, first)]
+        while waiting:
+            _, unit = heappop(waiting)
+            if unit not in seen:
+                seen.add(unit)
+                order.append(unit)
+                for partner, share in pull.partners[unit]:
+                    heappush(waiting, (-share, partner))
+    return sorted(order, key=lambda unit: not task.pinned[unit].any())
 
 
 def _urgency(task: Task, unit: int) -> tuple[bool, bool, int, float]:

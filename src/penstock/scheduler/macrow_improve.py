@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from penstock.scheduler.deadline import Deadline
@@ -30,22 +32,38 @@ def improve(board: Board, deadline: Deadline) -> None:
 
 
 def _try_other_nodes(board: Board, tally: Tally, unit: int, best: float) -> float:
-    task = board.task
-    if task.pinned[unit].any() or board.used[unit].sum() != 1 or board.fractions[unit].sum() < 1 - SLACK:
+    if board.task.pinned[unit].any():
         return best
     was = board.take(unit)
-    open_nodes = board.open_nodes(unit) & (board.free_mips >= task.goal_mips[unit] - SLACK)
     chosen = was
-    for node in np.flatnonzero(open_nodes & ~was[1]):
-        whole = np.zeros(len(task.nodes))
-        whole[node] = 1.0
-        tally.set(unit, whole)
+    for fractions in _places(board, unit):
+        tally.set(unit, fractions)
         value = tally.objective()
         if value < best - SLACK:
-            best, chosen = value, (whole, whole > 0)
+            best, chosen = value, (fractions, fractions > 0)
     tally.set(unit, chosen[0])
     board.put(unit, *chosen)
     return best
+
+
+def _places(board: Board, unit: int) -> Iterator[Floats]:
+    """Where a unit that is lifted from the board may go: one node, with as much as there is, or the roomiest few."""
+    task, goal = board.task, float(board.task.goal_mips[unit])
+    least = float(task.floor_mips[unit]) / goal if goal > 0 else 1.0
+    share = np.minimum(np.maximum(board.free_mips, 0.0) / goal, 1.0) if goal > 0 else np.ones(len(task.nodes))
+    open_nodes = np.flatnonzero(board.open_nodes(unit) & (share > 0))
+    for node in open_nodes:
+        if share[node] >= least - SLACK:
+            alone = np.zeros(len(task.nodes))
+            alone[node] = share[node]
+            yield alone
+    few = open_nodes[np.argsort(-share[open_nodes], kind="stable")][: task.degree[unit]]
+    if len(few) > 1 and share[few[0]] < 1 and task.moves[unit, few].sum() <= board.free_moves:
+        spread = np.zeros(len(task.nodes))
+        spread[few] = share[few] / max(1.0, float(share[few].sum()))
+        total = float(spread.sum())
+        if total >= least - SLACK and spread[few].min() >= task.min_fraction * total:
+            yield spread
 
 
 def _try_exchanges(board: Board, tally: Tally, best: float, deadline: Deadline) -> float:

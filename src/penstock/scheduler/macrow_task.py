@@ -150,10 +150,16 @@ def _where(units: tuple[tuple[str, ...], ...], cluster: Cluster, nodes_of: Calla
 
 
 def _moves(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> Ints:
-    """A unit that runs nowhere, or only on nodes that are down, does not move when it starts."""
-    ran = _where(units, cluster, lambda pe: {n for n, mips in cluster.current.get(pe, {}).items() if mips > 0})
-    size = np.array([[len(unit)] for unit in units], dtype=int).reshape(-1, 1)
-    return np.where(ran.any(axis=1, keepdims=True) & ~ran, size, 0)
+    """A PE that runs nowhere, or only on nodes that are down, does not move when it starts."""
+    column = {node.id: i for i, node in enumerate(cluster.live_nodes)}
+    moves = np.zeros((len(units), len(column)), dtype=int)
+    for row, unit in enumerate(units):
+        for pe in unit:
+            here = [column[node] for node, mips in cluster.current.get(pe, {}).items() if mips > 0 and node in column]
+            if here:
+                moves[row] += 1
+                moves[row, here] -= 1
+    return moves
 
 
 def _allowed(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> Bools:

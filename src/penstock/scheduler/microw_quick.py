@@ -79,7 +79,8 @@ def _moves_allowed(setting: Setting, nodes: list[list[str]], unit: int, now: lis
 
 
 def _nodes_in_use(setting: Setting, unit: int) -> list[str]:
-    kept = [node for node in setting.candidates[unit] if node in setting.ran[unit]]
+    ran = setting.ran(unit)
+    kept = [node for node in setting.candidates[unit] if node in ran and setting.moves_at(unit, node) == 0]
     return kept[: setting.degree[unit]]
 
 
@@ -103,7 +104,7 @@ def _room(setting: Setting, load: Mapping[str, float], node: str) -> float:
 def _start_new_units(setting: Setting, nodes: list[list[str]]) -> None:
     """A unit that never ran starts where there is most room, on more nodes only if one has not enough."""
     load = _load(setting, nodes)
-    new = [unit for unit in range(len(setting.units)) if not setting.ran[unit]]
+    new = [unit for unit in range(len(setting.units)) if not setting.ran(unit)]
     for unit in sorted(new, key=lambda unit: -_goal(setting, unit)):
         _start(setting, nodes, load, unit)
 

@@ -29,7 +29,7 @@ class Setting:
         unit_of: The unit of each PE, by its position in `units`.
         candidates: For each unit, the candidate nodes that are up, the preferred ones first.
         degree: For each unit, how many nodes it may use.
-        ran: For each unit, the nodes where it has mips now, up or not.
+        homes: For each PE, the nodes where it has mips now, up or not.
         capacity: The mips of each node that is up.
         min_fraction: The least share of what a PE gets that it gets on a node in use.
         max_moves: PEs that may start where they did not run.
@@ -43,7 +43,7 @@ class Setting:
     unit_of: Mapping[str, int]
     candidates: tuple[tuple[str, ...], ...]
     degree: tuple[int, ...]
-    ran: tuple[frozenset[str], ...]
+    homes: Mapping[str, frozenset[str]]
     capacity: Mapping[str, float]
     min_fraction: float
     max_moves: int | None
@@ -64,7 +64,11 @@ class Setting:
 
     def moves_at(self, unit: int, node: str) -> int:
         """How many PEs move when the unit uses the node."""
-        return len(self.units[unit]) if self.ran[unit] and node not in self.ran[unit] else 0
+        return sum(bool(self.homes[pe]) and node not in self.homes[pe] for pe in self.units[unit])
+
+    def ran(self, unit: int) -> frozenset[str]:
+        """Where some PE of the unit has mips now."""
+        return frozenset().union(*(self.homes[pe] for pe in self.units[unit]))
 
 
 def build_setting(
@@ -73,7 +77,6 @@ def build_setting(
     """The problem of one micro epoch."""
     units = units_of([pe.id for pe in pes], cluster.constraints)
     capacity = {node.id: node.mips for node in cluster.live_nodes}
-    running = [frozenset(n for pe in unit for n, m in cluster.current.get(pe, {}).items() if m > 0) for unit in units]
     return Setting(
         pes=tuple(pes),
         goals={pe.id: float(goals[pe.id]) for pe in pes},
@@ -81,7 +84,7 @@ def build_setting(
         unit_of={pe: i for i, unit in enumerate(units) for pe in unit},
         candidates=tuple(tuple(n for n in _common(unit, candidates) if n in capacity) for unit in units),
         degree=tuple(degrees_of(units, cluster)),
-        ran=tuple(running),
+        homes={pe.id: frozenset(n for n, m in cluster.current.get(pe.id, {}).items() if m > 0) for pe in pes},
         capacity=capacity,
         min_fraction=cluster.rules.min_fraction,
         max_moves=cluster.rules.max_moves,
