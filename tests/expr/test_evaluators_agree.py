@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.expr.errors import EvaluationError
@@ -90,14 +90,14 @@ WIDE = TupleType(
 """An attribute of every type that expressions are often made of."""
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(cases(wide=False))
 def test_scalar_and_vector_evaluation_agree(case: tuple[Expression, Schema, list[tuple[object, ...]]]) -> None:
     x, schema, found = case
     assert outcome_of_vector(x, schema, found) == outcome_by_rows(x, schema, found)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(cases(wide=True))
 def test_scalar_and_vector_evaluation_agree_where_all_types_meet(
     case: tuple[Expression, Schema, list[tuple[object, ...]]],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.diagnostics import Diagnostic, SourceFile, Span, UserError
@@ -222,7 +222,7 @@ def test_a_long_chain_is_not_deep() -> None:
     assert Evaluator().scalar(x, variables=["v"])(1) == 151
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(schemas().flatmap(any_expressions))
 def test_whatever_is_combined_gives_an_expression_or_a_users_error(found: Expression | UserError) -> None:
     if isinstance(found, UserError):

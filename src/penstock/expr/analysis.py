@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from penstock.expr.functions.registry import overloads, resolve
 from penstock.ir.expressions import (
@@ -18,9 +18,8 @@ from penstock.ir.expressions import (
     Variable,
 )
 from penstock.ir.statements import Assign, Function, Logic, Statement
-from penstock.ir.types import Type, has_collection
+from penstock.ir.types import Schema, Type, has_collection
 
-E = TypeVar("E", bound=Expression)
 Root = tuple[str, object]
 """What an expression is a part of: `("variable", name)` or `("port", number)`."""
 
@@ -54,7 +53,7 @@ def _transform_part(part: Any, change: Callable[[Expression], Expression]) -> An
     return part
 
 
-def attributes_of(*expressions: Expression, schemas: Sequence[Any] = ()) -> tuple[tuple[int, str], ...]:
+def attributes_of(*expressions: Expression, schemas: Sequence[Schema] = ()) -> tuple[tuple[int, str], ...]:
     """The attributes that expressions read, as (port, name), in order of first use.
 
     Args:

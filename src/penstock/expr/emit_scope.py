@@ -10,6 +10,7 @@ A `Scope` tells the Python text of every tuple, attribute and variable that an e
 
 from __future__ import annotations
 
+import ast
 import builtins
 import keyword
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,7 @@ from penstock.ir.types import parse_type
 
 _GIVEN = ("environment", "state", "submit", "punctuate", "punctuation")
 _IMPORTED = frozenset(
-    word.strip(",()") for line in PRELUDE.splitlines() for word in line.partition("import")[2].split() or line.split()
+    alias.name for node in ast.parse(PRELUDE).body if isinstance(node, ast.ImportFrom) for alias in node.names
 )
 RESERVED = frozenset(keyword.kwlist) | frozenset(dir(builtins)) | _IMPORTED | frozenset(_GIVEN)
 """The names that no variable of the user's may have in emitted code."""
