@@ -17,8 +17,8 @@ When it does not apply:
 Algorithm:
     Repeat: for each task on an overloaded machine and each other machine compute how the move changes the overload of
     the two, all resources together, and the cost. A task's best move costs least for what it relieves. Of each
-    overloaded machine take just enough of them, cheapest first; on each target what fits into the room that it has. If
-    all together relieve nothing, because they were judged one by one, try the cheaper half of them.
+    overloaded machine take just enough of them, cheapest first; on each target until its room is full. If all
+    together relieve nothing, because they were judged one by one, try the cheaper half of them.
     A round costs O(edges + tasks on overloaded machines x K x resources).
 
 Preserves:
@@ -39,7 +39,7 @@ from penstock.placement.problem import Floats, Ints, PlacementProblem
 from penstock.placement.pull import pull
 
 _CELLS_A_BLOCK = 1 << 22
-_MOST_ROUNDS = 60
+_MOST_ROUNDS = 200
 _NO_RELIEF = 1e-12
 
 
@@ -128,9 +128,10 @@ def _just_enough(problem: PlacementProblem, machine_of: Ints, moves: Moves, over
 
 
 def _that_fit(problem: PlacementProblem, moves: Moves, over: Floats, unit: Floats) -> Ints:
-    """The best moves to each machine that fit into the room that it has; what is overloaded already is no room."""
+    """The best moves to each machine until it is full; the last one may overfill it, if it still relieves more."""
     order = np.lexsort((-moves.gains, moves.to))
     to = moves.to[order]
-    arriving = running_sums(problem.graph.weights[moves.tasks[order]] / unit, to)
+    weights = problem.graph.weights[moves.tasks[order]] / unit
+    come_before = running_sums(weights, to) - weights
     room = np.where(over < 0, -over, np.inf)
-    return order[(arriving <= room[to]).all(axis=1)]
+    return order[(come_before < room[to]).all(axis=1)]
