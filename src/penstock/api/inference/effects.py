@@ -24,12 +24,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from types import FunctionType, ModuleType
 from typing import Any
 
+from penstock.api.inference.aliases import Key, Names, Origin
 from penstock.api.inference.known import (
     CLOCK_FUNCTIONS,
     MUTATING_METHODS,
@@ -41,17 +40,6 @@ from penstock.api.inference.known import (
     is_pure_module,
 )
 from penstock.api.inference.sources import FunctionTree, function_tree
-
-Key = frozenset[str]
-
-
-class Origin(Enum):
-    """What a local name may be an alias of."""
-
-    NOTHING = "nothing"
-    TUPLE = "the input tuple"
-    SELF = "self"
-    KEYED = "the state of one key"
 
 
 @dataclass(slots=True)
@@ -136,119 +124,22 @@ class _Walk(ast.NodeVisitor):
         self.tree = tree
         self.effects = effects
         self.owner = owner
-        self.self_name = self_name
-        self.tuple_name = tuple_name
+        self.names = Names(tree, self_name, tuple_name)
         self.has_collections = has_collections
         self.seen = seen | {tree.function}
-        self.locals = {node.id for node in self._names() if isinstance(node.ctx, ast.Store | ast.Del)}
-        self.locals |= {a.arg for n in ast.walk(tree.node) if isinstance(n, ast.arguments) for a in _all_arguments(n)}
-        self.keys: dict[str, Key] = {}
-        self.origins: dict[str, Origin] = dict.fromkeys(tree.parameters, Origin.TUPLE)
-        self._name_keys()
-        self._find_origins()
 
     def run(self) -> None:
         """Walk the body."""
         for statement in self.tree.body:
             self.visit(statement)
 
-    # What names mean.
-
-    def _names(self) -> Iterator[ast.Name]:
-        return (n for s in self.tree.body for n in ast.walk(s) if isinstance(n, ast.Name))
-
-    def _find_origins(self) -> None:
-        """Fixed point of: a local is an alias of whatever stands on the right of its assignments."""
-        if self.self_name:
-            self.origins[self.self_name] = Origin.SELF
-        changed = True
-        while changed:
-            changed = False
-            for name, value in self._bindings():
-                origin = self.origin(value)
-                if origin is not Origin.NOTHING and self.origins.get(name, Origin.NOTHING) is Origin.NOTHING:
-                    self.origins[name] = origin
-                    changed = True
-
-    def _bindings(self) -> Iterator[tuple[str, ast.expr]]:
-        """Every (local name, expression it takes its value from)."""
-        for node in (n for s in self.tree.body for n in ast.walk(s)):
-            match node:
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        yield from ((name, value) for name in _bound_names(target))
-                case ast.AnnAssign(target=target, value=ast.expr() as value):
-                    yield from ((name, value) for name in _bound_names(target))
-                case ast.NamedExpr(target=target, value=value):
-                    yield from ((name, value) for name in _bound_names(target))
-                case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                    yield from ((name, value) for name in _bound_names(target))
-                case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
-                    yield from ((name, value) for name in _bound_names(target))
-
-    def origin(self, node: ast.expr) -> Origin:
-        """What the value of an expression may be an alias of."""
-        match node:
-            case ast.Name(id=name):
-                return self.origins.get(name, Origin.NOTHING)
-            case ast.Subscript(value=ast.Attribute() as base, slice=index) if self._state_name(base):
-                return Origin.KEYED if self.key_of(index) else Origin.SELF
-            case ast.Attribute(value=base) | ast.Subscript(value=base) | ast.Starred(value=base):
-                return self.origin(base)
-            case ast.Call(func=ast.Attribute(value=ast.Attribute() as base, attr=method), args=[first, *_]) if (
-                self._state_name(base) and method in ("get", "setdefault", "pop") and self.key_of(first)
-            ):
-                return Origin.KEYED
-            case ast.Call(func=ast.Attribute(value=base, attr="get" | "setdefault" | "pop" | "items" | "values")):
-                return self.origin(base)
-            case ast.Call() | ast.Compare() | ast.Constant() | ast.JoinedStr():
-                return Origin.NOTHING
-        inner = [self.origin(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        return next((o for o in inner if o is not Origin.NOTHING), Origin.NOTHING)
-
-    def _state_name(self, node: ast.expr) -> str | None:
-        """The attribute's name if the expression is `self.x`."""
-        match node:
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == self.self_name is not None:
-                return attribute
-        return None
-
-    # Keys made of attributes of the tuple.
-
-    def _name_keys(self) -> None:
-        """Find the locals that are bound once, to a key."""
-        bound: dict[str, list[ast.expr]] = {}
-        for name, value in self._bindings():
-            bound.setdefault(name, []).append(value)
-        augmented = {
-            name for n in ast.walk(self.tree.node) if isinstance(n, ast.AugAssign) for name in _bound_names(n.target)
-        }
-        for name, values in bound.items():
-            if len(values) == 1 and name not in augmented and (key := self.key_of(values[0])):
-                self.keys[name] = key
-
-    def key_of(self, node: ast.expr) -> Key | None:
-        """The attributes that a key expression is made of, or None."""
-        match node:
-            case ast.Name(id=name):
-                return self.keys.get(name)
-            case ast.Attribute(value=ast.Name(id=base), attr=attribute) if base == self.tuple_name is not None:
-                return None if self._is_rebound(base) else frozenset({attribute})
-            case ast.Tuple(elts=elements) if elements:
-                parts = [self.key_of(e) for e in elements]
-                return None if None in parts else frozenset().union(*(p for p in parts if p))
-        return None
-
-    def _is_rebound(self, name: str) -> bool:
-        return any(n.id == name and isinstance(n.ctx, ast.Store | ast.Del) for n in self._names())
-
     # The walk.
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
-            if node.id == self.self_name:
+            if node.id == self.names.self_name:
                 self.effects.blame("it passes `self` on")
-            elif node.id not in self.locals:
+            elif node.id not in self.names.locals:
                 self._free_name(node.id)
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
@@ -258,7 +149,7 @@ class _Walk(ast.NodeVisitor):
     visit_Nonlocal = visit_Global
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        state = self._state_name(node)
+        state = self.names.state_name(node)
         if state is not None:
             self._use_of_state(state, node)
         elif isinstance(node.ctx, ast.Store | ast.Del):
@@ -267,8 +158,8 @@ class _Walk(ast.NodeVisitor):
             self._read_attribute(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        state = self._state_name(node.value)
-        key = self.key_of(node.slice) if state is not None else None
+        state = self.names.state_name(node.value)
+        key = self.names.key_of(node.slice) if state is not None else None
         if state is not None and key:
             self._keyed(state, key, writes=isinstance(node.ctx, ast.Store | ast.Del))
         elif state is not None and isinstance(node.ctx, ast.Store | ast.Del):
@@ -288,8 +179,8 @@ class _Walk(ast.NodeVisitor):
         self.visit(node.value)
 
     def visit_Compare(self, node: ast.Compare) -> None:
-        state = self._state_name(node.comparators[0])
-        key = self.key_of(node.left)
+        state = self.names.state_name(node.comparators[0])
+        key = self.names.key_of(node.left)
         if state is not None and key and isinstance(node.ops[0], ast.In | ast.NotIn) and len(node.ops) == 1:
             self._keyed(state, key, writes=False)
         else:
@@ -297,7 +188,7 @@ class _Walk(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         match node.func:
-            case ast.Name(id=name) if name not in self.locals:
+            case ast.Name(id=name) if name not in self.names.locals:
                 self._call_free(name, node)
             case ast.Attribute(value=base, attr=method):
                 self._call_method(base, method, node)
@@ -360,10 +251,10 @@ class _Walk(ast.NodeVisitor):
             _Walk(tree, self.effects, seen=self.seen).run()
 
     def _call_method(self, base: ast.expr, method: str, node: ast.Call) -> None:
-        if isinstance(base, ast.Name) and base.id == self.self_name is not None:
+        if isinstance(base, ast.Name) and base.id == self.names.self_name is not None:
             self._call_own_method(method)
             return
-        state = self._state_name(base)
+        state = self.names.state_name(base)
         if state is not None:
             self._call_on_state(state, method, node)
             return
@@ -374,7 +265,7 @@ class _Walk(ast.NodeVisitor):
             return
         if method in MUTATING_METHODS:
             self._change(base)
-        elif isinstance(base, ast.Name) and base.id not in self.locals:
+        elif isinstance(base, ast.Name) and base.id not in self.names.locals:
             self._call_on_free(base.id, method)
             return
         self.visit(base)
@@ -404,7 +295,7 @@ class _Walk(ast.NodeVisitor):
             walk.run()
 
     def _call_on_state(self, state: str, method: str, node: ast.Call) -> None:
-        key = self.key_of(node.args[0]) if node.args else None
+        key = self.names.key_of(node.args[0]) if node.args else None
         if key and method in ("get", "pop", "setdefault"):
             self._keyed(state, key, writes=method != "get")
         elif method in READING_METHODS:
@@ -431,14 +322,14 @@ class _Walk(ast.NodeVisitor):
     def _change(self, base: ast.expr) -> None:
         """Something was stored into, or a mutating method called on, the value of an expression."""
         match base:
-            case ast.Subscript(value=inner, slice=index) if state := self._state_name(inner):
-                if key := self.key_of(index):
+            case ast.Subscript(value=inner, slice=index) if state := self.names.state_name(inner):
+                if key := self.names.key_of(index):
                     self._keyed(state, key, writes=True)
                 else:
                     self.effects.of(state).written = True
                     self._blame_key(state)
                 return
-        origin = self.origin(base)
+        origin = self.names.origin(base)
         if origin is Origin.TUPLE and self.has_collections:
             self.effects.blame("it changes a part of the input tuple, which others receive too")
         elif origin is Origin.SELF:
@@ -446,7 +337,7 @@ class _Walk(ast.NodeVisitor):
         elif origin is Origin.KEYED:
             for uses in self.effects.uses.values():
                 uses.keyed_write |= bool(uses.keys)
-        elif isinstance(root := _root(base), ast.Name) and root.id not in self.locals:
+        elif isinstance(root := _root(base), ast.Name) and root.id not in self.names.locals:
             self.effects.blame(f"it changes `{root.id}`, which outlives the call")
 
     def _read_attribute(self, node: ast.Attribute) -> None:
@@ -460,7 +351,7 @@ class _Walk(ast.NodeVisitor):
         """The module that an expression such as `math` or `urllib.parse` names."""
         try:
             match node:
-                case ast.Name(id=name) if name not in self.locals:
+                case ast.Name(id=name) if name not in self.names.locals:
                     value = self.tree.lookup(name)
                 case ast.Attribute(value=base, attr=attribute) if (outer := self._module(base)) is not None:
                     value = getattr(outer, attribute)
@@ -469,23 +360,6 @@ class _Walk(ast.NodeVisitor):
         except (KeyError, ValueError, AttributeError):
             return None
         return value if isinstance(value, ModuleType) else None
-
-
-def _bound_names(target: ast.expr) -> list[str]:
-    """The plain names that an assignment target binds; a store into a part binds none."""
-    match target:
-        case ast.Name(id=name):
-            return [name]
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return [name for element in elements for name in _bound_names(element)]
-        case ast.Starred(value=inner):
-            return _bound_names(inner)
-    return []
-
-
-def _all_arguments(arguments: ast.arguments) -> list[ast.arg]:
-    stars = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
-    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *stars]
 
 
 def _root(node: ast.expr) -> ast.expr:
