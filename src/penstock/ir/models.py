@@ -44,6 +44,14 @@ class Forwarding(Enum):
     UNKNOWN = "unknown"
 
 
+class Markers(Enum):
+    """Which window markers leave an operator: those of its input, and perhaps its own; only its own; or none."""
+
+    PASSED_ON = "passed on"
+    OWN = "its own"
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorModel:
     """The model of one operator instance.
@@ -55,6 +63,9 @@ class OperatorModel:
         forwarding: How to tell which attributes are copied.
         forwards: The attributes that are known to be copied unchanged from the first input port to every output.
         side_effects: Whether the operator does more than submit tuples (writes a file, calls out).
+        spontaneous: Whether it may submit a tuple while none comes in: on a timer, or at the end of its input.
+        markers: Which window markers leave it.
+        waits_for_markers: Whether what it does depends on the window markers of its input.
         why: For each flag that is unknown, a sentence that a user can act on.
     """
 
@@ -64,6 +75,9 @@ class OperatorModel:
     forwarding: Forwarding = Forwarding.UNKNOWN
     forwards: frozenset[str] = frozenset()
     side_effects: bool = False
+    spontaneous: bool = False
+    markers: Markers = Markers.PASSED_ON
+    waits_for_markers: bool = False
     why: tuple[str, ...] = ()
 
     @property
