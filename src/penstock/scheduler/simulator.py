@@ -6,8 +6,9 @@ that are still up give, at the weights of now. Every `micro_per_macro` epochs th
 macroW run before microQ and microW. With `micro=False` nothing is decided in between, which shows what the micro
 model is for.
 
-A decision that finds no feasible answer changes nothing: the cluster goes on as before, and the record says so. Every
-decision is checked against the rules by code that shares nothing with the searches (`simulator_audit`).
+Where macroQ or macroW find no feasible answer, jobs and candidates stay as they were, microQ and microW do what they
+can with them, and the record says why. Every decision is checked against the rules by code that shares nothing with
+the searches (`simulator_audit`).
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Record:
         moves: How many PEs started on a node where they did not run.
         seconds: What the decision took.
         in_time: Whether it was ready when it was due.
-        reason: Why nothing could be decided, if so.
+        reason: Why a macro decision could not be made, if so.
         broken: Rules that the decision broke.
     """
 
@@ -152,19 +153,22 @@ class Simulation:
         return cluster.with_down(self.down)
 
     def _try_to_decide(self, *, is_macro: bool) -> tuple[int, tuple[str, ...], str]:
-        """Moves, broken rules, and why nothing was decided, if so."""
+        """Moves, broken rules, and why jobs and candidates could not be decided, if so."""
         if not (is_macro or self._pace.micro):
             return 0, (), ""
-        try:
-            return *self._decide(self._known_cluster(), is_macro=is_macro), ""
-        except Infeasible as error:
-            return 0, (), error.reason
-
-    def _decide(self, cluster: Cluster, *, is_macro: bool) -> tuple[int, tuple[str, ...]]:
-        """Run the models; return the moves and the rules that the decision breaks."""
+        cluster, reason = self._known_cluster(), ""
         running, candidates = self.running, self.candidates
         if is_macro:
-            running, candidates = self._macro(cluster)
+            try:
+                running, candidates = self._macro(cluster)
+            except Infeasible as error:
+                reason = error.reason
+        return *self._hand_out(cluster, running, candidates), reason
+
+    def _hand_out(
+        self, cluster: Cluster, running: Mapping[str, str], candidates: Mapping[str, Sequence[str]]
+    ) -> tuple[int, tuple[str, ...]]:
+        """microQ and microW; return the moves and the rules that the decision breaks."""
         pes = self._pes_of(running)
         seconds = self._pace.micro_seconds
         goals = refine_goals(pes, candidates, cluster, deadline_seconds=seconds / 2)
