@@ -21,6 +21,7 @@ SUBCOMMANDS = {
     "check": "Parse and type-check an application; report every error.",
     "explain": "Show the graph of an application at a stage of its compilation.",
     "run": "Run an application.",
+    "fuse": "Decide which operators share a process, and which host runs what.",
     "place": "Assign communicating tasks to machines.",
     "admit": "Choose which jobs a cluster admits and what each of them gets.",
     "bench": "Reproduce an experiment of the papers.",

@@ -1,0 +1,109 @@
+"""`penstock fuse`: decide which operators share a process, and which host runs what."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from penstock.cli import print_json
+from penstock.fusion import ALGORITHMS, Algorithm, Fusion, FusionProblem, Settings, fuse
+from penstock.fusion.evaluate import measure
+from penstock.fusion.json_format import fusion_to_json, read_problem
+
+_MOST_ROWS = 40
+_MOST_NAMES = 8
+_DEFAULTS = Settings()
+
+
+@click.command()
+@click.argument("problem", type=click.Path(path_type=Path))
+@click.option(
+    "--algorithm", type=click.Choice(ALGORITHMS), default="throughput", show_default=True, help="How to fuse."
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(min=0.0),
+    metavar="T",
+    default=_DEFAULTS.threshold,
+    show_default=True,
+    help="How much more communication advanced-cola accepts for a better balance, as a fraction.",
+)
+@click.option("--acyclic", is_flag=True, help="Let no path leave a PE and come back, as plans for Spark demand.")
+@click.option("--deadline", type=click.FloatRange(min=0.0), metavar="SECONDS", help="Return the best found by then.")
+@click.option("--seed", type=int, default=_DEFAULTS.seed, show_default=True, help="What random choices start from.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def command(
+    problem: Path,
+    algorithm: Algorithm,
+    threshold: float,
+    acyclic: bool,
+    deadline: float | None,
+    seed: int,
+    as_json: bool,
+) -> int:
+    """Decide which operators are fused into one process (PE), and which host runs it.
+
+    PROBLEM is a JSON file with operators, streams, hosts and constraints; docs/formats/fusion.md describes it. Exit
+    status 3 says that no solution exists, and names the constraints in conflict.
+
+    \b
+    Example:
+        $ cat chain.json
+        {"operators": [{"id": "parse", "cost": 40}, {"id": "filter", "cost": 10},
+                       {"id": "score", "cost": 60}, {"id": "write", "cost": 20}],
+         "streams": [{"from": "parse", "to": "filter", "cost": 30},
+                     {"from": "filter", "to": "score", "cost": 5},
+                     {"from": "score", "to": "write", "cost": 15}],
+         "hosts": [{"id": "h1", "capacity": 100}, {"id": "h2", "capacity": 100}]}
+        $ penstock fuse chain.json --algorithm cola
+        $ penstock fuse chain.json --algorithm throughput --acyclic --deadline 5 --json
+    """
+    to_fuse = read_problem(problem)
+    settings = Settings(acyclic=acyclic, threshold=threshold, seed=seed)
+    answer = fuse(to_fuse, algorithm, settings, deadline_seconds=deadline)
+    if not answer.feasible:
+        click.echo(
+            f"warning: a host is loaded to {answer.max_utilization:.0%} of its capacity; "
+            f"`{algorithm}` found nothing that fits",
+            err=True,
+        )
+    if as_json:
+        print_json(fusion_to_json(to_fuse, answer))
+    else:
+        _print_tables(to_fuse, answer)
+    return 0
+
+
+def _print_tables(problem: FusionProblem, answer: Fusion) -> None:
+    console = Console()
+    console.print(_pe_table(problem, answer))
+    more = answer.assignment.pes - _MOST_ROWS
+    if more > 0:
+        console.print(f"and {more} more PEs; `--json` shows all", highlight=False)
+    total = float(problem.stream_costs.sum())
+    share = answer.cut / total if total else 0.0
+    scale = answer.throughput_scale
+    for what, value in (
+        ("streams between PEs", f"{answer.cut:,.6g} of {total:,.6g} mips ({share:.1%})"),
+        ("largest PE", f"{answer.max_pe_size:,.6g} mips"),
+        ("busiest host", f"{answer.max_utilization:.1%} of its capacity"),
+        ("rates could grow", f"{scale:.4g} times" if math.isfinite(scale) else "without limit"),
+        ("time", f"{answer.seconds:.3g} s{', proven optimal' if answer.optimal else ''}"),
+    ):
+        console.print(f"{what:<21} {value}", highlight=False)
+
+
+def _pe_table(problem: FusionProblem, answer: Fusion) -> Table:
+    table = Table("PE", "host", "operators", title=f"fusion by {answer.algorithm}")
+    table.add_column("size", justify="right")
+    sizes = measure(problem, answer.assignment).sizes.tolist()
+    hosts = answer.assignment.host_of.tolist()
+    for number, pe in enumerate(answer.assignment.members()[:_MOST_ROWS]):
+        names = ", ".join(problem.ids[operator] for operator in pe[:_MOST_NAMES])
+        shown = names if len(pe) <= _MOST_NAMES else f"{names}, ... ({len(pe):,})"
+        table.add_row(str(number), problem.hosts.ids[hosts[number]], shown, f"{sizes[number]:,.6g}")
+    return table

@@ -1,0 +1,91 @@
+"""Operators to PEs: who is fused with whom, and which host runs what.
+
+The way in is `fuse(problem, algorithm)`; `json_format` reads problems.
+
+Example:
+    >>> problem = fusion_problem([4, 4, 4, 4], [(0, 1, 9), (1, 2, 1), (2, 3, 9)], [12, 12])
+    >>> fuse(problem, "cola").assignment.members()
+    [[0, 1], [2, 3]]
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal, get_args
+
+from penstock.diagnostics import Infeasible
+from penstock.fusion.all import fuse_all
+from penstock.fusion.conflicts import refuse_overload, valid_graph
+from penstock.fusion.deadline import Deadline
+from penstock.fusion.evaluate import measure
+from penstock.fusion.greedy import fuse_greedily
+from penstock.fusion.manual import fuse_manually
+from penstock.fusion.none import leave_unfused
+from penstock.fusion.place_pes import NoHosts
+from penstock.fusion.problem import Assignment, Fusion, FusionProblem, fusion_problem
+from penstock.fusion.settings import Settings
+from penstock.fusion.super_graph import SuperGraph
+from penstock.fusion.validity import violations
+
+__all__ = ["ALGORITHMS", "Algorithm", "Fusion", "FusionProblem", "Settings", "fuse", "fusion_problem"]
+
+Algorithm = Literal["none", "all", "manual", "greedy"]
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+
+_RUN: dict[Algorithm, Callable[[SuperGraph, Settings, Deadline], Assignment]] = {
+    "none": leave_unfused,
+    "all": fuse_all,
+    "manual": fuse_manually,
+    "greedy": fuse_greedily,
+}
+
+
+def fuse(
+    problem: FusionProblem,
+    algorithm: Algorithm,
+    settings: Settings | None = None,
+    *,
+    deadline_seconds: float | None = None,
+) -> Fusion:
+    """Fuse operators into PEs, assign them to hosts, and measure the result.
+
+    Args:
+        problem: What to fuse.
+        algorithm: How.
+        settings: What can be set about it.
+        deadline_seconds: When to return the best found so far.
+
+    Raises:
+        Infeasible: No fusion keeps the constraints, or it is proven that none fits on the hosts. An algorithm that does
+            not look at capacities may also return a fusion that is not feasible although others are.
+
+    Example:
+        >>> problem = fusion_problem([4, 2], [(0, 1, 3)], [10, 10])
+        >>> fuse(problem, "none").throughput_scale, fuse(problem, "all").throughput_scale
+        (1.4285714285714286, 1.6666666666666667)
+    """
+    began = time.perf_counter()
+    settings = settings or Settings()
+    deadline = Deadline.after(deadline_seconds)
+    graph = valid_graph(problem, acyclic=settings.acyclic)
+    try:
+        assignment = _RUN[algorithm](graph, settings, deadline)
+    except NoHosts:
+        raise Infeasible(f"`{algorithm}` found no hosts for its PEs in time; give it more time") from None
+    broken = list(violations(problem, assignment, acyclic=settings.acyclic))
+    assert not broken, f"{algorithm} broke {broken[0]}"
+    measures = measure(problem, assignment)
+    if not measures.fits:
+        refuse_overload(graph, lambda smaller: None)
+    return Fusion(
+        algorithm=algorithm,
+        assignment=assignment,
+        feasible=measures.fits,
+        cut=measures.cut,
+        max_pe_size=float(measures.sizes.max()),
+        max_utilization=measures.max_utilization,
+        throughput_scale=measures.throughput_scale,
+        optimal=assignment.optimal,
+        seconds=time.perf_counter() - began,
+    )

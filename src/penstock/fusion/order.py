@@ -1,0 +1,93 @@
+"""A topological order of PEs that stays one while PEs are merged.
+
+Merging two PEs closes a cycle exactly if a path leads from one to the other through a third. The order bounds the
+search for such a path to the PEs that stand between the two, and a merge rearranges no more than these.
+
+Example:
+    >>> order = Order([{1, 2}, {2}, set()], [set(), {0}, {0, 1}])
+    >>> order.may_merge(0, 2), order.may_merge(0, 1)
+    (False, True)
+    >>> order.merge(0, 1)
+    >>> order.may_merge(0, 2)
+    True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+class Order:
+    """Nodes in topological order, with their streams.
+
+    Args:
+        successors: Whom each node sends to; without cycles.
+        predecessors: Whom each node receives from.
+    """
+
+    def __init__(self, successors: Sequence[Iterable[int]], predecessors: Sequence[Iterable[int]]) -> None:
+        self.after = [set(nodes) for nodes in successors]
+        self.before = [set(nodes) for nodes in predecessors]
+        self.at = topological(self.after, self.before)
+        self.rank = [0] * len(self.at)
+        for rank, node in enumerate(self.at):
+            self.rank[node] = rank
+
+    def may_merge(self, one: int, other: int) -> bool:
+        """Whether no path leads from one to the other through a third."""
+        return self._between(one, other) is not None
+
+    def merge(self, one: int, other: int) -> None:
+        """Merge the second into the first; the caller has asked `may_merge`."""
+        later = self._between(one, other)
+        assert later is not None, "a merge that closes a cycle"
+        low, high = sorted((self.rank[one], self.rank[other]))
+        window = [node for node in self.at[low + 1 : high] if node >= 0]
+        sequence = [node for node in window if node not in later] + [one] + [node for node in window if node in later]
+        self.at[low : high + 1] = sequence + [-1] * (high + 1 - low - len(sequence))
+        for rank in range(low, low + len(sequence)):
+            self.rank[self.at[rank]] = rank
+        self._unite(self.after, self.before, one, other)
+        self._unite(self.before, self.after, one, other)
+
+    def _between(self, one: int, other: int) -> set[int] | None:
+        """What follows the first of two before the second, or None if the second follows from that."""
+        first, last = (one, other) if self.rank[one] < self.rank[other] else (other, one)
+        limit = self.rank[last]
+        stack = [node for node in self.after[first] if self.rank[node] < limit]
+        seen = set(stack)
+        while stack:
+            for node in self.after[stack.pop()]:
+                if node == last:
+                    return None
+                if self.rank[node] < limit and node not in seen:
+                    seen.add(node)
+                    stack.append(node)
+        return seen
+
+    @staticmethod
+    def _unite(forward: list[set[int]], backward: list[set[int]], one: int, other: int) -> None:
+        for node in forward[other]:
+            backward[node].discard(other)
+            backward[node].add(one)
+        forward[one] |= forward[other]
+        forward[one] -= {one, other}
+        forward[other] = set()
+        backward[one] -= {one, other}
+
+
+def topological(after: Sequence[Iterable[int]], before: Sequence[Iterable[int]]) -> list[int]:
+    """Nodes so that each stands before whom it sends to; nodes on a cycle, and what follows them, are left out.
+
+    Example:
+        >>> topological([[], [0], [0, 1]], [[1, 2], [2], []])
+        [2, 1, 0]
+    """
+    waiting = [len(set(nodes)) for nodes in before]
+    found = [node for node, count in enumerate(waiting) if count == 0]
+    for node in found:
+        for following in after[node]:
+            waiting[following] -= 1
+            if waiting[following] == 0:
+                found.append(following)
+    return found

@@ -1,0 +1,27 @@
+"""What a user can set about the algorithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the algorithms work.
+
+    Attributes:
+        acyclic: Whether the graph of the PEs must have no cycle, as plans for Spark demand.
+        threshold: The paper's T: by which fraction Advanced COLA may exceed the communication cost of its first
+            feasible solution in search of a better balance.
+        balance_weight: How much the utilization U counts in f(U, C) beside the communication cost C, from 0 to 1.
+        max_frac: GreedyFuse's MaxFrac: the largest part of a core that a PE may use.
+        min_util: GreedyFuse's MinUtil: the least part of a PE's load that should be its operators' own work.
+        seed: What random choices start from.
+    """
+
+    acyclic: bool = False
+    threshold: float = 0.5
+    balance_weight: float = 0.5
+    max_frac: float = 0.5
+    min_util: float = 0.95
+    seed: int = 1

@@ -1,0 +1,318 @@
+"""The graph that algorithms work on: super operators, and what may share a PE or a host.
+
+Operators that must share a PE in every solution are glued into one super operator: those that are PE colocated, in an
+acyclic plan those on a cycle, and whatever isomorphic replicas mirror of these. Demands on PEs and hosts are brought
+into a form that can be checked in a few set operations:
+
+- super operators of different `kinds` never share a PE: another region, another replica, a dedicated operator;
+- nor do two that are in the same PE exlocation (`exclusions`);
+- super operators of one host colocation are one `cluster`, and `needs` says what the cluster asks of its host.
+
+The replicas of an isomorphic high availability are fused alike. They are decided on together: a *template* is the tuple
+of the super operators, one in each replica, that correspond; any other super operator is a template by itself.
+
+Example:
+    >>> from penstock.fusion.problem import fusion_problem
+    >>> from penstock.ir.constraints import Constraint
+    >>> together = Constraint(kind=ConstraintKind.PE_COLOCATION, operators=("o0", "o2"))
+    >>> problem = fusion_problem([1, 1, 1], [(0, 1, 5), (1, 2, 5)], [9], constraints=[together])
+    >>> super_graph(problem).members, super_graph(problem, acyclic=True).members
+    (((0, 2), (1,)), ((0, 1, 2),))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from penstock.fusion.host_needs import HostNeed, joined_needs, operator_needs
+from penstock.fusion.problem import Assignment, FusionProblem, Ints, numbered
+from penstock.ir.constraints import ConstraintKind
+
+Group = tuple[int, ...]
+"""Templates that are fused: one PE, or one PE in each replica."""
+
+
+_OF_PES = (ConstraintKind.PE_COLOCATION, ConstraintKind.PE_EXLOCATION, ConstraintKind.PE_DEDICATION)
+
+
+class Contradiction(Exception):
+    """The demands on PEs and hosts contradict one another; `conflicts` finds out which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pe:
+    """A PE of super operators.
+
+    Attributes:
+        vertices: Its super operators.
+        size: SIZE (equation 1).
+        need: What it asks of its host; None if no host will do.
+        channels: How many cores it can use.
+    """
+
+    vertices: Group
+    size: float
+    need: HostNeed | None
+    channels: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SuperGraph:
+    """Super operators, their streams, and what they ask for.
+
+    Attributes:
+        problem: Where they come from.
+        acyclic: Whether the graph of the PEs must have no cycle.
+        members: The operators of each super operator.
+        costs: Of each super operator, in mips.
+        channels: How many cores its PE can use at most.
+        neighbours: What flows between it and others, both directions added up, in mips.
+        successors: Whom it sends to, feedback aside.
+        predecessors: Whom it receives from, feedback aside.
+        kinds: Only super operators of one kind share a PE.
+        exclusions: No two that have one of these in common share a PE.
+        clusters: Those of one cluster share a host.
+        needs: What its cluster asks of its host.
+        templates: What is decided together.
+        has_needs: Whether anything at all is asked of hosts.
+    """
+
+    problem: FusionProblem
+    acyclic: bool
+    members: tuple[Group, ...]
+    costs: list[float]
+    channels: list[int]
+    neighbours: list[dict[int, float]]
+    successors: list[frozenset[int]]
+    predecessors: list[frozenset[int]]
+    kinds: list[int]
+    exclusions: list[frozenset[int]]
+    clusters: list[int]
+    needs: list[HostNeed]
+    templates: tuple[Group, ...]
+    has_needs: bool
+
+    @property
+    def vertices(self) -> int:
+        """The number of super operators."""
+        return len(self.members)
+
+    def real(self, group: Group) -> Iterator[Group]:
+        """The PEs of a group of templates: one, or one in each replica."""
+        for replica in range(len(self.templates[group[0]])):
+            yield tuple(self.templates[template][replica] for template in group)
+
+    def size(self, pe: Sequence[int]) -> float:
+        """SIZE of a PE of super operators (equation 1)."""
+        inside = set(pe)
+        return sum(
+            self.costs[v] + sum(cost for u, cost in self.neighbours[v].items() if u not in inside) for v in inside
+        )
+
+    def pe(self, vertices: Group) -> Pe:
+        """A PE of super operators, measured."""
+        channels = min(self.channels[v] for v in vertices)
+        return Pe(vertices=vertices, size=self.size(vertices), need=self.need(vertices), channels=channels)
+
+    def may_share_pe(self, pe: Sequence[int]) -> bool:
+        """Whether super operators keep the demands on one PE; cycles are another matter."""
+        if len({self.kinds[v] for v in pe}) > 1:
+            return False
+        excluded = [exclusion for v in pe for exclusion in self.exclusions[v]]
+        return len(excluded) == len(set(excluded)) and self.need(pe) is not None
+
+    def need(self, pe: Iterable[int]) -> HostNeed | None:
+        """What super operators together ask of one host; None if no host will do."""
+        if not self.has_needs:
+            return self.needs[0]
+        by_cluster = {self.clusters[v]: self.needs[v] for v in pe}
+        return joined_needs(by_cluster.values(), self.problem.hosts.count)
+
+    def assignment(self, pes: Sequence[Sequence[int]], host_of: Sequence[int]) -> Assignment:
+        """PEs of super operators on their hosts, as an assignment of operators."""
+        labels = [0] * self.problem.operators
+        for number, pe in enumerate(pes):
+            for v in pe:
+                for operator in self.members[v]:
+                    labels[operator] = number
+        return Assignment(pe_of=np.array(labels), host_of=np.array(host_of))
+
+
+def super_graph(problem: FusionProblem, *, acyclic: bool = False, glued: Iterable[tuple[int, int]] = ()) -> SuperGraph:
+    """Glue what must share a PE and translate the demands.
+
+    Args:
+        problem: The problem.
+        acyclic: Whether the graph of the PEs must have no cycle.
+        glued: Further pairs of operators to glue.
+
+    Raises:
+        Contradiction: Super operators cannot keep the demands even when each is a PE by itself.
+    """
+    vertex_of = _glue(problem, acyclic, glued)
+    members = _groups(vertex_of)
+    neighbours, successors, predecessors = _streams(problem, vertex_of, len(members))
+    clusters, needs = _clusters(problem, vertex_of, len(members))
+    return SuperGraph(
+        problem=problem,
+        acyclic=acyclic,
+        members=members,
+        costs=np.bincount(vertex_of, weights=problem.costs).tolist(),
+        channels=[int(problem.channels[list(group)].min()) for group in members],
+        neighbours=neighbours,
+        successors=successors,
+        predecessors=predecessors,
+        kinds=_kinds(problem, members),
+        exclusions=_exclusions(problem, vertex_of, len(members)),
+        clusters=clusters,
+        needs=needs,
+        templates=_templates(problem, vertex_of, len(members)),
+        has_needs=any(constraint.kind not in _OF_PES for constraint in problem.constraints),
+    )
+
+
+def _glue(problem: FusionProblem, acyclic: bool, glued: Iterable[tuple[int, int]]) -> Ints:
+    """The super operator of each operator: the closure of all that must share a PE."""
+    index_of = problem.index_of
+    pairs = list(glued)
+    mirrored = []
+    for constraint in problem.constraints:
+        if constraint.kind is ConstraintKind.PE_COLOCATION:
+            first, *others = (index_of[name] for name in constraint.operators)
+            pairs += [(first, other) for other in others]
+        elif constraint.isomorphic:
+            mirrored.append(np.array([[index_of[name] for name in replica] for replica in constraint.replicas]))
+    labels = _united(problem.operators, pairs)
+    while True:
+        before = int(labels.max())
+        for positions in mirrored:
+            labels = _mirror(labels, positions)
+        if acyclic:
+            labels = _without_cycles(problem, labels)
+        if int(labels.max()) == before:
+            return labels
+
+
+def _united(count: int, pairs: Sequence[tuple[int, int]]) -> Ints:
+    ends = np.array(pairs, np.int64).reshape(-1, 2)
+    graph = sparse.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(count, count))
+    return numbered(connected_components(graph, directed=False)[1])
+
+
+def _mirror(labels: Ints, positions: Ints) -> Ints:
+    """Glue in every replica what is glued in one."""
+    pairs = list(enumerate((labels + len(labels)).tolist()))
+    for row in labels[positions]:
+        for column in range(1, len(row)):
+            together = np.flatnonzero(row[:column] == row[column])
+            if len(together):
+                pairs += [(int(p[together[0]]), int(p[column])) for p in positions]
+    return numbered(_united(2 * len(labels), pairs)[: len(labels)])
+
+
+def _without_cycles(problem: FusionProblem, labels: Ints) -> Ints:
+    """Glue the super operators of each cycle."""
+    forward = ~problem.feedback
+    ends = labels[problem.sources[forward]], labels[problem.targets[forward]]
+    count = int(labels.max()) + 1
+    graph = sparse.coo_array((np.ones(len(ends[0])), ends), shape=(count, count))
+    return numbered(connected_components(graph, directed=True, connection="strong")[1][labels])
+
+
+def _groups(vertex_of: Ints) -> tuple[Group, ...]:
+    groups: list[list[int]] = [[] for _ in range(int(vertex_of.max()) + 1)]
+    for operator, vertex in enumerate(vertex_of.tolist()):
+        groups[vertex].append(operator)
+    return tuple(tuple(group) for group in groups)
+
+
+def _streams(
+    problem: FusionProblem, vertex_of: Ints, count: int
+) -> tuple[list[dict[int, float]], list[frozenset[int]], list[frozenset[int]]]:
+    neighbours: list[dict[int, float]] = [{} for _ in range(count)]
+    after: list[set[int]] = [set() for _ in range(count)]
+    before: list[set[int]] = [set() for _ in range(count)]
+    columns = vertex_of[problem.sources], vertex_of[problem.targets], problem.stream_costs, problem.feedback
+    for u, v, cost, is_feedback in zip(*(column.tolist() for column in columns), strict=True):
+        if u == v:
+            continue
+        neighbours[u][v] = neighbours[u].get(v, 0.0) + cost
+        neighbours[v][u] = neighbours[v].get(u, 0.0) + cost
+        if not is_feedback:
+            after[u].add(v)
+            before[v].add(u)
+    return neighbours, [frozenset(s) for s in after], [frozenset(p) for p in before]
+
+
+def _kinds(problem: FusionProblem, members: Sequence[Group]) -> list[int]:
+    """A number for each combination of region, replicas and dedication."""
+    index_of = problem.index_of
+    labels: list[tuple[object, ...]] = [(region,) for region in problem.regions]
+    alone: set[int] = set()
+    for number, constraint in enumerate(problem.constraints):
+        if constraint.kind in (ConstraintKind.PE_DEDICATION, ConstraintKind.HOST_DEDICATION):
+            alone.update(index_of[name] for name in constraint.operators)
+        for replica, names in enumerate(constraint.replicas):
+            for name in names:
+                labels[index_of[name]] += (number, replica)
+    for operator in alone:
+        labels[operator] += ("alone", operator)
+    number_of: dict[tuple[object, ...], int] = {}
+    kinds = []
+    for group in members:
+        distinct = {labels[operator] for operator in group}
+        if len(distinct) > 1:
+            raise Contradiction
+        kinds.append(number_of.setdefault(distinct.pop(), len(number_of)))
+    return kinds
+
+
+def _exclusions(problem: FusionProblem, vertex_of: Ints, count: int) -> list[frozenset[int]]:
+    index_of = problem.index_of
+    found: list[set[int]] = [set() for _ in range(count)]
+    for number, constraint in enumerate(problem.constraints):
+        if constraint.kind is ConstraintKind.PE_EXLOCATION:
+            for name in constraint.operators:
+                vertex = int(vertex_of[index_of[name]])
+                if number in found[vertex]:
+                    raise Contradiction
+                found[vertex].add(number)
+    return [frozenset(numbers) for numbers in found]
+
+
+def _clusters(problem: FusionProblem, vertex_of: Ints, count: int) -> tuple[list[int], list[HostNeed]]:
+    index_of = problem.index_of
+    pairs = []
+    for constraint in problem.constraints:
+        if constraint.kind is ConstraintKind.HOST_COLOCATION:
+            first, *others = (int(vertex_of[index_of[name]]) for name in constraint.operators)
+            pairs += [(first, other) for other in others]
+    clusters = _united(count, pairs).tolist()
+    asked: list[list[HostNeed]] = [[] for _ in range(max(clusters) + 1)]
+    for operator, need in enumerate(operator_needs(problem)):
+        asked[clusters[int(vertex_of[operator])]].append(need)
+    whole = []
+    for needs in asked:
+        joined = joined_needs(needs, problem.hosts.count)
+        if joined is None:
+            raise Contradiction
+        whole.append(joined)
+    return clusters, [whole[cluster] for cluster in clusters]
+
+
+def _templates(problem: FusionProblem, vertex_of: Ints, count: int) -> tuple[Group, ...]:
+    index_of = problem.index_of
+    templates: dict[int, Group] = {}
+    mirrored: set[int] = set()
+    for constraint in problem.constraints:
+        if constraint.isomorphic:
+            for names in zip(*constraint.replicas, strict=True):
+                template = tuple(int(vertex_of[index_of[name]]) for name in names)
+                templates[template[0]] = template
+                mirrored.update(template)
+    return tuple(templates.get(v, (v,)) for v in range(count) if v in templates or v not in mirrored)
