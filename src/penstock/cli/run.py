@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +15,9 @@ from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
 
 if TYPE_CHECKING:
+    from penstock.expr.environment import Environment
     from penstock.reference.result import RunResult
+    from penstock.toolkit.program import Program
 
 DEAD_LETTERS = "dead_letters.jsonl"
 
@@ -22,14 +26,32 @@ DEAD_LETTERS = "dead_letters.jsonl"
 @takes_application
 @click.option(
     "--engine",
-    type=click.Choice(["reference"]),
+    type=click.Choice(["spark", "reference"]),
     default="reference",
     show_default=True,
-    help="What runs it; `reference` is the sequential interpreter that defines every program.",
+    help="What runs it: the sequential interpreter that defines every program, or Spark.",
+)
+@click.option("--master", metavar="URL", default="local[*]", show_default=True, help="The Spark cluster.")
+@click.option(
+    "--fusion",
+    type=click.Choice(["none", "all"]),
+    default="all",
+    show_default=True,
+    help="Which operators share a PE on Spark.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where Spark keeps the state of the job; start again with the same folder to resume.",
 )
 @click.option("--until-done", is_flag=True, help="Run until every source has ended. This is the default.")
 @click.option(
-    "--for", "seconds", type=click.FloatRange(min=0), metavar="SECONDS", help="Stop when this much time has passed."
+    "--for",
+    "seconds",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Stop when this much of the application's time has passed (reference only).",
 )
 @click.option(
     "--out",
@@ -39,7 +61,15 @@ DEAD_LETTERS = "dead_letters.jsonl"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def command(
-    arguments: AppArguments, engine: str, until_done: bool, seconds: float | None, out: Path | None, as_json: bool
+    arguments: AppArguments,
+    engine: str,
+    master: str,
+    fusion: str,
+    checkpoint: Path | None,
+    until_done: bool,
+    seconds: float | None,
+    out: Path | None,
+    as_json: bool,
 ) -> int:
     """Run APP and say how many tuples each operator took and gave.
 
@@ -49,17 +79,26 @@ def command(
 
     \b
     Example:
-        penstock run examples/bargains/bargains.spl --engine reference --out results
+        penstock run examples/bargains/bargains.spl --out results
         penstock run examples/bargains/bargains.py:app --set groups=8
+        penstock run examples/bargains/bargains.spl --engine spark --checkpoint job1
     """
     if until_done and seconds is not None:
         raise click.UsageError("--until-done and --for exclude each other")
-    from penstock.reference import run
-
+    if engine == "spark" and seconds is not None:
+        raise click.UsageError("--for goes with --engine reference")
     program = arguments.program()
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     environment = arguments.environment(program, out)
+    if engine == "spark":
+        return _run_on_spark(program, environment, master, fusion, checkpoint, as_json)
+    return _run_on_reference(program, environment, seconds, as_json)
+
+
+def _run_on_reference(program: Program, environment: Environment, seconds: float | None, as_json: bool) -> int:
+    from penstock.reference import run
+
     started = time.perf_counter()
     result = run(program, environment=environment, max_time_ns=None if seconds is None else round(seconds * 1e9))
     elapsed = time.perf_counter() - started
@@ -69,6 +108,45 @@ def command(
     else:
         _print_summary(program.application.name, result, elapsed, letters)
     return 130 if result.stopped.value == "interrupted" else 0
+
+
+def _run_on_spark(
+    program: Program, environment: Environment, master: str, fusion: str, checkpoint: Path | None, as_json: bool
+) -> int:
+    from penstock.spark.run import run_on_spark
+    from penstock.spark.session import open_session
+
+    click.echo(f"starting Spark at {master}", err=True)
+    spark = open_session(master)
+    ids = [o.id for o in program.application.operators]
+    folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
+    with folder as place:
+        outcome = run_on_spark(
+            program,
+            spark,
+            fusion=[ids] if fusion == "all" else [[id_] for id_ in ids],
+            environment=environment,
+            checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
+            on_progress=lambda p: click.echo(f"batch {p['batchId']}: {p['batchDuration']} ms", err=True),
+        )
+    if as_json:
+        print_json(
+            {
+                "application": program.application.name,
+                "engine": "spark",
+                "stopped": outcome.stopped,
+                "seconds": outcome.seconds,
+                "batches": outcome.batches,
+                "resumed": outcome.resumed,
+                "pes": [list(pe) for pe in outcome.pes],
+            }
+        )
+    else:
+        what = f"{outcome.batches} batches by {len(outcome.pes)} PEs in {outcome.seconds:.1f} s"
+        click.echo(f"{program.application.name}: {outcome.stopped}, {what}", err=True)
+    if outcome.stopped == "interrupted" and checkpoint is not None:
+        click.echo(f"to resume, run the same command with --checkpoint {checkpoint}", err=True)
+    return 130 if outcome.stopped == "interrupted" else 0
 
 
 def _write_dead_letters(result: RunResult, folder: Path) -> Path | None:

@@ -1,0 +1,102 @@
+"""How tuples travel between PEs: as Arrow record batches, one binary value a batch, with what keeps their order.
+
+Spark moves rows (`edge`, `tuples`); `tuples` is an Arrow IPC stream. The JVM never looks inside, so a crossing costs a
+copy of memory and not a conversion of every value.
+
+Each item carries its place in the sequential order as three columns:
+
+    _t   the application's time, in ns
+    _n   which item of the sources it descends from, at that time; -1 for what a timer made
+    _k   the path that it took: four bytes for each PE it has left, counting what left that PE for one item that came
+
+Sorted by (_t, _n, _k), the items of one batch are in the order of the sequential program: a PE takes them one by one,
+and what leaves it while it works on one item leaves in depth-first order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from penstock.expr.environment import Tuple
+from penstock.expr.values import batch_from_rows, rows_from_batch
+from penstock.ir.types import Schema
+
+TUPLE, WINDOW, FINAL, PULSE = range(4)
+"""What an item is: a tuple, a window marker, the end of the stream, or the mark that a batch is complete to a time."""
+
+SPARK_SCHEMA = "edge int, tuples binary"
+ARROW_SCHEMA = pa.schema([("edge", pa.int32()), ("tuples", pa.binary())])
+ITEMS_PER_VALUE = 20_000
+
+_ORDER = [pa.field("_t", pa.int64()), pa.field("_n", pa.int64()), pa.field("_k", pa.binary())]
+_MARK = pa.field("_p", pa.uint8())
+
+
+class Item(NamedTuple):
+    """An item of a stream with its place in the sequential order."""
+
+    time_ns: int
+    number: int
+    path: bytes
+    kind: int
+    tuple_: Tuple | None = None
+
+
+def encode(items: Sequence[Item], schema: Schema) -> Iterable[bytes]:
+    """The items of one edge as Arrow IPC streams of bounded size."""
+    for start in range(0, len(items), ITEMS_PER_VALUE):
+        yield _encode(items[start : start + ITEMS_PER_VALUE], schema)
+
+
+def _encode(items: Sequence[Item], schema: Schema) -> bytes:
+    tuples = [i.tuple_ for i in items if i.tuple_ is not None]
+    values = batch_from_rows(tuples, schema)
+    order = [
+        pa.array([i.time_ns for i in items], pa.int64()),
+        pa.array([i.number for i in items], pa.int64()),
+        pa.array([i.path for i in items], pa.binary()),
+        pa.array([i.kind for i in items], pa.uint8()),
+    ]
+    header = pa.RecordBatch.from_arrays(order, schema=pa.schema([*_ORDER, _MARK]))
+    sink = pa.BufferOutputStream()
+    # Marks carry no values, so the values are a batch of their own: one row for each tuple among the items.
+    for batch in (header, values):
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def decode(value: bytes, schema: Schema) -> list[Item]:
+    """The items of an IPC stream.
+
+    Example:
+        >>> from penstock.ir.types import parse_schema
+        >>> schema = parse_schema("int32 x")
+        >>> items = [Item(0, 0, b"", TUPLE, (7,)), Item(0, 1, b"", PULSE)]
+        >>> decode(next(iter(encode(items, schema))), schema) == items
+        True
+    """
+    source = pa.BufferReader(value)
+    header = pa.ipc.open_stream(source).read_next_batch()
+    columns = [header.column(i).to_pylist() for i in range(4)]
+    source.seek(_end_of_first(value))
+    tuples = iter(rows_from_batch(pa.ipc.open_stream(source).read_next_batch(), schema))
+    return [Item(t, n, k, p, next(tuples) if p == TUPLE else None) for t, n, k, p in zip(*columns, strict=True)]
+
+
+def _end_of_first(value: bytes) -> int:
+    source = pa.BufferReader(value)
+    reader = pa.ipc.open_stream(source)
+    reader.read_all()
+    return int(source.tell())
+
+
+def rows(edge: int, items: Sequence[Item], schema: Schema) -> pa.RecordBatch:
+    """The items of one edge as rows for Spark."""
+    values = list(encode(items, schema))
+    return pa.RecordBatch.from_arrays(
+        [pa.array([edge] * len(values), pa.int32()), pa.array(values, pa.binary())], schema=ARROW_SCHEMA
+    )

@@ -1,0 +1,192 @@
+"""A PE at work: section 2 of the SPADE paper.
+
+The container pops items from the PE's inputs, in order, and sends them to the operators inside; a stream between two of
+them is a call, so execution is depth first. What leaves the PE is collected with its place in the sequential order.
+The operators run in the engine of the reference interpreter, on the part of the graph that the PE holds. Where a stream
+enters, a `Feed` stands for its producer; where it leaves, an `Exit` stands for its subscribers, in their place among
+the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from penstock.codegen.plan import Edge, PhysicalPlan
+from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, Item
+from penstock.expr.environment import Environment, Tuple
+from penstock.ir.graph import Application, InputPort, Operator, OutputPort
+from penstock.ir.models import UNKNOWN_MODEL
+from penstock.reference.engine import Engine, Limits
+from penstock.reference.exchange import Exchange
+from penstock.reference.node import Node
+from penstock.reference.wiring import wire
+from penstock.toolkit.definition import OperatorDefinition
+from penstock.toolkit.program import Program
+from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit
+
+AFTER_TIMERS = -1
+"""The number of what a timer makes: it comes before the items of the sources at the same time."""
+
+
+class Container:
+    """One instance of a PE.
+
+    Attributes:
+        leaving: What has left since it was last taken, by edge.
+    """
+
+    def __init__(self, program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> None:
+        self.plan = plan
+        self.pe = pe
+        self.leaving: dict[int, list[Item]] = {e.index: [] for e in plan.out_of(pe)}
+        self._place = (0, AFTER_TIMERS, b"")
+        self._left = 0
+        self._time_ns = 0
+        part = replace(program, application=_part(plan, pe), registry=program.registry.extended(self._ends()))
+        self.engine = Engine(environment, Limits())
+        self.nodes = wire(part, "", self.engine, environment, lambda stream: None)
+        self.engine.exchange = Exchange(self.nodes, self.engine.queue, self.engine.end_node)
+        self.node: dict[str, Node] = {n.id: n for n in self.nodes}
+        self._feeds = {e.index: self.node[_feed_id(e)] for e in plan.into(pe)}
+
+    def take(self, arriving: Iterable[tuple[int, Item]]) -> None:
+        """Process a batch: items with the edge they came by, sorted by their place."""
+        for edge, item in arriving:
+            self.at(item.time_ns, item.number, item.path)
+            if item.kind != PULSE:
+                self._feed(self._feeds[edge], item)
+        if all(node.has_ended for node in self._feeds.values()):
+            self._place = (self._time_ns, AFTER_TIMERS, b"")
+            self.engine.let_waiting_end()
+
+    def at(self, time_ns: int, number: int, path: bytes = b"") -> None:
+        """Let time pass, then stand at a place of the sequential order: what leaves from now on comes from there."""
+        self._let_time_pass(time_ns)
+        self._place, self._left = (time_ns, number, path), 0
+
+    def remember(self) -> dict[str, Any]:
+        """The state of all operators, as plain data."""
+        return {"time_ns": self._time_ns, "nodes": {n.id: n.remember() for n in self.nodes}}
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Go on where a container that remembered this has stopped."""
+        self._time_ns = state["time_ns"]
+        self.engine.clock.advance_to(self._time_ns)
+        for id_, remembered in state["nodes"].items():
+            self.node[id_].recall(remembered)
+
+    def leave(self, edge: int, kind: int, tuple_: Tuple | None = None) -> None:
+        """Collect an item that leaves the PE."""
+        time_ns, number, path = self._place
+        self.leaving[edge].append(Item(time_ns, number, path + self._left.to_bytes(4), kind, tuple_))
+        self._left += 1
+
+    def pulse(self) -> None:
+        """Mark on every edge that all items up to the present time have left."""
+        for items in self.leaving.values():
+            items.append(Item(self._time_ns, 2**62, b"", PULSE))
+
+    def _let_time_pass(self, time_ns: int) -> None:
+        due = self.engine.timers.next_ns
+        while due is not None and due <= time_ns:
+            # What a timer makes belongs to the time at which it was due, before the items of that time.
+            if self._place[:2] != (due, AFTER_TIMERS):
+                self._place, self._left = (due, AFTER_TIMERS, b""), 0
+            self.engine.advance_to(due)
+            due = self.engine.timers.next_ns
+        self.engine.advance_to(time_ns)
+        self._time_ns = max(self._time_ns, time_ns)
+
+    def _feed(self, node: Node, item: Item) -> None:
+        if item.kind == TUPLE:
+            assert item.tuple_ is not None
+            node.runtime.submit[0](item.tuple_)
+        elif item.kind == WINDOW:
+            node.runtime.punctuate[0](Punctuation.WINDOW)
+            self.engine.drain()
+        elif item.kind == FINAL:
+            self.engine.end_node(node)
+            self.engine.drain()
+
+    def _ends(self) -> tuple[OperatorDefinition, OperatorDefinition]:
+        return (
+            OperatorDefinition(
+                name="Feed",
+                namespace="pe",
+                doc="Stands for the producer of a stream that enters the PE.",
+                inputs=(0, 0),
+                outputs=(1, 1),
+                model=lambda operator: UNKNOWN_MODEL,
+                runtime=Runtime,
+            ),
+            OperatorDefinition(
+                name="Exit",
+                namespace="pe",
+                doc="Stands for the subscribers of a stream that leaves the PE.",
+                inputs=(1, 1),
+                outputs=(0, 0),
+                model=lambda operator: UNKNOWN_MODEL,
+                runtime=lambda operator, context: _Exit(operator, context, self),
+            ),
+        )
+
+
+class _Exit(Runtime):
+    """Hands what comes to the container."""
+
+    def __init__(self, operator: Operator, context: Context, container: Container) -> None:
+        super().__init__(operator, context)
+        self.edge = int(operator.id.rpartition("#")[2])
+        self.container = container
+
+    def receiver(self, port: int) -> Submit:
+        """A closure over the edge."""
+        edge, leave = self.edge, self.container.leave
+        return lambda tuple_: leave(edge, TUPLE, tuple_)
+
+    def on_window_punctuation(self, port: int) -> None:
+        """Window markers leave too."""
+        self.container.leave(self.edge, WINDOW)
+
+    def on_final_punctuation(self, port: int) -> None:
+        """And so does the end."""
+        self.container.leave(self.edge, FINAL)
+
+
+def _feed_id(edge: Edge) -> str:
+    return f"feed#{edge.index}"
+
+
+def _part(plan: PhysicalPlan, pe: int) -> Application:
+    """The part of the graph that a PE holds, with feeds and exits at its borders."""
+    entering, leaving = plan.into(pe), plan.out_of(pe)
+    schema = {id_: stream.schema for id_, stream in plan.application.streams.items()}
+    feeds = [
+        Operator(id=_feed_id(e), kind="pe::Feed", outputs=(OutputPort(stream=_feed_id(e), schema=schema[e.stream]),))
+        for e in entering
+    ]
+    exits: dict[str, list[Operator]] = {}
+    for e in leaving:
+        port = InputPort(streams=(e.stream,), schema=schema[e.stream])
+        exits.setdefault(e.subscribers[0][0], []).append(
+            Operator(id=f"exit#{e.index}", kind="pe::Exit", inputs=(port,))
+        )
+    inside = frozenset(plan.pes[pe].operators)
+    operators: list[Operator] = [*feeds]
+    for operator in plan.application.operators:
+        if operator.id in inside:
+            operators.append(_with_feeds(operator, entering))
+        operators.extend(exits.get(operator.id, ()))
+    return replace(plan.application, operators=tuple(operators), constraints=())
+
+
+def _with_feeds(operator: Operator, entering: tuple[Edge, ...]) -> Operator:
+    """The operator with its subscriptions to outside streams turned to the feeds that bring them."""
+    feed = {(subscriber, e.stream): _feed_id(e) for e in entering for subscriber in e.subscribers}
+    inputs = tuple(
+        replace(port, streams=tuple(feed.get(((operator.id, i), s), s) for s in port.streams))
+        for i, port in enumerate(operator.inputs)
+    )
+    return replace(operator, inputs=inputs)
