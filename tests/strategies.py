@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -75,23 +76,24 @@ def rows(schema: Schema, *, largest: int = 5) -> st.SearchStrategy[list[tuple[ob
     return st.lists(values(schema), max_size=largest)  # type: ignore[arg-type]
 
 
-def values(type_: Type) -> Values:
-    """Values of a type, the edges of its range often."""
+def values(type_: Type, primitive: Callable[[Primitive], Values] | None = None) -> Values:
+    """Values of a type, the edges of its range often, or as `primitive` draws them."""
+    part = functools.partial(values, primitive=primitive)
     match type_:
         case EnumType(symbols=symbols):
             return st.sampled_from(symbols)
         case OptionalType(inner=inner):
-            return st.none() | values(inner)
+            return st.none() | part(inner)
         case ListType(element=element):
-            return st.lists(values(element), max_size=3)
+            return st.lists(part(element), max_size=3)
         case SetType(element=element):
-            return st.sets(values(element), max_size=3)
+            return st.sets(part(element), max_size=3)
         case MapType(key=key, value=value):
-            return st.dictionaries(values(key), values(value), max_size=3)
+            return st.dictionaries(part(key), part(value), max_size=3)
         case TupleType(attributes=attributes):
-            return st.tuples(*(values(a.type) for a in attributes))
+            return st.tuples(*(part(a.type) for a in attributes))
     assert isinstance(type_, Primitive)
-    return _primitive_values(type_)
+    return (primitive or _primitive_values)(type_)
 
 
 def _primitive_values(type_: Primitive) -> Values:

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
+import strategies
 from penstock.expr.values import integer_range, round_float32
 from penstock.ir.types import (
     BLOB,
@@ -77,21 +78,7 @@ def decimals(name: str) -> st.SearchStrategy[Decimal]:
 
 
 def values(type_: Type) -> st.SearchStrategy[object]:
-    match type_:
-        case EnumType(symbols=symbols):
-            return st.sampled_from(symbols)
-        case OptionalType(inner=inner):
-            return st.none() | values(inner)
-        case ListType(element=element):
-            return st.lists(values(element), max_size=3)
-        case SetType(element=element):
-            return st.sets(values(element), max_size=3)
-        case MapType(key=key, value=value):
-            return st.dictionaries(values(key), values(value), max_size=3)
-        case TupleType(attributes=attributes):
-            return st.tuples(*(values(a.type) for a in attributes))
-    assert isinstance(type_, Primitive)
-    return primitive_values(type_)
+    return strategies.values(type_, primitive_values)
 
 
 def primitive_values(type_: Primitive) -> st.SearchStrategy[object]:

@@ -88,7 +88,12 @@ def infinity() -> float:
 
 def _pick(choose: Callable[..., Any], type_: Type) -> Callable[[Any, Any], Any]:
     """`min` or `max` of two values; the first of them if they are equal, or if one is NaN."""
-    return partial(choose, key=order_key(type_)) if isinstance(type_, EnumType) else choose
+    if isinstance(type_, EnumType):
+        return partial(choose, key=order_key(type_))
+    if is_decimal(type_):
+        # Unlike a float, a decimal NaN refuses to be compared.
+        return lambda a, b: a if a.is_nan() or b.is_nan() else choose(a, b)
+    return choose
 
 
 def _pick_vector(second_wins: Implementation) -> Callable[[Type, Type], Implementation]:

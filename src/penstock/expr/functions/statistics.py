@@ -172,12 +172,15 @@ def _extreme(type_: ListType, beats: Callable[[Any, Any], bool]) -> Callable[[Nu
     key = order_key(type_.element) if not is_float(type_.element) else None
     rank = key or (lambda value: value)
 
+    # A decimal NaN refuses to be compared at all.
+    comparable = (lambda value: not value.is_nan()) if is_decimal(type_.element) else (lambda value: True)
+
     def of_list(values: Numbers) -> Any:
         if not values:
             return empty
         best = values[0]
         for value in values:
-            if beats(rank(value), rank(best)):
+            if comparable(value) and comparable(best) and beats(rank(value), rank(best)):
                 best = value
         return best
 
