@@ -173,14 +173,14 @@ def _extreme(type_: ListType, beats: Callable[[Any, Any], bool]) -> Callable[[Nu
     rank = key or (lambda value: value)
 
     # A decimal NaN refuses to be compared at all.
-    comparable = (lambda value: not value.is_nan()) if is_decimal(type_.element) else (lambda value: True)
+    refuses = is_decimal(type_.element)
 
     def of_list(values: Numbers) -> Any:
         if not values:
             return empty
         best = values[0]
         for value in values:
-            if comparable(value) and comparable(best) and beats(rank(value), rank(best)):
+            if not (refuses and (value.is_nan() or best.is_nan())) and beats(rank(value), rank(best)):
                 best = value
         return best
 
