@@ -77,7 +77,7 @@ class Node:
         """Count what came too late."""
         self._late += isinstance(item, tuple)
 
-    def at(self, time_ns: int, action: Callable[[], None]) -> None:
+    def at(self, time_ns: int, action: Callable[[], None], ticket: int | None = None) -> int:
         """Call back when the clock reaches a time, unless the operator has ended by then."""
 
         def run() -> None:
@@ -85,7 +85,7 @@ class Node:
                 self.guard(action)
                 self.engine.timer_fired(self)
 
-        self.engine.timers.add(time_ns, run)
+        return self.engine.timers.add(time_ns, run, ticket)
 
     def reject(self, record: str, reason: str) -> None:
         """Set a malformed record aside, or fail, as the operator's error policy says."""

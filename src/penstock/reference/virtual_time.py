@@ -19,31 +19,36 @@ class Timers:
 
     Example:
         >>> timers, seen = Timers(), []
-        >>> timers.add(20, lambda: seen.append("late"))
-        >>> timers.add(10, lambda: seen.append("early"))
+        >>> timers.add(20, lambda: seen.append("late")), timers.add(10, lambda: seen.append("early"))
+        (1, 2)
         >>> timers.pop_due(15)()
         >>> seen, timers.next_ns
         (['early'], 20)
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Callable[[], None]]] = []
+        # The third number keeps actions apart that came with one ticket from two places.
+        self._heap: list[tuple[int, int, int, Callable[[], None]]] = []
         self._asked = 0
+        self._added = 0
 
     @property
     def next_ns(self) -> int | None:
         """When the next timer is due, if there is one."""
         return self._heap[0][0] if self._heap else None
 
-    def add(self, time_ns: int, action: Callable[[], None]) -> None:
-        """Ask for a call; calls for one time come in the order they were asked for."""
-        self._asked += 1
-        heapq.heappush(self._heap, (time_ns, self._asked, action))
+    def add(self, time_ns: int, action: Callable[[], None], ticket: int | None = None) -> int:
+        """Ask for a call; calls for one time come in the order of their tickets, the next number without one."""
+        number = self._asked + 1 if ticket is None else ticket
+        self._asked = max(self._asked, number)
+        self._added += 1
+        heapq.heappush(self._heap, (time_ns, number, self._added, action))
+        return number
 
     def pop_due(self, time_ns: int) -> Callable[[], None] | None:
         """The next action that is due at or before a time."""
         if self._heap and self._heap[0][0] <= time_ns:
-            return heapq.heappop(self._heap)[2]
+            return heapq.heappop(self._heap)[3]
         return None
 
 

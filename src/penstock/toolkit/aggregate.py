@@ -27,7 +27,14 @@ from penstock.toolkit.aggregates_output import check_outputs, column_of, plan_ou
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
 from penstock.toolkit.logic_runtime import LogicRuntime
 from penstock.toolkit.runtime import Context, Punctuation, Submit
-from penstock.toolkit.windows_partition import Partitions, check_keys, group_function, key_attributes, key_function
+from penstock.toolkit.windows_partition import (
+    Partitions,
+    check_keys,
+    group_function,
+    key_attributes,
+    key_function,
+    key_names,
+)
 from penstock.toolkit.windows_policy import check_window, ready_window
 from penstock.toolkit.windows_sliding import Sliding, sliding
 from penstock.toolkit.windows_tumbling import WindowOfPartition, tumbling
@@ -35,6 +42,8 @@ from penstock.toolkit.windows_tumbling import WindowOfPartition, tumbling
 
 class AggregateRuntime(LogicRuntime):
     """An Aggregate at work."""
+
+    remembers = ("partitions",)
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
@@ -50,8 +59,10 @@ class AggregateRuntime(LogicRuntime):
         self.group = group_function(columns, [e.type for e in grouping]) if grouping else None
         self.window = ready_window(port.window, context.evaluator, self.scalar)
         self.takes_incomplete = self.constant("aggregateIncompleteWindows", False)
-        key = key_function(operator.param("partitionBy"), self.row)
-        self.partitions: Partitions[WindowOfPartition] = Partitions(key, self._make_window)
+        by = operator.param("partitionBy")
+        self.partitions: Partitions[WindowOfPartition] = Partitions(
+            key_function(by, self.row), self._make_window, key_names(by)
+        )
 
     def taker(self, port: int) -> Submit:
         """Insert each tuple's row into the window of its partition."""

@@ -7,8 +7,7 @@ markers of the inputs do not go through.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
@@ -17,42 +16,44 @@ from penstock.ir.models import Forwarding, OperatorModel, State
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamSpec
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.memory import Queues
 from penstock.toolkit.runtime import Context
 from penstock.toolkit.windows_partition import (
+    Partitions,
     check_keys_by_port,
     key_attributes,
     key_function,
+    key_names,
     keys_by_port,
     of_port,
 )
-
-Waiting = list[deque[Tuple]]
 
 
 class MeetingRuntime(LogicRuntime):
     """The base of operators that wait for a tuple from every port."""
 
+    remembers = ("waiting",)
+
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         ports = len(operator.inputs)
+        by = keys_by_port(operator, "partitionBy")
         self.keys = [
             key_function(expressions, lambda e, port=port: of_port(self.row(e), port, ports))  # type: ignore[misc]
-            for port, expressions in enumerate(keys_by_port(operator, "partitionBy"))
+            for port, expressions in enumerate(by)
         ]
-        self.waiting: dict[Hashable, Waiting] = {}
+        self.waiting: Partitions[Queues] = Partitions(None, lambda key: Queues(ports), key_names(by[0]))
 
     def process(self, port: int, tuple_: Tuple) -> None:
         """Let a tuple wait, and send the meeting that it completes."""
         key_of = self.keys[port]
         key = None if key_of is None else key_of(tuple_)
-        queues = self.waiting.get(key)
-        if queues is None:
-            queues = self.waiting[key] = [deque() for _ in self.operator.inputs]
+        queues = self.waiting.at(key)
         queues[port].append(tuple_)
         if all(queues):
             met = [queue.popleft() for queue in queues]
             if not any(queues):
-                del self.waiting[key]
+                del self.waiting.parts[key]
             self.send(met)
 
     def send(self, met: Sequence[Tuple]) -> None:

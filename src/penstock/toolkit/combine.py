@@ -1,15 +1,14 @@
 """Combine: merges streams that are each in order of time into one stream in order of time.
 
 `orderBy` gives, for each port, the expression to merge by; a plain attribute of the first port means those of the same
-name of the others too. The earliest tuple that waits is sent once every other port has a tuple waiting or has ended; of equal ones that of the lower port goes first,
-and tuples of one port keep their order. So the output does not depend on how fast the inputs are. All ports have one
-schema. A port that is not itself in order is not sorted: each of its tuples is merged as soon as those before it are
-gone. The window markers of the inputs do not go through.
+name of the others too. The earliest tuple that waits is sent once every other port has a tuple waiting or has ended;
+of equal ones that of the lower port goes first, and tuples of one port keep their order. So the output does not depend
+on how fast the inputs are. All ports have one schema. A port that is not itself in order is not sorted: each of its
+tuples is merged as soon as those before it are gone. The window markers of the inputs do not go through.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from penstock.ir.types import TIMESTAMP, is_numeric
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamSpec
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.memory import Queues
 from penstock.toolkit.pair import check_equal_schemas
 from penstock.toolkit.runtime import Context
 from penstock.toolkit.windows_partition import keys_by_port, of_port
@@ -29,6 +29,8 @@ from penstock.toolkit.windows_partition import keys_by_port, of_port
 class CombineRuntime(LogicRuntime):
     """A Combine at work."""
 
+    remembers = ("waiting", "is_open")
+
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         ports = len(operator.inputs)
@@ -36,7 +38,7 @@ class CombineRuntime(LogicRuntime):
             of_port(self.scalar(expressions[0]), port, ports)
             for port, expressions in enumerate(keys_by_port(operator, "orderBy"))
         ]
-        self.waiting: list[deque[tuple[Any, int, Tuple]]] = [deque() for _ in operator.inputs]
+        self.waiting = Queues(ports)
         self.is_open = [True] * ports
 
     def process(self, port: int, tuple_: Tuple) -> None:

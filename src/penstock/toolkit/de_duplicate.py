@@ -11,7 +11,7 @@ true.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from penstock.diagnostics import Diagnostics
@@ -24,7 +24,31 @@ from penstock.toolkit.aggregates_distinct import identity_of
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec
 from penstock.toolkit.logic_analysis import not_parallel, stateless
 from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.memory import Keyed, same_nan
 from penstock.toolkit.runtime import Context, Submit
+from penstock.toolkit.windows_partition import key_names
+
+
+class _Seen(OrderedDict[Hashable, Any], Keyed):
+    """Where each key was last seen, the oldest first.
+
+    Attributes:
+        is_ascending: Whether the marks never fall, so that the oldest is the least.
+    """
+
+    def __init__(self, names: tuple[str, ...] | None, *, is_ascending: bool) -> None:
+        super().__init__()
+        self.names = names
+        self.is_ascending = is_ascending
+
+    def remember_parts(self) -> dict[Hashable, Any]:
+        """The mark of each key."""
+        return dict(self)
+
+    def recall_parts(self, parts: Mapping[Hashable, Any]) -> None:
+        """Remember the same keys; those that come from several places are put in order."""
+        entries = sorted(parts.items(), key=lambda entry: entry[1]) if self.is_ascending else parts.items()
+        self.update((same_nan(key), mark) for key, mark in entries)
 
 
 class DeDuplicateRuntime(LogicRuntime):
@@ -32,7 +56,10 @@ class DeDuplicateRuntime(LogicRuntime):
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
-        self._seen: OrderedDict[Hashable, Any] = OrderedDict()
+        counts, measures = bool(operator.param("count")), bool(operator.param("deltaAttribute"))
+        self.remembers = ("_seen", "_received") if counts else ("_seen",)
+        names = None if counts or measures else key_names(_key_expressions(operator))
+        self._seen = _Seen(names, is_ascending=not measures)
         self._resets = self.constant("resetOnDuplicate", True)
         self._flushes = self.constant("flushOnPunctuation", False)
         self._received = 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
@@ -18,18 +16,20 @@ from penstock.toolkit.runtime import Context, Punctuation
 class DelayRuntime(LogicRuntime):
     """Sets a timer for each tuple."""
 
+    remembers = ("_releases",)
+
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         self._delay_ns = self.duration_ns("delay")
-        self._releases = Releases(context)
+        self._releases = Releases(context, self.pass_on)
 
     def process(self, port: int, tuple_: Tuple) -> None:
         """Hold the tuple back."""
-        self._releases.at(self._due(), partial(self.submit[0], tuple_))
+        self._releases.at(self._due(), tuple_)
 
     def take_window_marker(self, port: int) -> None:
         """Hold the marker back."""
-        self._releases.at(self._due(), partial(self.punctuate[0], Punctuation.WINDOW))
+        self._releases.at(self._due(), Punctuation.WINDOW)
 
     def is_waiting(self) -> bool:
         """Whether anything is held back."""

@@ -25,6 +25,8 @@ _PARAMS = ("key", "addKey", "removeKey")
 class DynamicFilterRuntime(LogicRuntime):
     """Keeps the set of keys."""
 
+    remembers = ("_keys",)
+
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         self._keys: set[Hashable] = set()

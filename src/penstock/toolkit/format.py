@@ -31,6 +31,8 @@ class FormatRuntime(LogicRuntime):
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         self._settings = write_settings(self)
+        if self._settings.has_delay_field:
+            self.remembers = ("_last_ns",)
         schema = written_schema(operator)
         self._writer = writer(schema, self._settings)
         self._select = projection(operator.inputs[0].schema, schema.names)

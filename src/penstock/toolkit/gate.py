@@ -21,6 +21,8 @@ _COUNTS = (UINT32, INT32, UINT64, INT64)
 class GateRuntime(HoldingRuntime):
     """Counts the tuples that have passed and are not acknowledged."""
 
+    remembers = ("_held", "_unacknowledged")
+
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         self._most: int = max(1, self.constant("maxUnackedTupleCount"))

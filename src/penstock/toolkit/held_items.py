@@ -1,4 +1,7 @@
-"""Tuples and window markers that wait in front of a closed gate: what Gate and Switch have in common."""
+"""Tuples and window markers that wait: in front of a closed gate, which Gate and Switch have in common, or for a time.
+
+As plain data a window marker is None.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,40 @@ from collections.abc import Callable
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
 from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.memory import Remembering
 from penstock.toolkit.runtime import Context, Punctuation
+
+Item = Tuple | Punctuation
+
+
+def held_form(item: Item) -> Tuple | None:
+    """An item that waits as plain data."""
+    return None if isinstance(item, Punctuation) else item
+
+
+def held_item(form: Tuple | None) -> Item:
+    """The item of plain data."""
+    return Punctuation.WINDOW if form is None else form
+
+
+class HeldItems(deque[Item], Remembering):
+    """Items that wait in order.
+
+    Example:
+        >>> held, again = HeldItems([(1,), Punctuation.WINDOW]), HeldItems()
+        >>> again.recall(held.remember())
+        >>> again == held
+        True
+    """
+
+    def remember(self) -> list[Tuple | None]:
+        """The items as plain data."""
+        return [held_form(item) for item in self]
+
+    def recall(self, state: list[Tuple | None]) -> None:
+        """Hold the same items."""
+        self.clear()
+        self.extend(map(held_item, state))
 
 
 class HoldingRuntime(LogicRuntime):
@@ -21,7 +57,7 @@ class HoldingRuntime(LogicRuntime):
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
-        self._held: deque[Tuple | Punctuation] = deque()
+        self._held = HeldItems()
 
     def is_open(self) -> bool:
         """Whether the next item may pass."""
@@ -50,20 +86,18 @@ class HoldingRuntime(LogicRuntime):
             message = f"`{self.operator.id}` ended with {count} tuples that it was never told to pass on"
             self.context.environment.log("warn", message)
 
-    def _take(self, item: Tuple | Punctuation) -> None:
+    def _take(self, item: Item) -> None:
         if self._held or not self.is_open():
             self._held.append(item)
         else:
-            self._send(item)
+            self._let_through(item)
 
     def _take_control(self, tuple_: Tuple) -> None:
         self.control(tuple_)
         while self._held and self.is_open():
-            self._send(self._held.popleft())
+            self._let_through(self._held.popleft())
 
-    def _send(self, item: Tuple | Punctuation) -> None:
-        if isinstance(item, Punctuation):
-            self.punctuate[0](item)
-        else:
+    def _let_through(self, item: Item) -> None:
+        if not isinstance(item, Punctuation):
             self.passed()
-            self.submit[0](item)
+        self.pass_on(item)

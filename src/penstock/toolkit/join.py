@@ -13,7 +13,7 @@ window markers of the inputs do not go through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.diagnostics import Diagnostics
@@ -27,12 +27,17 @@ from penstock.toolkit.aggregate import check_partitioned
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.logic_runtime import LogicRuntime, symbol
+from penstock.toolkit.memory import Keyed, same_nan
 from penstock.toolkit.runtime import Context, Punctuation, Submit
 from penstock.toolkit.windows_eviction import Eviction, eviction
-from penstock.toolkit.windows_partition import Key, Partitions, check_keys, key_function, of_port
+from penstock.toolkit.windows_partition import Key, Partitions, check_keys, key_function, key_names, of_port
 from penstock.toolkit.windows_policy import check_window, ready_window
 
 SIDES = ("LHS", "RHS")
+Record = tuple[int, Any, Hashable, int | None, bool, Tuple]
+"""What is remembered of an entry: its number, its mark in the window, the window's partition and ticket, whether it has
+matched, and the tuple."""
+
 _OUTER = {"inner": (False, False), "leftOuter": (True, False), "rightOuter": (False, True), "outer": (True, True)}
 
 
@@ -54,12 +59,21 @@ class _Side:
     Attributes:
         memories: The window's partitions.
         equal: Gives the equality key, if there is one.
+        keeps_by_time: Whether the windows evict by time.
         unmatched: Told of every tuple that leaves without having matched, in an outer join.
     """
 
-    def __init__(self, make_memory: Callable[[Callable[[Any], None]], Eviction], key: Key | None, equal: Key | None):
+    def __init__(
+        self,
+        make_memory: Callable[[Callable[[Any], None]], Eviction],
+        key: Key | None,
+        equal: Key | None,
+        *,
+        keeps_by_time: bool,
+    ) -> None:
         self.memories: Partitions[Eviction] = Partitions(key, lambda _: make_memory(self._evicted))
         self.equal = equal
+        self.keeps_by_time = keeps_by_time
         self.unmatched: Callable[[Tuple], None] | None = None
         self._index: dict[Hashable, dict[int, _Entry]] = {}
         self._number = 0
@@ -92,9 +106,57 @@ class _Side:
         if self.unmatched is not None and not entry.matched:
             self.unmatched(entry.tuple)
 
+    def records(self) -> Iterator[tuple[Hashable, Record]]:
+        """Every entry as plain data, with its equality key."""
+        for partition, memory in self.memories.parts.items():
+            for entry, mark in zip(memory.items, memory.marks(), strict=True):
+                yield entry.key, (entry.number, mark, partition, memory.ticket, entry.matched, entry.tuple)
+
+    def restore(self, found: Iterable[tuple[Hashable, Record]]) -> None:
+        """Take in the entries that other sides held."""
+        tickets: dict[Hashable, int | None] = {}
+        for key, record in sorted(found, key=self._place):
+            number, mark, partition, ticket, matched, tuple_ = record
+            entry = _Entry(tuple_, same_nan(key), number)
+            entry.matched = matched
+            self._number = max(self._number, number)
+            self._index.setdefault(entry.key, {})[number] = entry
+            self.memories.at(same_nan(partition)).put_back(entry, mark)
+            tickets.setdefault(same_nan(partition), ticket)
+        for partition, ticket in tickets.items():
+            self.memories.at(partition).rearm(ticket)
+
+    def _place(self, found: tuple[Hashable, Record]) -> tuple[int, int]:
+        # Entries that come from several places are numbered apart, but a window that keeps by time is in order of time.
+        _, (number, mark, *_) = found
+        return (mark if self.keeps_by_time else 0), number
+
+
+class _Entries(Keyed):
+    """The windows of both sides, by equality key."""
+
+    def __init__(self, sides: Sequence[_Side], names: tuple[str, ...] | None) -> None:
+        self.sides = sides
+        self.names = names
+
+    def remember_parts(self) -> dict[Hashable, list[list[Record]]]:
+        """The entries of each side with a key."""
+        found: dict[Hashable, list[list[Record]]] = {}
+        for port, side in enumerate(self.sides):
+            for key, record in side.records():
+                found.setdefault(key, [[], []])[port].append(record)
+        return found
+
+    def recall_parts(self, parts: Mapping[Hashable, list[list[Record]]]) -> None:
+        """Put all entries back."""
+        for port, side in enumerate(self.sides):
+            side.restore((key, record) for key, records in parts.items() for record in records[port])
+
 
 class JoinRuntime(LogicRuntime):
     """A Join at work."""
+
+    remembers = ("entries",)
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
@@ -102,6 +164,7 @@ class JoinRuntime(LogicRuntime):
         self.match = self.scalar(match[0]) if match else None
         self.output = self.output_row()
         self.sides = [self._make_side(port) for port in (0, 1)]
+        self.entries = _Entries(self.sides, key_names(operator.param("equalityLHS")))
         for port, is_outer in enumerate(_OUTER[self.symbol("algorithm", "inner")]):
             if is_outer:
                 self.sides[port].unmatched = self._send_alone(port)
@@ -135,7 +198,8 @@ class JoinRuntime(LogicRuntime):
         def make_memory(evicted: Callable[[Any], None]) -> Eviction:
             return eviction(ready.eviction, self.context, evicted, punctual=True)
 
-        return _Side(make_memory, self._key("partitionBy", port), self._key("equality", port))
+        by_time = ready.eviction.kind is PolicyKind.TIME
+        return _Side(make_memory, self._key("partitionBy", port), self._key("equality", port), keeps_by_time=by_time)
 
     def _key(self, prefix: str, port: int) -> Key | None:
         expressions = self.operator.param(prefix + SIDES[port])

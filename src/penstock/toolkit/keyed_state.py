@@ -8,7 +8,7 @@ Formulation:
     State is partitioned by a set of attributes if every state variable that is ever changed is a map; every use of it,
     anywhere in the operator, asks for one key (`m[k]`, `k in m`, `has(m, k)`, `insertM(m, k, v)`, `removeM(m, k)`); and
     every such `k`, on one input port, is made of the same attributes in a way that keeps different values apart: an
-    attribute, or a tuple or list of attributes.
+    attribute, or a tuple or list of attributes, in the same places in all keys of one variable.
 
 When it does not apply:
     A use of the map as a whole (`size(m)`, `for (k in m)`); a key that is computed (`id / 10` is equal for different
@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.expr.analysis import expressions_of
 from penstock.ir.expressions import (
@@ -44,17 +45,63 @@ from penstock.ir.expressions import (
 from penstock.ir.graph import Operator
 from penstock.ir.statements import Function, Logic
 from penstock.ir.types import MapType
-from penstock.toolkit.effects import changed_attributes, immutable_locals, operator_parts
+from penstock.toolkit.effects import changed_attributes, changed_variables, immutable_locals, operator_parts
 
 _KEYED_FUNCTIONS = frozenset({"has", "insertM", "removeM"})
 
 
+Places = str | tuple["Places", ...]
+"""How a key is made of attributes: one of them, or a tuple."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """The attributes of an input port that a key is made of."""
+    """The attributes of an input port that a key of a variable is made of."""
 
+    variable: str
     port: int
-    attributes: frozenset[str]
+    places: Places
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(_names(self.places))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """How the keys of a variable are made of the attributes of the first input port.
+
+    Attributes:
+        names: The attributes.
+        is_tuple: Whether a key is a tuple of them, or else the only one itself.
+    """
+
+    names: tuple[str, ...]
+    is_tuple: bool
+
+    def wrap(self, key: Any) -> Any:
+        """A key of the map as a tuple of attribute values."""
+        return key if self.is_tuple else (key,)
+
+    def unwrap(self, key: Any) -> Any:
+        """The key of the map."""
+        return key if self.is_tuple else key[0]
+
+
+def state_shapes(operator: Operator, functions: Sequence[Function]) -> dict[str, Shape] | None:
+    """How the keys of each changed state variable are made; none if that is not known, or a tuple within a tuple."""
+    changed = changed_variables(operator, functions)
+    if changed and not state_keys(operator, changed, functions):
+        return None
+    found: dict[str, Shape] = {}
+    for key in sorted(filter(None, _uses(operator, changed)), key=lambda key: key.port):
+        places = (key.places,) if isinstance(key.places, str) else key.places
+        names = tuple(place for place in places if isinstance(place, str))
+        if len(names) < len(places):
+            return None
+        found.setdefault(key.variable, Shape(names=names, is_tuple=not isinstance(key.places, str)))
+    return found
 
 
 def state_keys(
@@ -70,15 +117,23 @@ def state_keys(
     logic = operator.logic
     if logic is None or not all(isinstance(d.type, MapType) for d in logic.state if d.name in changed):
         return ()
-    local = immutable_locals(logic)
-    expressions = (e for part in operator_parts(operator) for e in expressions_of(part))
-    keys = [k for e in expressions for k in _keys(e, changed, local)]
     by_port: dict[int, frozenset[str]] = {}
-    for key in keys:
+    composite: dict[str, Places] = {}
+    for key in _uses(operator, changed):
         if key is None or by_port.setdefault(key.port, key.attributes) != key.attributes:
+            return ()
+        if len(key.attributes) > 1 and composite.setdefault(key.variable, key.places) != key.places:
             return ()
     found = tuple(by_port.get(port, frozenset()) for port in range(len(operator.inputs)))
     return found if found and _is_usable(found, logic, functions) else ()
+
+
+def _uses(operator: Operator, changed: frozenset[str]) -> Iterator[Key | None]:
+    """The key of each use of a changed variable anywhere in the operator; None for a use without one."""
+    local = {} if operator.logic is None else immutable_locals(operator.logic)
+    for part in operator_parts(operator):
+        for expression in expressions_of(part):
+            yield from _keys(expression, changed, local)
 
 
 def _is_usable(found: tuple[frozenset[str], ...], logic: Logic, functions: Sequence[Function]) -> bool:
@@ -111,21 +166,30 @@ def _keys(expression: Expression, changed: frozenset[str], local: Mapping[str, E
             for child in expression.children():
                 yield from _keys(child, changed, local)
             return
-    yield _key(key, local)
+    found = _places(key, local)
+    yield None if found is None else Key(variable=name, port=found[0], places=found[1])
     for child in rest:
         yield from _keys(child, changed, local)
 
 
-def _key(expression: Expression, local: Mapping[str, Expression]) -> Key | None:
+def _places(expression: Expression, local: Mapping[str, Expression]) -> tuple[int, Places] | None:
     match expression:
         case Attribute(name=name, port=port) | Field(base=InputTuple(port=port), name=name):
-            return Key(port=port, attributes=frozenset({name}))
+            return port, name
         case Variable(name=name) if name in local:
-            return _key(local[name], {n: e for n, e in local.items() if n != name})
+            return _places(local[name], {n: e for n, e in local.items() if n != name})
         case TupleLiteral(values=parts) | ListLiteral(elements=parts):
-            keys = [_key(part, local) for part in parts]
-            ports = {key.port for key in keys if key is not None}
-            if None in keys or len(ports) != 1:
+            found = [_places(part, local) for part in parts]
+            ports = {part[0] for part in found if part is not None}
+            if None in found or len(ports) != 1:
                 return None
-            return Key(port=ports.pop(), attributes=frozenset(a for key in keys if key for a in key.attributes))
+            return ports.pop(), tuple(part[1] for part in found if part is not None)
     return None
+
+
+def _names(places: Places) -> Iterator[str]:
+    if isinstance(places, str):
+        yield places
+    else:
+        for part in places:
+            yield from _names(part)

@@ -20,11 +20,20 @@ from penstock.expr.environment import Tuple
 from penstock.expr.evaluate import LogicRuntime as Logic
 from penstock.ir.expressions import Expression, Symbol, Variable
 from penstock.ir.graph import Operator
+from penstock.ir.models import State
 from penstock.ir.types import Schema
+from penstock.toolkit.keyed_state import Shape, state_shapes
+from penstock.toolkit.memory import CONSTANTS, Parts, Whole
 from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit
 
 MARKERS = {"WindowMarker": Punctuation.WINDOW, "FinalMarker": Punctuation.FINAL}
 """The punctuations by the names that SPL gives them."""
+
+VARIABLES = "variables"
+"""Where a memory holds the state variables that belong to no key."""
+
+VARIABLE = "state."
+"""Stands before the name of a state variable that is remembered by key."""
 
 _NAMES = {punctuation: name for name, punctuation in MARKERS.items()}
 
@@ -113,6 +122,39 @@ class LogicRuntime(Runtime):
     def symbol(self, name: str, default: str = "") -> str:
         """The word that a parameter of the kind SYMBOLS gives."""
         return symbol(self.operator, name, default)
+
+    def remember_into(self, whole: Whole, parts: Parts) -> None:
+        """Add the state variables: maps that are keyed by attributes belong to their keys."""
+        super().remember_into(whole, parts)
+        rest = {} if self.logic is None else dict(vars(self.logic.state))
+        shapes = self._shapes() if rest else None
+        for name, shape in (shapes or {}).items():
+            entries = rest.pop(name)
+            parts[VARIABLE + name] = shape.names, {shape.wrap(key): entry for key, entry in entries.items()}
+        if rest:
+            whole[VARIABLES if shapes is None else CONSTANTS] = rest
+
+    def recall_from(self, whole: Whole, parts: Parts) -> None:
+        """Set the state variables."""
+        super().recall_from(whole, parts)
+        if self.logic is None:
+            return
+        for name, value in {**whole.get(VARIABLES, {}), **whole.get(CONSTANTS, {})}.items():
+            setattr(self.logic.state, name, value)
+        for name, (_, entries) in parts.items():
+            if name.startswith(VARIABLE):
+                shape = (self._shapes() or {})[name.removeprefix(VARIABLE)]
+                values = {shape.unwrap(key): entry for key, entry in entries.items()}
+                setattr(self.logic.state, name.removeprefix(VARIABLE), values)
+
+    def _shapes(self) -> dict[str, Shape] | None:
+        """How the keys of the variables that are kept by key are made; none if some variable cannot be."""
+        match self.operator.model.state:
+            case State.UNKNOWN:
+                return None
+            case State.STATELESS:
+                return {}
+        return state_shapes(self.operator, self.context.evaluator.functions)
 
     @property
     def _state(self) -> Any:

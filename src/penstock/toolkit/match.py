@@ -52,8 +52,9 @@ from penstock.toolkit.aggregates_output import check_outputs, plan_outputs
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec
 from penstock.toolkit.logic_runtime import LogicRuntime
 from penstock.toolkit.match_pattern import Pattern, Positions, parse_pattern
+from penstock.toolkit.memory import Remembering
 from penstock.toolkit.runtime import Context, Submit
-from penstock.toolkit.windows_partition import Partitions, check_keys, key_attributes, key_function
+from penstock.toolkit.windows_partition import Partitions, check_keys, key_attributes, key_function, key_names
 
 START: Positions = frozenset({-1})
 """Where a match stands that has no tuple yet."""
@@ -64,9 +65,9 @@ class _Partial:
 
     __slots__ = ("positions", "rows")
 
-    def __init__(self) -> None:
-        self.positions = START
-        self.rows: list[Tuple] = []
+    def __init__(self, positions: Positions = START, rows: Sequence[Tuple] = ()) -> None:
+        self.positions = positions
+        self.rows = list(rows)
 
 
 class _Predicate:
@@ -88,7 +89,7 @@ class _Predicate:
         return bool(self.test(tuple_, *[default for _, default in self.calls]))
 
 
-class Matcher:
+class Matcher(Remembering):
     """Looks for a pattern in one sequence of tuples."""
 
     def __init__(self, pattern: Pattern, predicates: dict[str, _Predicate]) -> None:
@@ -96,6 +97,18 @@ class Matcher:
         self.predicates = predicates
         self.looks_back = any(p.looks_back for p in predicates.values())
         self.partials: list[_Partial] = []
+
+    def remember(self) -> list[tuple[list[int], list[Tuple]]]:
+        """Where each partial match stands, and its rows."""
+        return [(sorted(partial.positions), partial.rows) for partial in self.partials]
+
+    def recall(self, state: list[tuple[list[int], list[Tuple]]]) -> None:
+        """Take up the partial matches of another matcher."""
+        self.partials = [_Partial(frozenset(positions), rows) for positions, rows in state]
+
+    def is_blank(self) -> bool:
+        """Whether no match has begun."""
+        return not self.partials
 
     def step(self, tuple_: Tuple, row: Tuple) -> list[Tuple] | None:
         """Take a tuple; the rows of the match that it completes, if it does."""
@@ -135,6 +148,8 @@ class Matcher:
 class MatchRuntime(LogicRuntime):
     """A Match at work."""
 
+    remembers = ("matchers",)
+
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         names, conditions = _predicates(operator)
@@ -150,8 +165,10 @@ class MatchRuntime(LogicRuntime):
             function = self.scalar(test, variables=[plan.variables[i] for i in used])
             self.predicates[name] = _Predicate(function, [(self.wholes[i], defaults[i]) for i in used])
         self.pattern = _pattern(self.constant("pattern"), names)
-        key = key_function(operator.param("partitionBy"), self.row)
-        self.matchers = Partitions(key, lambda _: Matcher(self.pattern, self.predicates))
+        by = operator.param("partitionBy")
+        self.matchers = Partitions(
+            key_function(by, self.row), lambda _: Matcher(self.pattern, self.predicates), key_names(by)
+        )
 
     def taker(self, port: int) -> Submit:
         """Let the matcher of each tuple's partition take it, and send what it completes."""

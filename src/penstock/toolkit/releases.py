@@ -1,47 +1,60 @@
-"""Holds things back until a later time, in order: what Delay and Throttle have in common."""
+"""Holds items back until a later time, in order: what Delay and Throttle have in common."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
 
+from penstock.expr.environment import Tuple
+from penstock.toolkit.held_items import Item, held_form, held_item
+from penstock.toolkit.memory import Remembering
 from penstock.toolkit.runtime import Context
 
 
-class Releases:
-    """A queue of actions, each with the time at which it happens; the times never fall.
+class Releases(Remembering):
+    """A queue of items, each with the time at which it is sent; the times never fall.
 
     Example:
         >>> class Timers:
         ...     def __init__(self): self.due = []
-        ...     def at(self, time_ns, action): self.due.append((time_ns, action))
+        ...     def at(self, time_ns, action, ticket=None): self.due.append((time_ns, action)); return 1
         >>> timers, seen = Timers(), []
-        >>> releases = Releases(timers)
-        >>> releases.at(5, lambda: seen.append("a"))
-        >>> bool(releases)
-        True
+        >>> releases = Releases(timers, seen.append)
+        >>> releases.at(5, ("a",))
+        >>> bool(releases), releases.remember()
+        (True, [(5, 1, ('a',))])
         >>> timers.due[0][1]()
         >>> seen, bool(releases)
-        (['a'], False)
+        ([('a',)], False)
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, send: Callable[[Item], None]) -> None:
         self._context = context
-        self._held: deque[Callable[[], None]] = deque()
+        self._send = send
+        self._held: deque[tuple[int, int, Item]] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def at(self, time_ns: int, action: Callable[[], None]) -> None:
-        """Do something at a time, after everything that was asked for before."""
-        self._held.append(action)
-        self._context.at(time_ns, self._release)
+    def at(self, time_ns: int, item: Item) -> None:
+        """Send an item at a time, after everything that was asked for before."""
+        self._held.append((time_ns, self._context.at(time_ns, self._release), item))
 
     def release_all(self) -> None:
-        """Do everything now; for an interpreter that ends before the time has come."""
+        """Send everything now; for an interpreter that ends before the time has come."""
         while self._held:
-            self._held.popleft()()
+            self._release()
+
+    def remember(self) -> list[tuple[int, int, Tuple | None]]:
+        """When each item is due, the ticket of its timer, and the item."""
+        return [(time_ns, ticket, held_form(item)) for time_ns, ticket, item in self._held]
+
+    def recall(self, state: list[tuple[int, int, Tuple | None]]) -> None:
+        """Hold back what others held back, each until its time."""
+        for time_ns, ticket, form in state:
+            self._context.at(time_ns, self._release, ticket)
+            self._held.append((time_ns, ticket, held_item(form)))
 
     def _release(self) -> None:
         if self._held:
-            self._held.popleft()()
+            self._send(self._held.popleft()[2])

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from penstock.expr.environment import Environment, Tuple
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
+from penstock.toolkit.memory import Keyed, Parts, Whole, recall_attribute, remembered
 
 
 class Punctuation(Enum):
@@ -35,8 +36,11 @@ class Context(Protocol):
     environment: Environment
     evaluator: Evaluator
 
-    def at(self, time_ns: int, action: Callable[[], None]) -> None:
-        """Call back when the clock reaches a time; calls for one time come in the order they were asked for."""
+    def at(self, time_ns: int, action: Callable[[], None], ticket: int | None = None) -> int:
+        """Call back when the clock reaches a time; calls for one time come in the order they were asked for.
+
+        Returns the call's ticket. A call that is asked for with an old ticket comes in the place of the old one.
+        """
 
     def reject(self, record: str, reason: str) -> None:
         """Set a malformed record aside, or fail, as the operator's error policy says."""
@@ -60,7 +64,10 @@ class Runtime:
         context: The interpreter's side.
         submit: A function for each output port; calling it sends a tuple.
         punctuate: Likewise for punctuation.
+        remembers: The names of the attributes that are its memory, see `memory`.
     """
+
+    remembers: tuple[str, ...] = ()
 
     def __init__(self, operator: Operator, context: Context) -> None:
         self.operator = operator
@@ -84,6 +91,13 @@ class Runtime:
     def on_final_punctuation(self, port: int) -> None:
         """Take the end of an input port, before `finish`; by default nothing happens."""
 
+    def pass_on(self, item: Tuple | Punctuation) -> None:
+        """Send a tuple or a marker by the first output."""
+        if isinstance(item, Punctuation):
+            self.punctuate[0](item)
+        else:
+            self.submit[0](item)
+
     def is_waiting(self) -> bool:
         """Whether a timer will still make it submit something; the interpreter finishes it only when this is false."""
         return False
@@ -98,6 +112,39 @@ class Runtime:
         """A source's tuples for output 0, in order, with `Wait` where time passes.
 
         `None` gives the other sources a turn. A source that feeds several outputs calls `submit` itself between its
-        yields. After the last item the interpreter ends the outputs.
+        yields. After the last item the interpreter ends the outputs. An instance that has recalled where another stood
+        goes on there.
         """
         return iter(())
+
+    def remember(self) -> Any:
+        """What a fresh instance needs to go on in its place, as plain data; None if that is nothing.
+
+        It may share lists with the instance, so pickle it before the instance goes on. `memory` tells its form.
+        """
+        whole: Whole = {}
+        parts: Parts = {}
+        self.remember_into(whole, parts)
+        return (whole, parts) if whole or parts else None
+
+    def recall(self, state: Any) -> None:
+        """Go on where an instance of the same operator stood; to be called once, on a fresh, connected instance."""
+        if state is not None:
+            self.recall_from(*state)
+
+    def remember_into(self, whole: Whole, parts: Parts) -> None:
+        """Add the memory: what belongs to the operator as a whole, and what belongs to keys."""
+        for name in self.remembers:
+            value = getattr(self, name)
+            if not isinstance(value, Keyed):
+                whole[name] = remembered(value)
+            elif found := value.remember_parts():
+                parts[name] = value.names, found
+
+    def recall_from(self, whole: Whole, parts: Parts) -> None:
+        """Take over what `remember_into` gave."""
+        for name in self.remembers:
+            if name in whole:
+                recall_attribute(self, name, whole[name])
+            elif name in parts:
+                getattr(self, name).recall_parts(parts[name][1])

@@ -23,8 +23,9 @@ from penstock.toolkit.aggregate import check_partitioned
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.memory import Remembering
 from penstock.toolkit.runtime import Context, Punctuation, Submit
-from penstock.toolkit.windows_partition import Partitions, check_keys, key_attributes, key_function
+from penstock.toolkit.windows_partition import Partitions, check_keys, key_attributes, key_function, key_names
 from penstock.toolkit.windows_policy import check_window, ready_window
 from penstock.toolkit.windows_tumbling import WindowOfPartition, tumbling
 
@@ -48,18 +49,15 @@ class Descending:
     __hash__ = None  # type: ignore[assignment]  # ranks are compared, never looked up
 
 
-def rank_function(
-    values: Callable[[Tuple], Tuple], types: Sequence[Type], descends: Sequence[bool]
-) -> Callable[[Tuple], Rank]:
-    """The function that gives what a tuple is sorted by.
+def rank_function(types: Sequence[Type], descends: Sequence[bool]) -> Callable[[Tuple], Rank]:
+    """The function that makes the values of the sort expressions comparable.
 
     Args:
-        values: Gives the values of the sort expressions.
         types: Of the expressions.
         descends: Which of them sort from high to low.
     """
     makers = [_rank_maker(type_, down) for type_, down in zip(types, descends, strict=True)]
-    return lambda tuple_: tuple(make(value) for make, value in zip(makers, values(tuple_), strict=True))
+    return lambda values: tuple([make(value) for make, value in zip(makers, values, strict=True)])
 
 
 def _rank_maker(type_: Type, descends: bool) -> Callable[[Any], Any]:
@@ -67,54 +65,71 @@ def _rank_maker(type_: Type, descends: bool) -> Callable[[Any], Any]:
     return (lambda value: Descending(key(value))) if descends else key
 
 
-class Progressive:
-    """Holds back `size` tuples and lets the first in order go when one more comes."""
+class Progressive(Remembering):
+    """Holds back `size` tuples and lets the first in order go when one more comes.
 
-    def __init__(self, size: int, send: Submit) -> None:
+    Attributes:
+        heap: What is held back: the rank, the number of its arrival, the values it is sorted by, the tuple.
+    """
+
+    def __init__(self, size: int, rank: Callable[[Tuple], Rank], send: Submit) -> None:
         self.size = size
+        self.rank = rank
         self.send = send
-        self.heap: list[tuple[Rank, int, Tuple]] = []
+        self.heap: list[tuple[Rank, int, Tuple, Tuple]] = []
         self.arrived = 0
 
-    def insert(self, rank: Rank, tuple_: Tuple) -> None:
-        """Take a tuple."""
+    def insert(self, values: Tuple, tuple_: Tuple) -> None:
+        """Take a tuple with the values that it is sorted by."""
         self.arrived += 1
-        entry = (rank, self.arrived, tuple_)
+        entry = (self.rank(values), self.arrived, values, tuple_)
         if len(self.heap) < self.size:
             heapq.heappush(self.heap, entry)
         else:
-            self.send(heapq.heappushpop(self.heap, entry)[2])
+            self.send(heapq.heappushpop(self.heap, entry)[3])
 
     def flush(self) -> None:
         """Let all go, in order."""
         while self.heap:
-            self.send(heapq.heappop(self.heap)[2])
+            self.send(heapq.heappop(self.heap)[3])
+
+    def remember(self) -> tuple[int, list[tuple[int, Tuple, Tuple]]]:
+        """How many have come, and what is held back; ranks are made again."""
+        return self.arrived, [entry[1:] for entry in self.heap]
+
+    def recall(self, state: tuple[int, list[tuple[int, Tuple, Tuple]]]) -> None:
+        """Hold back what another one held back."""
+        self.arrived, held = state
+        self.heap = [(self.rank(values), number, values, tuple_) for number, values, tuple_ in held]
 
 
 class SortRuntime(LogicRuntime):
     """A Sort at work."""
 
+    remembers = ("windows", "progressive")
+
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         (port,) = operator.inputs
         assert port.window is not None
-        by = operator.param("sortBy")
-        self.rank = rank_function(self.row(by), [e.type for e in by], _descends(operator))
+        by, partition_by = operator.param("sortBy"), operator.param("partitionBy")
+        self.values = self.row(by)
+        self.rank = rank_function([e.type for e in by], _descends(operator))
         self.window = ready_window(port.window, context.evaluator, self.scalar)
-        key = key_function(operator.param("partitionBy"), self.row)
-        self.windows: Partitions[WindowOfPartition] = Partitions(key, self._make_window)
-        self.progressive: Partitions[Progressive] = Partitions(key, self._make_progressive)
+        key, names = key_function(partition_by, self.row), key_names(partition_by)
+        self.windows: Partitions[WindowOfPartition] = Partitions(key, self._make_window, names)
+        self.progressive: Partitions[Progressive] = Partitions(key, self._make_progressive, names)
 
     def taker(self, port: int) -> Submit:
-        """Insert each tuple with its rank into the window of its partition."""
-        rank = self.rank
+        """Insert each tuple with what it is sorted by into the window of its partition."""
+        values = self.values
         if self.window.kind is WindowKind.SLIDING:
             held = self.progressive.of
-            return lambda tuple_: held(tuple_).insert(rank(tuple_), tuple_)
+            return lambda tuple_: held(tuple_).insert(values(tuple_), tuple_)
         of = self.windows.of
         if self.windows.key is None:
             of(())
-        return lambda tuple_: of(tuple_).insert(tuple_, (rank(tuple_), tuple_))
+        return lambda tuple_: of(tuple_).insert(tuple_, (values(tuple_), tuple_))
 
     def take_window_marker(self, port: int) -> None:
         """Only windows that are made by markers care for them."""
@@ -130,11 +145,11 @@ class SortRuntime(LogicRuntime):
         return tumbling(self.window.eviction, self.context, self._fire)
 
     def _make_progressive(self, key: Hashable) -> Progressive:
-        return Progressive(self.window.eviction.size, self.submit[0])
+        return Progressive(self.window.eviction.size, self.rank, self.submit[0])
 
-    def _fire(self, ranked: list[tuple[Rank, Tuple]]) -> None:
-        submit = self.submit[0]
-        for _, tuple_ in sorted(ranked, key=lambda entry: entry[0]):
+    def _fire(self, held: list[tuple[Tuple, Tuple]]) -> None:
+        submit, rank = self.submit[0], self.rank
+        for _, tuple_ in sorted(held, key=lambda entry: rank(entry[0])):
             submit(tuple_)
         self.punctuate[0](Punctuation.WINDOW)
 

@@ -19,6 +19,8 @@ from penstock.toolkit.runtime import Context
 class SwitchRuntime(HoldingRuntime):
     """Remembers whether it is on."""
 
+    remembers = ("_held", "_is_on")
+
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         self._is_on: bool = self.constant("initialStatus", False)

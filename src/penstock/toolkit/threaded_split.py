@@ -6,8 +6,6 @@ determined. Here tuples go to the ports in turn. Window markers go to every port
 
 from __future__ import annotations
 
-from itertools import cycle
-
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
@@ -15,18 +13,26 @@ from penstock.ir.types import UINT32
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec
 from penstock.toolkit.logic_analysis import not_parallel
 from penstock.toolkit.logic_runtime import LogicRuntime
-from penstock.toolkit.runtime import Submit
+from penstock.toolkit.runtime import Context, Submit
 
 
 class ThreadedSplitRuntime(LogicRuntime):
     """Deals tuples out to the output ports."""
 
+    remembers = ("_turn",)
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        super().__init__(operator, context)
+        self._turn = 0
+
     def taker(self, port: int) -> Submit:
         """A function that submits each tuple to the next port."""
-        turns = cycle(self.submit)
+        ports, count = self.submit, len(self.submit)
 
         def deal(tuple_: Tuple) -> None:
-            next(turns)(tuple_)
+            turn = self._turn
+            self._turn = (turn + 1) % count
+            ports[turn](tuple_)
 
         return deal
 

@@ -6,9 +6,6 @@ A tuple leaves when it arrives or `1 / rate` seconds after the one before, which
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.expressions import Literal
@@ -16,6 +13,7 @@ from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, FLOAT64
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec
+from penstock.toolkit.held_items import Item
 from penstock.toolkit.logic_analysis import not_parallel
 from penstock.toolkit.logic_runtime import LogicRuntime
 from penstock.toolkit.releases import Releases
@@ -25,21 +23,23 @@ from penstock.toolkit.runtime import Context, Punctuation
 class ThrottleRuntime(LogicRuntime):
     """Holds back what comes too early."""
 
+    remembers = ("_releases", "_free_ns", "_last_ns")
+
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         self._interval_ns = round(1_000_000_000 / self.constant("rate"))
         self._counts_markers = self.constant("includePunctuations", False)
-        self._releases = Releases(context)
+        self._releases = Releases(context, self.pass_on)
         self._free_ns = 0
         self._last_ns = 0
 
     def process(self, port: int, tuple_: Tuple) -> None:
         """Send the tuple as soon as the rate allows."""
-        self._send(partial(self.submit[0], tuple_), counts=True)
+        self._take(tuple_, counts=True)
 
     def take_window_marker(self, port: int) -> None:
         """Send the marker behind the tuples before it."""
-        self._send(partial(self.punctuate[0], Punctuation.WINDOW), counts=self._counts_markers)
+        self._take(Punctuation.WINDOW, counts=self._counts_markers)
 
     def is_waiting(self) -> bool:
         """Whether anything is held back."""
@@ -49,15 +49,15 @@ class ThrottleRuntime(LogicRuntime):
         """Let go of the rest."""
         self._releases.release_all()
 
-    def _send(self, action: Callable[[], None], *, counts: bool) -> None:
+    def _take(self, item: Item, *, counts: bool) -> None:
         now_ns = self.context.environment.clock.now_ns
         self._last_ns = max(now_ns, self._free_ns if counts else self._last_ns)
         if counts:
             self._free_ns = self._last_ns + self._interval_ns
         if self._last_ns == now_ns and not self._releases:
-            action()
+            self.pass_on(item)
         else:
-            self._releases.at(self._last_ns, action)
+            self._releases.at(self._last_ns, item)
 
 
 def _check(operator: Operator, found: Diagnostics) -> None:

@@ -2,16 +2,20 @@
 
 An item leaves with a call of `evicted`, the oldest first. `has_been_full` tells whether the window has ever been whole:
 it has held `count(n)` items; `time(t)` seconds have passed since its first; a `delta` has had something to evict.
+
+A memory is remembered as a whole, or item by item: `marks` gives what the policy knows of each item, and `put_back`
+takes an item with its mark, in the old order, before `rearm` sets the timer again.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import PolicyKind
+from penstock.toolkit.memory import Remembering, Timer
 from penstock.toolkit.runtime import Context
 from penstock.toolkit.windows_policy import Measure, ReadyPolicy
 
@@ -22,10 +26,34 @@ def ignore(item: Any) -> None:
     """Nobody wants to know."""
 
 
-class CountEviction:
+class Keeping(Remembering):
+    """The base of the memories of sliding windows."""
+
+    __slots__ = ("items",)
+    items: deque[Any]
+
+    @property
+    def ticket(self) -> int | None:
+        """The place of its timer among those of one time, if it has one."""
+        return None
+
+    def marks(self) -> Sequence[Any]:
+        """What the policy knows of each item; by default nothing."""
+        return (None,) * len(self.items)
+
+    def put_back(self, item: Any, mark: Any) -> None:
+        """Keep an item that another memory kept."""
+        self.items.append(item)
+
+    def rearm(self, ticket: int | None) -> None:
+        """All items are back: set the timer again, in the place of its old ticket; by default there is none."""
+
+
+class CountEviction(Keeping):
     """Keeps the last `size` items."""
 
-    __slots__ = ("evicted", "has_been_full", "items", "size")
+    __slots__ = ("evicted", "has_been_full", "size")
+    remembers = ("items", "has_been_full")
 
     def __init__(self, size: int, evicted: Notify) -> None:
         self.size = size
@@ -48,10 +76,10 @@ class CountEviction:
             self.has_been_full = True
 
 
-class NoMemory:
+class NoMemory(Keeping):
     """`count(0)`: every item leaves as it comes."""
 
-    __slots__ = ("evicted", "has_been_full", "items")
+    __slots__ = ("evicted", "has_been_full")
 
     def __init__(self, evicted: Notify) -> None:
         self.evicted = evicted
@@ -69,10 +97,11 @@ class NoMemory:
         self.evicted(item)
 
 
-class DeltaEviction:
+class DeltaEviction(Keeping):
     """Keeps the items whose measure lies at most `size` below that of the newest tuple; the oldest leave first."""
 
-    __slots__ = ("evicted", "has_been_full", "items", "measure", "newest", "size", "values")
+    __slots__ = ("evicted", "has_been_full", "measure", "newest", "size", "values")
+    remembers = ("items", "values", "has_been_full")
 
     def __init__(self, size: Any, measure: Measure, evicted: Notify) -> None:
         self.size = size
@@ -99,15 +128,25 @@ class DeltaEviction:
         self.items.append(item)
         self.values.append(self.newest)
 
+    def marks(self) -> Sequence[Any]:
+        """The measure of each item."""
+        return self.values
 
-class TimeEviction:
+    def put_back(self, item: Any, mark: Any) -> None:
+        """Keep an item that another memory kept."""
+        self.items.append(item)
+        self.values.append(mark)
+
+
+class TimeEviction(Keeping):
     """Keeps the items of the last `size` nanoseconds: what came at T has left at T + size.
 
     `punctual` windows evict with a timer at that very time; others do it when next they are looked at, which nobody who
     only reads the window can tell apart.
     """
 
-    __slots__ = ("arrivals", "context", "evicted", "first_ns", "is_armed", "items", "punctual", "size")
+    __slots__ = ("arrivals", "context", "evicted", "first_ns", "punctual", "size", "timer")
+    remembers = ("items", "arrivals", "first_ns", "timer")
 
     def __init__(self, size: int, context: Context, evicted: Notify, *, punctual: bool) -> None:
         self.size = size
@@ -117,7 +156,7 @@ class TimeEviction:
         self.items: deque[Any] = deque()
         self.arrivals: deque[int] = deque()
         self.first_ns: int | None = None
-        self.is_armed = False
+        self.timer = Timer(context, self._on_timer)
 
     @property
     def has_been_full(self) -> bool:
@@ -141,17 +180,31 @@ class TimeEviction:
             self.first_ns = now_ns
         self.items.append(item)
         self.arrivals.append(now_ns)
-        self._arm()
+        if self.punctual:
+            self.rearm()
 
-    def _arm(self) -> None:
-        if self.punctual and not self.is_armed and self.arrivals:
-            self.is_armed = True
-            self.context.at(self.arrivals[0] + self.size, self._on_timer)
+    @property
+    def ticket(self) -> int | None:
+        """The place of its timer among those of one time."""
+        return self.timer.ticket
 
-    def _on_timer(self) -> None:
-        self.is_armed = False
+    def marks(self) -> Sequence[int]:
+        """When each item came."""
+        return self.arrivals
+
+    def put_back(self, item: Any, mark: int) -> None:
+        """Keep an item that another memory kept."""
+        self.items.append(item)
+        self.arrivals.append(mark)
+
+    def rearm(self, ticket: int | None = None) -> None:
+        """Wait for the oldest item's time."""
+        if self.timer.due_ns is None and self.arrivals:
+            self.timer.set(self.arrivals[0] + self.size, ticket)
+
+    def _on_timer(self, due_ns: int) -> None:
         self.expire()
-        self._arm()
+        self.rearm()
 
 
 Eviction = CountEviction | NoMemory | DeltaEviction | TimeEviction

@@ -2,12 +2,14 @@
 
 Partitions are made on first use and kept in that order, which is the order in which a punctuation reaches them. All
 NaN values of a float key are one partition, as are 0.0 and -0.0.
+
+A part is remembered with its key and its place among the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
@@ -15,15 +17,35 @@ from penstock.ir.expressions import Attribute, Expression, InputTuple
 from penstock.ir.graph import Operator
 from penstock.ir.types import TupleType, Type, TypedName, has_collection
 from penstock.toolkit.aggregates_distinct import identity_of
+from penstock.toolkit.memory import Keyed, same_nan
 
-W = TypeVar("W")
+
+class Part(Protocol):
+    """What a partition holds."""
+
+    def remember(self) -> Any:
+        """Its memory as plain data."""
+
+    def recall(self, state: Any) -> None:
+        """Take over what another part remembered."""
+
+    def is_blank(self) -> bool:
+        """Whether forgetting it changes nothing."""
+
+
+W = TypeVar("W", bound=Part)
 T = TypeVar("T")
 
 Key = Callable[[Tuple], Hashable]
 
 
-class Partitions(Generic[W]):
+class Partitions(Keyed, Generic[W]):
     """The parts of an operator's state, by key.
+
+    Args:
+        key: Gives the key of a tuple; none for one part alone, under None.
+        make: Makes the part of a key.
+        names: The attributes that are the key.
 
     Example:
         >>> counts = Partitions(lambda tuple_: tuple_[0], lambda key: [key])
@@ -33,18 +55,33 @@ class Partitions(Generic[W]):
         [['a']]
     """
 
-    def __init__(self, key: Key | None, make: Callable[[Hashable], W]) -> None:
+    def __init__(self, key: Key | None, make: Callable[[Hashable], W], names: tuple[str, ...] | None = None) -> None:
         self.key = key
         self.make = make
+        self.names = names
         self.parts: dict[Hashable, W] = {}
 
     def of(self, tuple_: Tuple) -> W:
         """The part that a tuple belongs to."""
         key = None if self.key is None else self.key(tuple_)
         part = self.parts.get(key)
+        return self.at(key) if part is None else part
+
+    def at(self, key: Hashable) -> W:
+        """The part of a key."""
+        part = self.parts.get(key)
         if part is None:
             part = self.parts[key] = self.make(key)
         return part
+
+    def remember_parts(self) -> dict[Hashable, Any]:
+        """The place and the memory of each part that is not blank, by key."""
+        return {key: (i, p.remember()) for i, (key, p) in enumerate(self.parts.items()) if not p.is_blank()}
+
+    def recall_parts(self, parts: Mapping[Hashable, Any]) -> None:
+        """Make the parts again, in their old order."""
+        for key, (_, state) in sorted(parts.items(), key=lambda entry: entry[1][0]):
+            self.at(same_nan(key)).recall(state)
 
     def __iter__(self) -> Iterator[W]:
         return iter(list(self.parts.values()))
@@ -97,6 +134,12 @@ def key_attributes(expressions: Sequence[Expression]) -> frozenset[str] | None:
     if not expressions or not all(isinstance(e, Attribute) for e in expressions):
         return None
     return frozenset(e.name for e in expressions if isinstance(e, Attribute))
+
+
+def key_names(expressions: Sequence[Expression]) -> tuple[str, ...] | None:
+    """The attributes that are the key, in order, or none if some part of it is computed."""
+    names = tuple(e.name for e in expressions if isinstance(e, Attribute))
+    return names if names and len(names) == len(expressions) else None
 
 
 def keys_by_port(operator: Operator, param: str) -> list[list[Expression]]:

@@ -18,12 +18,13 @@ from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import PolicyKind
+from penstock.toolkit.memory import Remembering, Timer
 from penstock.toolkit.runtime import Context
 from penstock.toolkit.windows_eviction import Eviction, Notify, eviction, ignore
 from penstock.toolkit.windows_policy import ReadyPolicy, ReadyWindow
 
 
-class Sliding:
+class Sliding(Remembering):
     """What all sliding windows of a partition share.
 
     Attributes:
@@ -31,6 +32,8 @@ class Sliding:
         fire: Called with the window when its trigger says so.
         inserted: Told of every item before it is kept.
     """
+
+    remembers: tuple[str, ...] = ("memory",)
 
     def __init__(self, memory: Eviction, fire: Fire, inserted: Notify) -> None:
         self.memory = memory
@@ -57,9 +60,17 @@ class Sliding:
     def on_punctuation(self) -> None:
         """Sliding windows know no punctuation."""
 
+    def recall(self, state: Any) -> None:
+        """Take back what another window held; who keeps up with the window learns of every item again."""
+        super().recall(state)
+        for item in self.items:
+            self.inserted(item)
+
 
 class SlidingCount(Sliding):
     """Fires with every `size`-th tuple, which is then in the window."""
+
+    remembers = ("memory", "count")
 
     def __init__(self, memory: Eviction, size: int, fire: Fire, inserted: Notify) -> None:
         super().__init__(memory, fire, inserted)
@@ -81,6 +92,8 @@ class SlidingCount(Sliding):
 
 class SlidingDelta(Sliding):
     """Fires before a tuple that lies more than `size` above the tuple before which it fired last."""
+
+    remembers = ("memory", "last")
 
     def __init__(self, memory: Eviction, policy: ReadyPolicy, fire: Fire, inserted: Notify) -> None:
         super().__init__(memory, fire, inserted)
@@ -104,11 +117,13 @@ class SlidingDelta(Sliding):
 class SlidingTime(Sliding):
     """Fires every `size` nanoseconds from the partition's first tuple on, empty or not."""
 
+    remembers = ("memory", "timer")
+
     def __init__(self, memory: Eviction, size: int, context: Context, fire: Fire, inserted: Notify) -> None:
         super().__init__(memory, fire, inserted)
         self.size = size
         self.context = context
-        self.next_ns: int | None = None
+        self.timer = Timer(context, self._on_timer)
 
     @property
     def has_been_full(self) -> bool:
@@ -118,16 +133,11 @@ class SlidingTime(Sliding):
     def insert(self, tuple_: Tuple, item: Any) -> None:
         """Evict, insert; the first tuple starts the timer."""
         super().insert(tuple_, item)
-        if self.next_ns is None:
-            self._arm(self.context.environment.clock.now_ns)
+        if self.timer.due_ns is None:
+            self.timer.set(self.context.environment.clock.now_ns + self.size)
 
-    def _arm(self, now_ns: int) -> None:
-        self.next_ns = now_ns + self.size
-        self.context.at(self.next_ns, self._on_timer)
-
-    def _on_timer(self) -> None:
-        assert self.next_ns is not None
-        self._arm(self.next_ns)
+    def _on_timer(self, due_ns: int) -> None:
+        self.timer.set(due_ns + self.size)
         self.memory.expire()
         self.fire(self)
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import PolicyKind
+from penstock.toolkit.memory import Remembering, Timer
 from penstock.toolkit.runtime import Context
 from penstock.toolkit.windows_policy import Measure, ReadyPolicy
 
@@ -26,11 +27,21 @@ class WindowOfPartition(Protocol):
     def on_punctuation(self) -> None:
         """Take a window marker of the port."""
 
+    def remember(self) -> Any:
+        """What it holds, as plain data."""
 
-class TumblingCount:
+    def recall(self, state: Any) -> None:
+        """Hold what another window held."""
+
+    def is_blank(self) -> bool:
+        """Whether forgetting it changes nothing."""
+
+
+class TumblingCount(Remembering):
     """Fires when it holds `size` items."""
 
     __slots__ = ("fire", "items", "size")
+    remembers = ("items",)
 
     def __init__(self, size: int, fire: Fire) -> None:
         self.size = size
@@ -48,11 +59,16 @@ class TumblingCount:
     def on_punctuation(self) -> None:
         """Counts know no punctuation."""
 
+    def is_blank(self) -> bool:
+        """Whether it is empty."""
+        return not self.items
 
-class TumblingDelta:
+
+class TumblingDelta(Remembering):
     """Fires before the tuple whose measure lies more than `size` above that of the oldest item; it then starts anew."""
 
     __slots__ = ("fire", "items", "measure", "oldest", "size")
+    remembers = ("items", "oldest")
 
     def __init__(self, size: Any, measure: Measure, fire: Fire) -> None:
         self.size = size
@@ -79,42 +95,39 @@ class TumblingDelta:
         """Deltas know no punctuation."""
 
 
-class TumblingTime:
+class TumblingTime(Remembering):
     """Fires every `size` nanoseconds from the partition's first tuple on, empty or not."""
 
-    __slots__ = ("context", "fire", "items", "next_ns", "size")
+    __slots__ = ("context", "fire", "items", "size", "timer")
+    remembers = ("items", "timer")
 
     def __init__(self, size: int, context: Context, fire: Fire) -> None:
         self.size = size
         self.context = context
         self.fire = fire
-        self.next_ns: int | None = None
+        self.timer = Timer(context, self._on_timer)
         self.items: list[Any] = []
 
     def insert(self, tuple_: Tuple, item: Any) -> None:
         """Add; the first tuple starts the timer."""
         self.items.append(item)
-        if self.next_ns is None:
-            self._arm(self.context.environment.clock.now_ns)
+        if self.timer.due_ns is None:
+            self.timer.set(self.context.environment.clock.now_ns + self.size)
 
     def on_punctuation(self) -> None:
         """Times know no punctuation."""
 
-    def _arm(self, now_ns: int) -> None:
-        self.next_ns = now_ns + self.size
-        self.context.at(self.next_ns, self._on_timer)
-
-    def _on_timer(self) -> None:
-        assert self.next_ns is not None
-        self._arm(self.next_ns)
+    def _on_timer(self, due_ns: int) -> None:
+        self.timer.set(due_ns + self.size)
         items, self.items = self.items, []
         self.fire(items)
 
 
-class TumblingPunctuation:
+class TumblingPunctuation(Remembering):
     """Fires on every window marker, empty or not."""
 
     __slots__ = ("fire", "items")
+    remembers = ("items",)
 
     def __init__(self, fire: Fire) -> None:
         self.fire = fire
