@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from lark import Token, Tree
@@ -110,6 +111,9 @@ class CodeBuilder:
 
     def name(self, span: Span, name: Any) -> code.SyntaxExpression:
         return code.NameSyntax(span=span, name=self.word(name)) if isinstance(name, Token) else name
+
+    def parenthesised(self, span: Span, inner: code.SyntaxExpression) -> code.SyntaxExpression:
+        return replace(inner, span=span)
 
     def parenthesised_name(self, span: Span, name: code.NamedTypeSyntax) -> code.ParenthesisedName:
         return code.ParenthesisedName(span=span, inner=_as_expression(name))

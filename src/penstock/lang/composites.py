@@ -19,7 +19,7 @@ Preserves:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from penstock.diagnostics import Diagnostics, UserError, did_you_mean
@@ -27,7 +27,7 @@ from penstock.ir.types import TupleType, Type
 from penstock.lang import ast
 from penstock.lang import ast_code as code
 from penstock.lang.library import Module
-from penstock.lang.scope import Binding, Compilation, Scope, StreamRef, error, resolve_type, silent
+from penstock.lang.scope import NO_TYPES, Binding, Compilation, Scope, StreamRef, error, resolve_type, silent
 from penstock.toolkit.definition import OperatorDefinition
 
 IGNORED = frozenset({"JobControlPlane", "spl.control::JobControlPlane"})
@@ -84,6 +84,7 @@ class Instance(Scope):
         self.chain: tuple[Instance, ...] = (*(parent.chain if parent else ()), self)
         self._bindings = self._bind(invocation)
         self._known: dict[str, StreamRef] = {}
+        self._open: set[str] = set()
         self._producers: dict[str, tuple[Node, int]] = {}
         self._check_types()
         self.nodes = [self._declare(i) for i in self.composite.invocations if i.operator.text not in IGNORED]
@@ -221,16 +222,25 @@ class Instance(Scope):
             return StreamRef(ids=(), schema=None)
         refs = [self.parent.stream(s.name.text) for s in self.invocation.inputs[index].streams]
         known = [ref for ref in refs if ref is not None]
+        declared = self.composite.inputs[index].type
         schema = known[0].schema if len(known) == len(refs) else None
+        if schema is not None and declared is not None:
+            schema = self.stream_type(declared)
         return StreamRef(ids=tuple(id_ for ref in known for id_ in ref.ids), schema=schema)
 
     def _output(self, name: str) -> StreamRef | None:
         if name not in self._producers:
             return None
         node, port = self._producers[name]
-        # The name is known while its type is resolved, so that a stream typed by itself is an error and not a loop.
-        self._known[name] = StreamRef(ids=self._ids(node, port, name), schema=None)
-        return StreamRef(ids=self._ids(node, port, name), schema=self.output_schema(node, port))
+        ids = self._ids(node, port, name)
+        if name in self._open:
+            span = node.invocation.outputs[port].name.span
+            self.compilation.found.error(f"the type of the stream `{name}` is defined by itself", span)
+            return StreamRef(ids=ids, schema=None)
+        self._open.add(name)
+        schema = self.output_schema(node, port)
+        self._open.discard(name)
+        return StreamRef(ids=ids, schema=schema)
 
     def _ids(self, node: Node, port: int, name: str) -> tuple[str, ...]:
         if node.child is None:
@@ -243,8 +253,12 @@ class Instance(Scope):
         """The schema that an invocation declares for an output; none after reporting what is wrong with it."""
         syntax = node.invocation.outputs[port].type
         assert syntax is not None
+        return self.stream_type(syntax, self._aliases(node.invocation))
+
+    def stream_type(self, syntax: code.TypeSyntax, extra: Mapping[str, Type] = NO_TYPES) -> TupleType | None:
+        """The schema of a stream as it is declared; none after reporting what is wrong with it."""
         try:
-            type_ = resolve_type(syntax, self, self._aliases(node.invocation))
+            type_ = resolve_type(syntax, self, extra)
             if not isinstance(type_, TupleType):
                 raise error(f"a stream carries tuples, found {type_}", syntax.span)
             return type_

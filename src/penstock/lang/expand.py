@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 from penstock.diagnostics import UserError
 from penstock.ir.graph import Annotation, Operator
-from penstock.ir.types import TupleType
 from penstock.lang import ast
 from penstock.lang.composites import Instance, Node, find_stream
 from penstock.lang.invocations import Inherited, check_invocation
-from penstock.lang.scope import error, resolve_type
 from penstock.lang.settings import check_annotation
 from penstock.toolkit.definition import OperatorDefinition
 
@@ -93,7 +91,7 @@ def _check_schemas(node: Node, child: Instance, instance: Instance) -> None:
     for formal, port in zip(child.composite.inputs, invocation.inputs, strict=False):
         given = [instance.stream(s.name.text) for s in port.streams]
         schemas = [g.schema for g in given if g is not None and g.schema is not None]
-        wanted = _declared(formal, child)
+        wanted = None if formal.type is None else child.stream_type(formal.type)
         for schema in schemas:
             if schema != (wanted or schemas[0]):
                 message = f"`{formal.name}` of `{child.composite.name}` carries {wanted or schemas[0]}, found {schema}"
@@ -106,16 +104,3 @@ def _check_schemas(node: Node, child: Instance, instance: Instance) -> None:
         elif outer is not None and None not in (inner.schema, outer.schema) and inner.schema != outer.schema:
             made = f"`{child.composite.name}` makes {inner.schema}"
             found.error(f"{made}, but `{stream.name}` is declared with {outer.schema}", stream.span)
-
-
-def _declared(formal: ast.StreamSyntax, child: Instance) -> TupleType | None:
-    if formal.type is None:
-        return None
-    try:
-        type_ = resolve_type(formal.type, child)
-        if not isinstance(type_, TupleType):
-            raise error(f"a stream carries tuples, found {type_}", formal.type.span)
-        return type_
-    except UserError as problem:
-        child.compilation.found.extend(problem)
-        return None

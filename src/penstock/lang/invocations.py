@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from penstock.diagnostics import Diagnostics, UserError, did_you_mean
+from penstock.expr.typing import convert
 from penstock.ir.expressions import Attribute, Expression, Literal, Symbol
 from penstock.ir.graph import Annotation, Assignment, InputPort, Operator, OutputPort, Param
 from penstock.ir.statements import Declare, Handler, Logic
@@ -34,6 +35,9 @@ T = TypeVar("T")
 
 _PREDICATES = frozenset({("Import", "subscription"), ("Import", "filter")})
 """Parameters that are predicates over the properties or attributes of streams of other applications."""
+
+_WITH_FUNCTIONS = frozenset({("Match", "predicates")})
+"""Parameters that may call the operator's output functions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,7 @@ class _Checker:
         self.inherited = inherited
         self.all_found = instance.compilation.found
         self.found = Diagnostics()
+        self.failed = False
 
     def operator(self) -> Operator | None:
         inputs, outputs = self._inputs(), self._outputs()
@@ -71,13 +76,11 @@ class _Checker:
         state, names = self._state(names)
         inputs = self._windows(inputs, names)
         outputs = self._assignments(outputs, names)
-        before = len(tuple(self.found))
-        params = self._params(names)
-        params_are_sound = len(tuple(self.found)) == before
+        params, params_are_sound = self._params(names)
         logic = self._logic(state, names)
         annotations = self._each(check_annotation, self.syntax.annotations) + self.inherited.annotations
         config = list(self._config())
-        if self.found:
+        if self.found or self.failed:
             if params_are_sound:
                 check_params(self.definition, params, self.syntax.operator.span, self.found)
             self._hand_over()
@@ -107,6 +110,7 @@ class _Checker:
             return check()
         except UserError as problem:
             self.found.extend(problem)
+            self.failed = True
             return None
 
     def _each(self, check: Callable[..., T], parts: Iterable[object]) -> tuple[T, ...]:
@@ -229,8 +233,13 @@ class _Checker:
                 message = f"`{clause.port}` is not an output port; there are: {known}"
                 self.found.error(message, clause.port.span, hint=hint)
                 continue
-            checked = (self._assignment(a, outputs[port].schema, with_functions) for a in clause.assignments)
-            given.setdefault(port, []).extend(a for a in checked if a is not None)
+            for syntax in clause.assignments:
+                assignment = self._assignment(syntax, outputs[port].schema, with_functions)
+                earlier = given.setdefault(port, [])
+                if assignment is not None and any(a.attribute == assignment.attribute for a in earlier):
+                    self.found.error(f"`{syntax.name}` is assigned twice", syntax.name.span)
+                elif assignment is not None:
+                    earlier.append(assignment)
         return [replace(port, assignments=tuple(given.get(i, ()))) for i, port in enumerate(outputs)]
 
     def _assignment(self, syntax: ast.NamedArgument, schema: TupleType, names: Names) -> Assignment | None:
@@ -244,7 +253,9 @@ class _Checker:
             return None
         expected = schema.attribute(word.text).type
         value = self._try(lambda: check_expression(syntax.value, names, expected))
-        return None if value is None else Assignment(attribute=word.text, value=value)
+        if value is None or self._try(lambda: convert(value, expected, syntax.value.span)) is None:
+            return None
+        return Assignment(attribute=word.text, value=value)
 
     def _config(self) -> Iterator[Param]:
         own = ((setting, self.instance) for setting in self.syntax.config)
@@ -256,8 +267,11 @@ class _Checker:
 
     # ---- parameters
 
-    def _params(self, names: Names) -> list[Param]:
+    def _params(self, names: Names) -> tuple[list[Param], bool]:
+        """The parameters, and whether nothing is wrong with them so far."""
         params: list[Param] = []
+        before, failed = len(tuple(self.found)), self.failed
+        self.failed = False
         for setting in self.syntax.params:
             spec = self.definition.param(setting.name.text)
             if spec is None and not self.definition.any_params:
@@ -267,7 +281,9 @@ class _Checker:
                 self.found.error(f"the parameter `{setting.name}` is given twice", setting.name.span)
                 continue
             params.append(Param(name=setting.name.text, values=self._values(setting, spec, names)))
-        return params
+        is_sound = len(tuple(self.found)) == before and not self.failed
+        self.failed = self.failed or failed
+        return params, is_sound
 
     def _report_unknown(self, word: code.Word) -> None:
         known = [p.name for p in self.definition.params]
@@ -278,8 +294,10 @@ class _Checker:
     def _values(self, setting: ast.Setting, spec: ParamSpec | None, names: Names) -> tuple[Expression, ...]:
         values: list[Expression] = []
         if (self.definition.kind, setting.name.text) in _PREDICATES:
-            return tuple(_as_text(value) for value in setting.values)
-        for actual, inside in _spread(setting, spec, names, self.found):
+            return (_as_text(setting),)
+        if (self.definition.kind, setting.name.text) in _WITH_FUNCTIONS:
+            names = replace(names, aggregates=self.definition)
+        for actual, inside in self._try(lambda: list(_spread(setting, spec, names))) or ():
             value = self._try(lambda a=actual, n=inside: self._value(a, spec, n))  # type: ignore[misc]
             values.extend(() if value is None else (value,))
         return tuple(values)
@@ -298,16 +316,20 @@ class _Checker:
                 return found
         if word is not None and spec is None and names.value(word) is None:
             return Symbol(type=VOID, name=word.text, span=word.span)
+        if word is not None and spec is not None and spec.many and not spec.ports:
+            names = _on_first_port(word, names)
         expected = spec.types[0] if spec is not None and spec.types else None
         return check_expression(value, names, expected)
 
 
-def _as_text(value: code.Node) -> Expression:
+def _as_text(setting: ast.Setting) -> Expression:
     """A predicate over names that only exist when applications meet, kept as the text that was written."""
-    if isinstance(value, code.StringSyntax):
-        return string(value.text, value.span)
-    text = value.span.source.text[value.span.start : value.span.end]
-    return Literal(type=RSTRING, value=text, span=value.span)
+    first = setting.values[0]
+    if len(setting.values) == 1 and isinstance(first, code.StringSyntax):
+        return string(first.text, first.span)
+    written = setting.span.source.text[setting.span.start : setting.span.end]
+    text = written.partition(":")[2].rpartition(";")[0].strip()
+    return Literal(type=RSTRING, value=text, span=first.span)
 
 
 def called(params: Iterable[Param], outputs: Iterable[OutputPort], logic: Logic | None) -> Iterator[Expression]:
@@ -321,6 +343,12 @@ def called(params: Iterable[Param], outputs: Iterable[OutputPort], logic: Logic 
             yield from statement.expressions()
 
 
+def _on_first_port(word: code.Word, names: Names) -> Names:
+    """A key such as `partitionBy: k` may speak of the first input port for all of them."""
+    first = names.on_ports((0,))
+    return first if first.ports and word.text in first.ports[0].schema.position else names
+
+
 def _source_attribute(word: code.Word, names: Names) -> Expression | None:
     """An attribute of an operator without inputs: that of the tuples it makes."""
     for schema in names.output_schemas:
@@ -329,19 +357,13 @@ def _source_attribute(word: code.Word, names: Names) -> Expression | None:
     return None
 
 
-def _spread(
-    setting: ast.Setting, spec: ParamSpec | None, names: Names, found: Diagnostics
-) -> Iterator[tuple[ast.Actual, Names]]:
+def _spread(setting: ast.Setting, spec: ParamSpec | None, names: Names) -> Iterator[tuple[ast.Actual, Names]]:
     """The values of a parameter with the names they may use; `$name` stands for all the values given for it."""
     for value in setting.values:
         assert not isinstance(value, ast.NamedArgument)
         current, inside = value, names
         while isinstance(current, code.NameSyntax) and current.name.text.startswith("$"):
-            try:
-                binding = inside.scope.binding(current.name)
-            except UserError as problem:
-                found.extend(problem)
-                return
+            binding = inside.scope.binding(current.name)
             is_symbol = spec is not None and spec.kind is ParamKind.SYMBOLS
             if binding.formal.type is not None and len(binding.actuals) == 1 and not is_symbol:
                 break

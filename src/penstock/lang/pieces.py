@@ -53,11 +53,14 @@ def _without_clause_word(piece: Sequence[_Lexeme]) -> tuple[int, int]:
 
 def _pieces(lexemes: Sequence[_Lexeme]) -> Iterator[Sequence[_Lexeme]]:
     """Runs of lexemes that end with a `;` or `}` outside all brackets."""
-    depth, first = 0, 0
+    braces, brackets, first = 0, 0, 0
     for i, lexeme in enumerate(lexemes):
-        depth = max(0, depth + (lexeme.text in "{(") - (lexeme.text in "})"))
+        braces = max(0, braces + (lexeme.text == "{") - (lexeme.text == "}"))
+        # A brace ends all brackets: one that was not closed must not swallow the rest of the file.
+        brackets = 0 if lexeme.text in "{}" else max(0, brackets + (lexeme.text == "(") - (lexeme.text == ")"))
         following = lexemes[i + 1].text if i + 1 < len(lexemes) else ""
-        if depth == 0 and (lexeme.text == ";" or (lexeme.text == "}" and following not in _CONTINUES)):
+        ends = lexeme.text == ";" or (lexeme.text == "}" and following not in _CONTINUES)
+        if braces == 0 and brackets == 0 and ends:
             yield lexemes[first : i + 1]
             first = i + 1
     if first < len(lexemes):

@@ -12,7 +12,7 @@ _EXPRESSION = frozenset(
     "NUMBER STRING TRUE FALSE NULL ID QNAME DOLLAR LPAR LBRACE LSQB MINUS PLUS BANG TILDE INCREMENT".split()
 )
 _OPERATOR = frozenset(
-    "BINARY STAR MINUS PLUS GE LESSTHAN MORETHAN IN QMARK DOT LSQB LPAR INCREMENT BANG ASSIGN EQUAL".split()
+    "BINARY STAR MINUS PLUS GE LESSTHAN MORETHAN IN QMARK DOT LSQB LPAR INCREMENT BANG PRESENT ASSIGN EQUAL".split()
 )
 _TYPE = frozenset("PRIMITIVE LIST SET MAP OPTIONAL TUPLE ENUM ID QNAME DOLLAR".split())
 _STATEMENT = _TYPE | frozenset(
@@ -32,7 +32,7 @@ _GROUPS: tuple[tuple[str, frozenset[str], str], ...] = (
 """A terminal that betrays a group, the terminals of the group, and what to call them all."""
 
 _NAMES = {"ID": "a name", "$END": "the end of the file", "DOLLAR": "a parameter's `$name`", "QNAME": "a name"}
-_HIDDEN = frozenset({"USE", "NAMESPACE", "STATIC", "__ANON"})
+_HIDDEN = frozenset({"USE", "NAMESPACE", "STATIC"})
 _MOST_NAMED = 5
 
 
@@ -47,8 +47,6 @@ def describe(error: UnexpectedInput, source: SourceFile, found: Diagnostics) -> 
     character = source.text[offset : offset + 1]
     if character in "\"'":
         found.error("this string has no closing quote", span)
-    elif source.text.startswith("/*", offset):
-        found.error("this comment has no closing `*/`", span)
     else:
         found.error(f"unexpected character `{character}`", span)
 
@@ -59,6 +57,9 @@ def _describe_token(error: UnexpectedToken, source: SourceFile, found: Diagnosti
     at_end = token.type == "$END"
     start = len(source.text.rstrip()) if at_end else token.start_pos or 0
     span = Span(source=source, start=start, end=start + max(1, len(token)))
+    if source.text.startswith("/*", start):
+        found.error("this comment has no closing `*/`", Span(source=source, start=start, end=start + 2))
+        return
     what = "the end of the file" if at_end else f"`{_shown(str(token))}`"
     if "SEMICOLON" in accepted and "WHILE" not in accepted and _starts_line(source, start):
         previous = len(_code_before(source.text, start))
@@ -71,7 +72,7 @@ def _describe_token(error: UnexpectedToken, source: SourceFile, found: Diagnosti
 def _accepted(error: UnexpectedToken) -> frozenset[str]:
     parser = error.interactive_parser
     accepts: Callable[[], Iterable[str]] = (lambda: error.accepts or ()) if parser is None else parser.accepts
-    return frozenset(accepts())
+    return frozenset(name.lstrip("_") for name in accepts() if not name.startswith("__"))
 
 
 def _shown(text: str) -> str:
@@ -155,8 +156,10 @@ def _hint(kind: str, text: str, accepted: frozenset[str], source: SourceFile, of
         return "write `name = value`"
     if text in ("and", "or") and "BINARY" in accepted:
         return f"write `{'&&' if text == 'and' else '||'}`"
-    if accepted == {"ID"} and text.isidentifier():
+    if accepted - {"COMMA", "MORETHAN", "LSQB", "DOT"} == {"ID"} and text.isidentifier():
         return f"`{text}` is a word of the language and cannot be a name"
+    if accepted == {"IN"}:
+        return "a for loop is written `for (type name in values)`"
     string = source.text.rfind('"', 0, offset)
     if "\n" in source.text[source.text.rfind('"', 0, max(0, string)) + 1 : max(0, string)] and string == offset - 1:
         return "the string before it goes over several lines; a quote may be missing"
