@@ -306,12 +306,7 @@ class Instance(Scope):
 
     def _definition(self, name: str) -> OperatorDefinition | None:
         namespaces, _ = self.module.namespaces_of(name)
-        found = self.library.registry.find(name, namespaces)
-        if found is not None or "::" in name:
-            return found
-        # A toolkit that was given by hand and alone defines a name needs no `use`.
-        named = [d for d in self.library.registry.definitions() if d.name == name]
-        return named[0] if len(named) == 1 else None
+        return self.library.registry.find(name, namespaces)
 
     def _bound_operator(self, word: code.Word) -> Target:
         binding = self.binding(word)
