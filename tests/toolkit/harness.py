@@ -116,8 +116,10 @@ class Harness:
         self.runtime.punctuate.extend(port.append for port in self.items)
         self._receivers = [self.runtime.receiver(port) for port in range(len(operator.inputs))]
 
-    def at(self, time_ns: int, action: Callable[[], None]) -> None:
-        heapq.heappush(self._timers, (time_ns, next(self._order), action))
+    def at(self, time_ns: int, action: Callable[[], None], ticket: int | None = None) -> int:
+        number = next(self._order) if ticket is None else ticket
+        heapq.heappush(self._timers, (time_ns, number, action))
+        return number
 
     def reject(self, record: str, reason: str) -> None:
         if self.policy is ErrorPolicy.FAIL:

@@ -18,26 +18,40 @@ from penstock.toolkit.definition import OperatorDefinition, OutputClause, Output
 from penstock.toolkit.logic_analysis import not_parallel
 from penstock.toolkit.logic_runtime import LogicRuntime
 from penstock.toolkit.output_values import bind_output_calls
-from penstock.toolkit.runtime import Punctuation, Wait
+from penstock.toolkit.runtime import Context, Punctuation, Wait
 
 
 class BeaconRuntime(LogicRuntime):
     """Makes tuples out of nothing."""
 
+    remembers = ("_has_begun", "_made", "_has_waited", "_has_ended")
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        super().__init__(operator, context)
+        self._has_begun = False
+        self._made = 0
+        self._has_waited = False
+        self._has_ended = False
+
     def produce(self) -> Iterator[Tuple | Wait | Punctuation | None]:
         """The tuples with their delays, then a marker."""
         iterations = self.constant("iterations")
-        period = Wait(self.duration_ns("period"))
+        delay, period = Wait(self.duration_ns("initDelay")), Wait(self.duration_ns("period"))
         bound = bind_output_calls([a.value for a in self.operator.outputs[0].assignments])
         make = self.row(bound.expressions, variables=bound.variables)
         takes_count = bool(bound.variables)
-        if delay := self.duration_ns("initDelay"):
-            yield Wait(delay)
-        for i in count() if iterations is None else range(iterations):
-            if i and period.nanoseconds:
+        if delay.nanoseconds and not self._has_begun:
+            self._has_begun = True
+            yield delay
+        for i in count(self._made) if iterations is None else range(self._made, iterations):
+            if i and period.nanoseconds and not self._has_waited:
+                self._has_waited = True
                 yield period
+            self._made, self._has_waited = i + 1, False
             yield make(i) if takes_count else make()
-        yield Punctuation.WINDOW
+        if not self._has_ended:
+            self._has_ended = True
+            yield Punctuation.WINDOW
 
 
 def _model(operator: Operator) -> OperatorModel:

@@ -4,6 +4,10 @@ Its code may submit tuples and markers to any output port, and may change the tu
 input ports is a source: its `onProcess` code runs once. Window markers are dropped unless `onPunct` submits them; final
 markers are passed on when all inputs have ended.
 
+What a Custom remembers are its state variables. A source remembers how often its code has paused: the code of a fresh
+instance runs again from the start to that place, its submissions muted. Code that asks for random numbers or for the
+time, or that writes files, cannot be resumed so.
+
 The model is read off the code: see `logic_analysis`.
 """
 
@@ -26,11 +30,16 @@ from penstock.toolkit.logic_analysis import (
     unknown_state,
 )
 from penstock.toolkit.logic_runtime import LogicRuntime
-from penstock.toolkit.runtime import Punctuation, Submit, Wait
+from penstock.toolkit.memory import Parts, Whole
+from penstock.toolkit.runtime import Context, Punctuation, Submit, Wait
 
 
 class CustomRuntime(LogicRuntime):
     """Runs the logic clause."""
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        super().__init__(operator, context)
+        self._pauses = 0
 
     def receiver(self, port: int) -> Submit:
         """The code for the tuples of a port."""
@@ -43,12 +52,39 @@ class CustomRuntime(LogicRuntime):
     def produce(self) -> Iterator[Tuple | Wait | Punctuation | None]:
         """Run the `onProcess` code; other sources have a turn after each tuple that it submits."""
         if self.logic is not None and self.logic.on_process is not None:
-            for pause in self.logic.on_process():
+            steps = self.logic.on_process()
+            self._replay(steps)
+            for pause in steps:
+                self._pauses += 1
                 yield None if pause is None else Wait(pause)
+
+    def remember_into(self, whole: Whole, parts: Parts) -> None:
+        """The state of a source is where its code stands, that of all others is their variables."""
+        if self.operator.inputs:
+            super().remember_into(whole, parts)
+        else:
+            whole["pauses"] = self._pauses
+
+    def recall_from(self, whole: Whole, parts: Parts) -> None:
+        """Stand in the same place."""
+        super().recall_from(whole, parts)
+        self._pauses = whole.get("pauses", 0)
+
+    def _replay(self, steps: Iterator[int | None]) -> None:
+        """Run the code to where it stood, without effect on the outputs."""
+        submit, punctuate = list(self.submit), list(self.punctuate)
+        self.submit[:], self.punctuate[:] = [_ignore] * len(submit), [_ignore_marker] * len(punctuate)
+        for _ in range(self._pauses):
+            next(steps, None)
+        self.submit[:], self.punctuate[:] = submit, punctuate
 
 
 def _ignore(tuple_: Tuple) -> None:
     """Drop a tuple."""
+
+
+def _ignore_marker(punctuation: Punctuation) -> None:
+    """Drop a marker."""
 
 
 def _model(operator: Operator) -> OperatorModel:

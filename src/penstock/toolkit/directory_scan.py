@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,15 @@ _FUNCTIONS = (
 
 
 class DirectoryScanRuntime(LogicRuntime):
-    """Looks into a directory until nothing is new."""
+    """Looks into a directory until nothing is new.
+
+    Attributes:
+        _seen: The change time of every file found, by name.
+        _found: The names of the files of the last scan that have not been submitted.
+        _rests: Whether a pause follows them.
+    """
+
+    remembers = ("_seen", "_found", "_rests", "_has_begun")
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
@@ -59,18 +68,31 @@ class DirectoryScanRuntime(LogicRuntime):
         self._make = record_output(self)
         self._count = len(read_schema(operator).attributes)
         self._seen: dict[str, int] = {}
+        self._found: deque[str] = deque()
+        self._rests = False
+        self._has_begun = False
         if self.constant("ignoreExistingFilesAtStartup", False):
             self._new_files()
 
     def produce(self) -> Iterator[Tuple | Wait | Punctuation | None]:
         """The tuples of one scan after the other."""
-        if delay := self.duration_ns("initDelay"):
-            yield Wait(delay)
-        pause = Wait(self.duration_ns("sleepTime", 5.0))
-        while files := self._new_files():
-            for path, stat in files:
-                yield self._tuple(path, stat)
-            yield pause
+        delay, pause = Wait(self.duration_ns("initDelay")), Wait(self.duration_ns("sleepTime", 5.0))
+        if delay.nanoseconds and not self._has_begun:
+            self._has_begun = True
+            yield delay
+        while self._found or self._rests or self._scan():
+            if self._found:
+                path = self._directory / self._found.popleft()
+                if path.exists():
+                    yield self._tuple(path, path.stat())
+            else:
+                self._rests = False
+                yield pause
+
+    def _scan(self) -> bool:
+        self._found.extend(self._new_files())
+        self._rests = bool(self._found)
+        return self._rests
 
     def _existing(self, name: str) -> Path:
         path = self.context.environment.data_directory / name
@@ -78,17 +100,18 @@ class DirectoryScanRuntime(LogicRuntime):
             raise UserError(f"DirectoryScan `{self.operator.id}`: there is no directory `{name}`")
         return path
 
-    def _new_files(self) -> list[tuple[Path, os.stat_result]]:
+    def _new_files(self) -> list[str]:
         found = []
         for path in self._directory.iterdir():
             if path.is_file() and self._wants(path.name):
                 stat = path.stat()
                 if self._seen.get(path.name) != stat.st_ctime_ns:
                     self._seen[path.name] = stat.st_ctime_ns
-                    found.append((path, stat))
+                    found.append((stat.st_ctime_ns, path.name))
         by_name = self.symbol("sortBy", "date") == "name"
         descending = self.symbol("order", "ascending") == "descending"
-        return sorted(found, key=lambda f: (0 if by_name else f[1].st_ctime_ns, f[0].name), reverse=descending)
+        in_order = sorted((0 if by_name else changed_ns, name) for changed_ns, name in found)
+        return [name for _, name in (reversed(in_order) if descending else in_order)]
 
     def _wants(self, name: str) -> bool:
         return self._pattern.search(name) is not None and not (self._ignores_dots and name.startswith("."))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import shutil
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from penstock.diagnostics import Diagnostics, UserError
@@ -23,10 +24,11 @@ from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, FLOAT64, INT32, RSTRING, is_string
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, OutputFunction
 from penstock.toolkit.format_params import READ_PARAMS, check_format, constant, read_settings, word
-from penstock.toolkit.formats import Item, Malformed, reader
+from penstock.toolkit.formats import Item, Malformed, Pause, reader
 from penstock.toolkit.formats.files import COMPRESSIONS, read_chunks
 from penstock.toolkit.logic_analysis import not_parallel
 from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.memory import Parts, Timer, Whole
 from penstock.toolkit.record_output import read_schema, record_output
 from penstock.toolkit.runtime import Context, Punctuation, Wait
 
@@ -34,7 +36,17 @@ Produced = Iterator[Tuple | Wait | Punctuation | None]
 
 
 class FileSourceRuntime(LogicRuntime):
-    """Reads files, one after the other."""
+    """Reads files, one after the other.
+
+    Attributes:
+        _waiting: The tuples that name the files to read.
+        _current: The tuple that names the file in hand.
+        _position: How many items have been read of the file in hand.
+        _timer: Waits for a delay to pass.
+        _is_done: Whether the only file has been read.
+    """
+
+    remembers = ("_waiting", "_current", "_position", "_delay_ns", "_timer", "_is_done")
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
@@ -44,14 +56,18 @@ class FileSourceRuntime(LogicRuntime):
         self._make = record_output(self)
         self._compression = self.symbol("compression")
         self._waiting: deque[Tuple] = deque()
+        self._current: Tuple | None = None
+        self._position = 0
         self._reading: Produced | None = None
         self._delay_ns = self.duration_ns("initDelay")
+        self._timer = Timer(context, self._on_timer)
+        self._is_done = False
 
     def produce(self) -> Produced:
         """The tuples of the file that a parameter names."""
-        if self._delay_ns:
-            yield Wait(self._delay_ns)
-        yield from self._file(self.constant("file"), ())
+        yield from self._delay()
+        if not self._is_done:
+            yield from self._file(self.constant("file"), ())
 
     def process(self, port: int, tuple_: Tuple) -> None:
         """Read the file that a tuple names, after those before it."""
@@ -71,30 +87,40 @@ class FileSourceRuntime(LogicRuntime):
         """Read what is left without its delays."""
         if self._reading is not None:
             for item in self._reading:
-                self._submit(item)
+                if item is not None and not isinstance(item, Wait):
+                    self.pass_on(item)
             self._reading = None
 
     def _files(self) -> Produced:
+        yield from self._delay()
+        while self._current is not None or self._waiting:
+            if self._current is None:
+                self._current, self._position = self._waiting.popleft(), 0
+            yield from self._file(str(self._current[0]), (self._current,))
+            self._current = None
+
+    def _delay(self) -> Produced:
         if self._delay_ns:
-            yield Wait(self._delay_ns)
-            self._delay_ns = 0
-        while self._waiting:
-            tuple_ = self._waiting.popleft()
-            yield from self._file(str(tuple_[0]), (tuple_,))
+            delay, self._delay_ns = Wait(self._delay_ns), 0
+            yield delay
 
     def _go_on(self) -> None:
         for item in self._reading or ():
             if isinstance(item, Wait):
-                self.context.at(self.context.environment.clock.now_ns + item.nanoseconds, self._go_on)
+                self._timer.set(self.context.environment.clock.now_ns + item.nanoseconds)
                 return
-            self._submit(item)
+            if item is not None:
+                self.pass_on(item)
         self._reading = None
 
-    def _submit(self, item: Tuple | Wait | Punctuation | None) -> None:
-        if isinstance(item, Punctuation):
-            self.punctuate[0](item)
-        elif isinstance(item, tuple):
-            self.submit[0](item)
+    def _on_timer(self, due_ns: int) -> None:
+        self._go_on()
+
+    def recall_from(self, whole: Whole, parts: Parts) -> None:
+        """Go on with the file in hand, and with the delay."""
+        super().recall_from(whole, parts)
+        if self._timer.due_ns is not None:
+            self._reading = self._files()
 
     def _file(self, name: str, inputs: Tuple) -> Produced:
         path = self.context.environment.data_directory / name
@@ -107,13 +133,16 @@ class FileSourceRuntime(LogicRuntime):
         self._dispose(path)
         if len(self.submit) > 1:
             self.submit[1]((name, 0))
+        self._is_done = True
         if not self._settings.has_punctuations:
             yield Punctuation.WINDOW
 
     def _records(self, name: str, inputs: Tuple, items: Iterator[Item]) -> Produced:
-        make, number = self._make, 0
+        make = self._make
         try:
+            number = sum(isinstance(item, tuple) for item in islice(items, self._position))
             for item in items:
+                self._position += 1
                 if isinstance(item, Malformed):
                     self.context.reject(item.record, item.reason)
                 elif isinstance(item, tuple):
@@ -121,7 +150,7 @@ class FileSourceRuntime(LogicRuntime):
                     number += 1
                 elif item is Punctuation.FINAL:
                     return
-                else:
+                elif not isinstance(item, Pause):
                     yield item
         except OSError as error:
             self.context.reject(name, f"cannot be read to its end: {error}")

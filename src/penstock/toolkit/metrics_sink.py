@@ -15,6 +15,7 @@ from penstock.ir.types import INT64, RSTRING
 from penstock.toolkit.definition import OperatorDefinition, ParamKind, ParamSpec
 from penstock.toolkit.logic_analysis import not_parallel
 from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.memory import Parts, Whole
 from penstock.toolkit.runtime import Context, Submit
 
 
@@ -38,6 +39,16 @@ class MetricsSinkRuntime(LogicRuntime):
             metrics.update(zip(names, make(tuple_), strict=True))  # type: ignore[arg-type]
 
         return update
+
+    def remember_into(self, whole: Whole, parts: Parts) -> None:
+        """Add the values of the metrics."""
+        super().remember_into(whole, parts)
+        whole["metrics"] = {name: self._metrics[name] for name in self._names}
+
+    def recall_from(self, whole: Whole, parts: Parts) -> None:
+        """Set the metrics again."""
+        super().recall_from(whole, parts)
+        self._metrics.update(whole["metrics"])
 
 
 def _check(operator: Operator, found: Diagnostics) -> None:

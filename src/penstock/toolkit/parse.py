@@ -3,12 +3,17 @@
 The blobs of the input tuples are one stream of bytes: a record may begin in one blob and end in another. What is left
 when the input ends is the last record; then a window marker follows. An attribute that the output clause assigns is
 not read. A malformed record follows `parsing`.
+
+What it remembers are the bytes since the last place where no record was open, and how many items it has read of them:
+a fresh instance reads these bytes again. Encodings whose decoder never returns to its first state, such as UTF-16 with
+a byte order mark, have no such place after the start.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from operator import itemgetter
 
 from penstock.diagnostics import Diagnostics
@@ -18,27 +23,41 @@ from penstock.ir.models import OperatorModel
 from penstock.ir.types import BLOB
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, OutputFunction, ParamSpec
 from penstock.toolkit.format_params import READ_PARAMS, check_format, read_settings
-from penstock.toolkit.formats import Chunks, Item, Malformed, reader
+from penstock.toolkit.formats import Chunks, Item, Malformed, Pause, reader
 from penstock.toolkit.logic_analysis import not_parallel
 from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.memory import Parts, Whole
 from penstock.toolkit.record_output import read_schema, record_output
 from penstock.toolkit.runtime import Context, Punctuation
 
 
 class ParseRuntime(LogicRuntime):
-    """Feeds a reader with blobs and takes what it has to give."""
+    """Feeds a reader with blobs and takes what it has to give.
+
+    Attributes:
+        _is_anew: Whether the reader has been at a place where no record was open.
+        _tail: The blobs since then.
+        _taken: The items taken since then.
+        _number: The tuples submitted.
+    """
+
+    remembers = ("_is_anew", "_tail", "_taken", "_number", "_is_broken")
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         schema = read_schema(operator)
-        settings = read_settings(self, schema)
-        self._has_markers = settings.has_punctuations
+        self._settings = read_settings(self, schema)
+        self._has_markers = self._settings.has_punctuations
         self._make = record_output(self)
         values = operator.param("parseInput")
         self._blob = self.scalar(values[0]) if values else itemgetter(0)
         self._blobs: deque[bytes] = deque()
         self._has_ended = False
-        self._items: Iterator[Item] = reader(schema, settings)(self._chunks())
+        self._schema = schema
+        self._items: Iterator[Item] = reader(schema, self._settings)(self._chunks())
+        self._is_anew = False
+        self._tail: list[bytes] = []
+        self._taken = 0
         self._is_broken = False
         self._number = 0
 
@@ -49,6 +68,7 @@ class ParseRuntime(LogicRuntime):
             self.context.reject(blob[:32].hex(), "it follows data that cannot be read")
             return
         self._blobs.append(blob)
+        self._tail.append(blob)
         self._is_broken = not self._take_items(tuple_)
 
     def take_window_marker(self, port: int) -> None:
@@ -68,10 +88,25 @@ class ParseRuntime(LogicRuntime):
     def _take_items(self, tuple_: Tuple | None) -> bool:
         """Submit what can be read by now; tells whether more could follow."""
         for item in self._items:
-            if item is None:
+            if isinstance(item, Pause):
+                self._pause(item)
                 return True
+            self._taken += 1
             self._take_item(item, tuple_)
         return False
+
+    def _pause(self, pause: Pause) -> None:
+        if pause is Pause.BETWEEN:
+            self._is_anew, self._tail, self._taken = True, [], 0
+
+    def recall_from(self, whole: Whole, parts: Parts) -> None:
+        """Read the bytes again that another instance was reading."""
+        super().recall_from(whole, parts)
+        if self._is_anew:
+            self._items = reader(self._schema, replace(self._settings, header_lines=0))(self._chunks())
+        self._blobs.extend(self._tail)
+        for _ in range(self._taken):
+            next(self._items, None)
 
     def _take_item(self, item: Item, tuple_: Tuple | None) -> None:
         if isinstance(item, Malformed):

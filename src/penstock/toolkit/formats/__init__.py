@@ -6,8 +6,8 @@ reads a file, a compressed file, and the blobs that Parse receives one after the
 
 from __future__ import annotations
 
-from penstock.toolkit.formats.items import Chunks, Item, Malformed, Settings
+from penstock.toolkit.formats.items import Chunks, Item, Malformed, Pause, Settings
 from penstock.toolkit.formats.reading import reader
 from penstock.toolkit.formats.writing import Writer, writer
 
-__all__ = ["Chunks", "Item", "Malformed", "Settings", "Writer", "reader", "writer"]
+__all__ = ["Chunks", "Item", "Malformed", "Pause", "Settings", "Writer", "reader", "writer"]

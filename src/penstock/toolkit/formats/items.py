@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 from penstock.expr.environment import Tuple
 from penstock.toolkit.runtime import Punctuation, Wait
@@ -20,8 +21,19 @@ class Malformed:
     reason: str
 
 
-Item = Tuple | Malformed | Wait | Punctuation | None
-"""A tuple of the attributes read, a bad record, a delay, a marker, or None: nothing more for now."""
+class Pause(Enum):
+    """Nothing more for now, because no more bytes have come in.
+
+    BETWEEN: all bytes belong to records that have been given, so a new reader could go on from here. INSIDE: a record
+    has begun, or the reader knows something else that a new one would not.
+    """
+
+    BETWEEN = "between"
+    INSIDE = "inside"
+
+
+Item = Tuple | Malformed | Wait | Punctuation | Pause
+"""A tuple of the attributes read, a bad record, a delay, a marker, or nothing more for now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from penstock.toolkit.formats.items import Chunks, Malformed
+from penstock.toolkit.formats.items import Chunks, Malformed, Pause
 
 T = TypeVar("T")
 
-Line = str | Malformed | None
-"""A line, a line that is not text in its encoding, or None: no whole line for now."""
+Line = str | Malformed | Pause
+"""A line, a line that is not text in its encoding, or no whole line for now."""
 
 MOST_LINES = 1000
 """Of one record. A quote that is never closed must not swallow the rest of a file."""
@@ -24,15 +24,16 @@ def split_lines(chunks: Chunks, marker: str = "\n", encoding: str = "utf-8") -> 
 
     Example:
         >>> list(split_lines(iter([b"ab\\nc", None, b"d\\n"])))
-        ['ab', None, 'cd']
+        ['ab', <Pause.INSIDE: 'inside'>, 'cd']
     """
     is_utf8 = codecs.lookup(encoding).name == "utf-8"
     # Bytes that are not UTF-8 spoil their own line only: they come through as lone surrogates, which `_checked` finds.
-    decode = codecs.getincrementaldecoder(encoding)("surrogateescape" if is_utf8 else "strict").decode
+    decoder = codecs.getincrementaldecoder(encoding)("surrogateescape" if is_utf8 else "strict")
+    decode, fresh = decoder.decode, decoder.getstate()
     begun: list[str] = []
     for chunk in chunks:
         if chunk is None:
-            yield None
+            yield Pause.INSIDE if any(begun) or decoder.getstate() != fresh else Pause.BETWEEN
             continue
         begun.append(decode(chunk))
         if len(marker) == 1 and marker not in begun[-1]:
@@ -86,7 +87,7 @@ class Unclosed(ValueError):
     """A record opens a quote or a bracket that it does not close."""
 
 
-def parse_records(lines: Iterator[Line], parse: Callable[[str], T]) -> Iterator[T | Malformed | None]:
+def parse_records(lines: Iterator[Line], parse: Callable[[str], T]) -> Iterator[T | Malformed | Pause]:
     """What the records are, of one line each, or of several where a quote or bracket stays open.
 
     Skips blank lines and `#` comments. If no later line closes a record, its first line alone is malformed and the next
@@ -114,12 +115,12 @@ _END = Malformed("", "")
 
 def _parse_several(
     first: str, why: Unclosed, lines: Iterator[Line], again: deque[str], parse: Callable[[str], T]
-) -> Iterator[T | Malformed | None]:
+) -> Iterator[T | Malformed | Pause]:
     taken: list[str] = []
     while len(taken) < MOST_LINES:
         line = again.popleft() if again else next(lines, _END)
-        if line is None:
-            yield None
+        if isinstance(line, Pause):
+            yield Pause.INSIDE
             continue
         if not isinstance(line, str):
             break

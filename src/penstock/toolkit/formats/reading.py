@@ -9,7 +9,7 @@ from penstock.expr.environment import Tuple
 from penstock.ir.types import FLOAT64, Schema
 from penstock.toolkit.formats import csv, txt
 from penstock.toolkit.formats.binary import Decode, Truncated, decoder
-from penstock.toolkit.formats.items import Chunks, Item, Malformed, Settings
+from penstock.toolkit.formats.items import Chunks, Item, Malformed, Pause, Settings
 from penstock.toolkit.formats.lines import Line, parse_records, split_any_line_ends, split_lines
 from penstock.toolkit.runtime import Punctuation, Wait
 
@@ -79,8 +79,8 @@ def _delay(text: str) -> int:
 
 def _without_header(lines: Iterator[Line], count: int) -> Iterator[Line]:
     for line in lines:
-        if line is None:
-            yield None
+        if isinstance(line, Pause):
+            yield Pause.INSIDE if count > 0 else line
         elif count > 0:
             count -= 1
         else:
@@ -98,7 +98,7 @@ def _read_blocks(chunks: Chunks, size: int | None) -> Iterator[Item]:
     pending = bytearray()
     for chunk in chunks:
         if chunk is None:
-            yield None
+            yield Pause.INSIDE if pending else Pause.BETWEEN
             continue
         pending += chunk
         while size is not None and len(pending) >= size:
@@ -115,7 +115,7 @@ def _binary_reader(schema: Schema, settings: Settings) -> Read:
         data, position = b"", 0
         for chunk in chunks:
             if chunk is None:
-                yield None
+                yield Pause.INSIDE if position < len(data) else Pause.BETWEEN
                 continue
             data, position = data[position:] + chunk, 0
             try:
