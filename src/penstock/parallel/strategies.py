@@ -1,0 +1,155 @@
+"""Joints, routing and ordering: how tuples enter a region, stay in order, and leave it.
+
+Introduction:
+    Regions are formed; this pass decides what stands at their edges. It changes no region's operators or key.
+
+Formulation:
+    First joint (`_first_joint`): a parallel source if the first operator is a source; a shuffle if its input leaves
+    another region; else a split. Joint of an exit (`_exit_joint`): a shuffle if the receiver is the first operator of a
+    region; a merge before any other receiver; a parallel sink where nothing leaves. A feedback edge always has merge
+    and split.
+
+    Routing: by hash of the region's key; in turns if it has none; a parallel source has divided its tuples itself.
+
+    Ordering (`_ordering`) is table 1 of the paper:
+
+        |                   | exactly one  | at most one    | any number                              |
+        |-------------------|--------------|----------------|-----------------------------------------|
+        | no state          | round-robin  | seqno & pulses | seqno & second-level numbers (extension) |
+        | partitioned state | seqno        | seqno & pulses | seqno & second-level numbers (extension) |
+
+    adjusted in three cases. Regions that are joined by shuffles share one numbering, made at the split of the first of
+    them. Each channel of a shuffle's right side sees only some of the numbers, so a gap may mean a tuple that is late
+    or one that went elsewhere: pulses are needed, whatever the selectivity. The parts of a parallel source have
+    different lengths, so neither turns nor numbers without gaps exist: pulses as well. And where there is no order to
+    keep, there is only routing: from a parallel source to parallel sinks only, and from a split to parallel sinks only
+    if no shuffle is in between, since every channel is a queue.
+
+Second-level numbers, and why they keep the order:
+    Number the tuples that enter a region s = 0, 1, 2, ... in sequential order. The sequential program is depth first:
+    all that comes of s leaves before anything that comes of s + 1. Let t come of s, and let k be its position among all
+    tuples that come of s and leave by the same exit. Then the sequential order at that exit is the lexicographic order
+    of (s, k): different s by the first sentence, equal s by the definition of k. It remains to see that a channel can
+    tell k. All that comes of s is on one channel, and every operator inside submits only while a tuple comes in (the
+    extension's condition: prolific operators and those that fire by time are never in one region), so what comes of s
+    is consecutive on every stream of the channel. Each operator sees the tuples of its keys in sequential order
+    (induction over the operators of the region: the split keeps the order of each channel, the streams inside are
+    queues), has the same state for them, and so submits the same tuples in the same order as the sequential operator.
+    So the last operator of the channel meets what comes of s in the order of k, and counts. The numbers have gaps in s,
+    so pulses go with them. Behind a shuffle, what comes of one s may be on several channels; there (s, k) is the number
+    of the tuple that enters, and the argument holds for lexicographic order again: each prolific region in a row of
+    shuffles adds one level.
+
+Example:
+    >>> table_1(State.PARTITIONED, Selectivity.EXACTLY_ONE).value
+    'seqno'
+    >>> table_1(State.STATELESS, Selectivity.AT_MOST_ONE).value
+    'seqno & pulses'
+
+When it does not apply:
+    The plan is returned as it is, the same object, where every region already has its joints and strategies.
+
+Algorithm:
+    One pass for the joints, one over the regions from left to right for each row of shuffles. Linear.
+
+Preserves:
+    Regions, keys and boundaries.
+
+Reference:
+    Auto-parallelization paper, sections 3.4, 4.1 to 4.4 and table 1. Departures: a single region from a split to a
+    parallel sink is routing only; pulses behind parallel sources; second-level numbers are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from penstock.ir.graph import Application
+from penstock.ir.models import Selectivity, State
+from penstock.parallel.neighbourhood import Neighbourhood, neighbourhood
+from penstock.parallel.plan import Exit, Joint, Ordering, ParallelRegions, Region, Routing
+
+
+def choose_strategies(application: Application, plan: ParallelRegions) -> ParallelRegions:
+    """The plan with joints, routing and ordering of every region; the same object if it has them."""
+    around = neighbourhood(application)
+    joined = [_with_joints(application, around, plan, region) for region in plan.regions]
+    rows = list(_rows(joined))
+    ordered = {region.id: region for row in rows for region in _with_ordering(row)}
+    regions = tuple(ordered[region.id] for region in joined)
+    return plan if regions == plan.regions else replace(plan, regions=regions)
+
+
+def table_1(state: State, selectivity: Selectivity) -> Ordering:
+    """The ordering strategy of a region by itself."""
+    if selectivity is Selectivity.UNKNOWN:
+        return Ordering.SEQNO_AND_SECOND_LEVEL
+    if selectivity is Selectivity.AT_MOST_ONE:
+        return Ordering.SEQNO_AND_PULSES
+    return Ordering.ROUND_ROBIN if state is State.STATELESS else Ordering.SEQNO
+
+
+def _with_joints(application: Application, around: Neighbourhood, plan: ParallelRegions, region: Region) -> Region:
+    first = _first_joint(application, around, plan, region)
+    routing = Routing.HASH if region.key else Routing.ROUND_ROBIN
+    return replace(
+        region,
+        first_joint=first,
+        exits=tuple(replace(e, joint=_exit_joint(around, plan, e)) for e in region.exits),
+        routing=Routing.BY_SOURCE if first is Joint.PARALLEL_SOURCE else routing,
+    )
+
+
+def _first_joint(application: Application, around: Neighbourhood, plan: ParallelRegions, region: Region) -> Joint:
+    first = region.operators[0]
+    if not application.operator[first].inputs:
+        return Joint.PARALLEL_SOURCE
+    entering = [c for before in around.before[first] for c in around.after[before] if c[1] == first]
+    is_shuffled = any(before in plan.region_of for before in around.before[first])
+    return Joint.SHUFFLE if is_shuffled and not around.feedback.intersection(entering) else Joint.SPLIT
+
+
+def _exit_joint(around: Neighbourhood, plan: ParallelRegions, exit_: Exit) -> Joint:
+    if exit_.stream is None or exit_.receiver is None:
+        return Joint.PARALLEL_SINK
+    is_feedback = (exit_.stream, exit_.receiver) in around.feedback
+    return Joint.SHUFFLE if exit_.receiver in plan.region_of and not is_feedback else Joint.MERGE
+
+
+def _rows(regions: list[Region]) -> Iterator[list[Region]]:
+    """Regions that shuffles connect, each set from left to right."""
+    starting = {region.operators[0]: region for region in regions}
+    for region in regions:
+        if region.first_joint is not Joint.SHUFFLE:
+            row = [region]
+            for reached in row:
+                receivers = (e.receiver for e in reached.exits if e.joint is Joint.SHUFFLE)
+                row.extend(starting[receiver] for receiver in receivers if receiver is not None)
+            yield row
+
+
+def _with_ordering(row: list[Region]) -> Iterator[Region]:
+    """The regions of a row with their ordering and their levels of numbers."""
+    levels: dict[str, int] = {}
+    for region in row:
+        own = levels.get(region.operators[0], 0) + (region.selectivity is Selectivity.UNKNOWN)
+        levels.update({e.receiver: own for e in region.exits if e.receiver is not None})
+        if not _needs_order(row):
+            yield replace(region, ordering=Ordering.ROUTING_ONLY, levels=0)
+        else:
+            yield replace(region, ordering=_ordering(row, region, own), levels=own)
+
+
+def _needs_order(row: list[Region]) -> bool:
+    """Whether some joint of the row puts tuples of several channels in order."""
+    merges = any(e.joint is Joint.MERGE for region in row for e in region.exits)
+    return merges or (len(row) > 1 and row[0].first_joint is not Joint.PARALLEL_SOURCE)
+
+
+def _ordering(row: list[Region], region: Region, levels: int) -> Ordering:
+    if levels:
+        return Ordering.SEQNO_AND_SECOND_LEVEL
+    if len(row) > 1 or region.first_joint is Joint.PARALLEL_SOURCE:
+        return Ordering.SEQNO_AND_PULSES
+    return table_1(State.PARTITIONED if region.key else State.STATELESS, region.selectivity)
