@@ -1,10 +1,10 @@
 from pathlib import Path
 
 import pytest
+from programs import INVALID, VALID, compile_fixture, outcome
 
 from penstock.diagnostics import UserError
 from penstock.ir.codec import from_json, to_json
-from programs import INVALID, VALID, compile_fixture, outcome
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
@@ -32,6 +32,7 @@ def test_there_are_enough_programs() -> None:
 
 def test_the_programs_use_every_standard_operator() -> None:
     used = {o.kind for path in VALID for o in compile_fixture(path).application.operators}
-    wanted = """Custom Beacon FileSource FileSink Functor Filter Aggregate Join Sort Barrier Parse Throttle DirectoryScan
-        Split ThreadedSplit Union Punctor Pair DeDuplicate Delay Gate Switch DynamicFilter MetricsSink Combine Match"""
+    wanted = """Custom Beacon FileSource FileSink Functor Filter Aggregate Join Sort Barrier Parse Throttle
+        DirectoryScan Split ThreadedSplit Union Punctor Pair DeDuplicate Delay Gate Switch DynamicFilter MetricsSink
+        Combine Match"""
     assert used >= set(wanted.split())

@@ -6,7 +6,7 @@ expects is passed down to literals. All mistakes of an expression are found, not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from penstock.diagnostics import Diagnostics, UserError, did_you_mean
@@ -52,16 +52,27 @@ def check_all(
     Raises:
         UserError: With the mistakes of all of them.
     """
-    found, failed = Diagnostics(), False
-    checked = []
-    for i, part in enumerate(parts):
-        try:
-            checked.append(check_expression(part, names, expected[i] if i < len(expected) else None))
-        except UserError as problem:
-            found.extend(problem)
-            failed = True
-    if failed:
-        raise UserError(tuple(found))
+    types = [*expected, *[None] * (len(parts) - len(expected))]
+    return _all(_attempt(part, names, type_) for part, type_ in zip(parts, types, strict=True))
+
+
+def _attempt(syntax: code.SyntaxExpression, names: Names, expected: Type | None = None) -> Expression | UserError:
+    try:
+        return check_expression(syntax, names, expected)
+    except UserError as problem:
+        return problem
+
+
+def _all(attempts: Iterable[Expression | UserError]) -> list[Expression]:
+    """The expressions, if all attempts succeeded; otherwise the mistakes of all."""
+    checked, problems = [], []
+    for attempt in attempts:
+        if isinstance(attempt, UserError):
+            problems.append(attempt)
+        else:
+            checked.append(attempt)
+    if problems:
+        raise UserError(tuple(d for problem in problems for d in problem.diagnostics))
     return checked
 
 
@@ -160,7 +171,9 @@ def _is_value(syntax: code.SyntaxExpression, names: Names) -> bool:
 
 
 def _index(syntax: code.IndexSyntax, names: Names, expected: Type | None) -> Expression:
-    base, at = check_all((syntax.base, syntax.index), names)
+    base = _attempt(syntax.base, names)
+    key = base.type.key if isinstance(base, Expression) and isinstance(base.type, MapType) else None
+    base, at = _all((base, _attempt(syntax.index, names, key)))
     return typing.index(base, at, syntax.span)
 
 
@@ -192,20 +205,15 @@ def _binary(syntax: code.BinarySyntax, names: Names, expected: Type | None) -> E
 
 def _sides(syntax: code.BinarySyntax, names: Names) -> list[Expression]:
     """Both sides; the symbol of an enumeration may stand alone beside a value of its type."""
-    both = (syntax.left, syntax.right)
-    for known, other in ((syntax.left, syntax.right), (syntax.right, syntax.left)):
-        if isinstance(other, code.NameSyntax) and not _is_lone_name(known, names):
-            try:
-                type_: Type | None = check_expression(known, names).type
-            except UserError:
-                type_ = None
-            if isinstance(type_, EnumType):
-                return check_all(both, names, (type_, type_))
-    return check_all(both, names)
+    left = _attempt(syntax.left, names)
+    right = _attempt(syntax.right, names, _enum_type(left))
+    if isinstance(left, UserError) and isinstance(syntax.left, code.NameSyntax):
+        left = _attempt(syntax.left, names, _enum_type(right))
+    return _all((left, right))
 
 
-def _is_lone_name(syntax: code.SyntaxExpression, names: Names) -> bool:
-    return isinstance(syntax, code.NumberSyntax | code.StringSyntax | code.ConstantSyntax)
+def _enum_type(side: Expression | UserError) -> Type | None:
+    return side.type if isinstance(side, Expression) and isinstance(side.type, EnumType) else None
 
 
 def _conditional(syntax: code.ConditionalSyntax, names: Names, expected: Type | None) -> Expression:
