@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 
 from penstock.draw.layout import Layout, layered_layout
@@ -14,8 +16,30 @@ from penstock.ir.pretty import operator_text
 COLUMN, ROW, WIDTH, HEIGHT, MARGIN = 210, 64, 156, 40, 28
 
 
-def graph_page(application: Application) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Operators that are drawn on one ground, such as a parallel region.
+
+    Attributes:
+        label: What is shown of the group.
+        operators: Their ids.
+    """
+
+    label: str
+    operators: tuple[str, ...]
+
+
+Notes = Mapping[str, Sequence[tuple[str, str]]]
+"""From operator id to more (label, text) pairs for the panel."""
+
+
+def graph_page(application: Application, *, groups: Sequence[Group] = (), notes: Notes | None = None) -> str:
     """The page as HTML text.
+
+    Args:
+        application: What to draw.
+        groups: Operators that belong together.
+        notes: What else the panel says of operators.
 
     Example:
         >>> page = graph_page(Application(name="Main", operators=(Operator(id="A", kind="Beacon"),)))
@@ -23,17 +47,18 @@ def graph_page(application: Application) -> str:
         True
     """
     template = files("penstock.draw").joinpath("page.html").read_text(encoding="utf-8")
-    details = {o.id: _details(o) for o in application.operators}
+    labels = {id_: group.label for group in groups for id_ in group.operators}
+    details = {o.id: _details(o, labels.get(o.id), (notes or {}).get(o.id, ())) for o in application.operators}
     return (
         template.replace("@TITLE@", html.escape(application.name))
         .replace("@SUMMARY@", html.escape(_summary(application)))
-        .replace("@SVG@", graph_svg(application))
+        .replace("@SVG@", graph_svg(application, groups))
         # A closing tag inside the JSON would end the script element.
         .replace("@DETAILS@", json.dumps(details, ensure_ascii=False).replace("</", "<\\/"))
     )
 
 
-def graph_svg(application: Application) -> str:
+def graph_svg(application: Application, groups: Sequence[Group] = ()) -> str:
     """The drawing alone: operators as boxes, streams as curves from left to right, feedback dashed."""
     connections = list(application.edges())
     layout = layered_layout([o.id for o in application.operators], [(a, b) for a, b, _, _ in connections])
@@ -43,10 +68,12 @@ def graph_svg(application: Application) -> str:
         _curve(path, stream, feedback) for path, (_, _, stream, feedback) in zip(layout.paths, connections, strict=True)
     ]
     boxes = [_box(o, layout) for o in application.operators]
+    grounds = [_ground(i, group, layout, connections) for i, group in enumerate(groups)]
     return (
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img">'
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>'
+        f"<g class='groups'>{''.join(grounds)}</g>"
         f"<g class='streams'>{''.join(curves)}</g><g class='operators'>{''.join(boxes)}</g></svg>"
     )
 
@@ -65,6 +92,12 @@ def _y(row: float) -> float:
 
 
 def _curve(path: tuple[tuple[int, float], ...], stream: str, feedback: bool) -> str:
+    kind = "feedback" if feedback else "stream"
+    title = html.escape(stream)
+    return f'<path class="{kind}" d="{_path(path)}" marker-end="url(#arrow)"><title>{title}</title></path>'
+
+
+def _path(path: tuple[tuple[int, float], ...]) -> str:
     (first_layer, first_row), (last_layer, last_row) = path[0], path[-1]
     x, y = _x(first_layer) + WIDTH, _y(first_row)
     text = f"M{x:.1f} {y:.1f}"
@@ -81,8 +114,20 @@ def _curve(path: tuple[tuple[int, float], ...], stream: str, feedback: bool) -> 
             if layer != last_layer:
                 text += f" L{x + WIDTH:.1f} {y:.1f}"
                 x += WIDTH
-    kind = "feedback" if feedback else "stream"
-    return f'<path class="{kind}" d="{text}" marker-end="url(#arrow)"><title>{html.escape(stream)}</title></path>'
+    return text
+
+
+def _ground(number: int, group: Group, layout: Layout, connections: Sequence[tuple[str, str, str, bool]]) -> str:
+    """A ground under the boxes of a group and along the streams between them; it covers no other operator."""
+    members, padding = set(group.operators), 9
+    inside = [i for i, (a, b, _, _) in enumerate(connections) if a in members and b in members]
+    paths = [_path(layout.paths[i]) for i in inside]
+    corners = [(_x(layout.place[o][0]) - padding, _y(layout.place[o][1]) - HEIGHT / 2 - padding) for o in members]
+    size = f'width="{WIDTH + 2 * padding}" height="{HEIGHT + 2 * padding}" rx="12"'
+    boxes = [f'<rect x="{x:.1f}" y="{y:.1f}" {size}/>' for x, y in sorted(corners)]
+    lines = [f'<path d="{path}"/>' for path in paths]
+    label = html.escape(group.label)
+    return f'<g class="group g{number % 5}"><title>{label}</title>{"".join(boxes)}{"".join(lines)}</g>'
 
 
 def _box(operator: Operator, layout: Layout) -> str:
@@ -112,11 +157,13 @@ def _short(text: str) -> str:
     return text if len(text) <= 22 else f"{text[:9]}…{text[-12:]}"
 
 
-def _details(operator: Operator) -> dict[str, object]:
+def _details(operator: Operator, group: str | None, notes: Sequence[tuple[str, str]]) -> dict[str, object]:
     """What the panel shows of an operator, as (label, text) pairs, and the streams to light up."""
     model = operator.model
     key = ", ".join(sorted(model.partition_by[0])) if model.partition_by else ""
     rows = [
+        *([("group", group)] if group is not None else []),
+        *notes,
         ("invocation", operator_text(operator)),
         *((f"schema of {port.stream}", str(port.schema)) for port in operator.outputs),
         ("state", model.state.value + (f" by {key}" if key else "")),

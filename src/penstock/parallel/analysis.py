@@ -8,8 +8,8 @@ Introduction:
 Formulation:
     An operator may be parallel if it is stateless or its state is partitioned by attributes of its input (`_state`);
     it makes at most one tuple of one (`_selectivity`); it has at most one predecessor and one successor
-    (`_neighbours`); and nobody behind it waits for its window markers (`markers`). Sources have no input to be selective
-    about and sinks no output, so selectivity is not asked of them; a source that is stateless or partitioned is a
+    (`_neighbours`); and nobody behind it waits for its window markers (`markers`). Sources have no input to choose from
+    and sinks no output, so selectivity is not asked of them; a source that is stateless or partitioned is a
     parallel source, such a sink a parallel sink.
 
     The selectivity of an instance is less than its model's in two cases. A tuple that fails may be skipped (`@catch`),
