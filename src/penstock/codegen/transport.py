@@ -27,6 +27,9 @@ from penstock.ir.types import Schema
 TUPLE, WINDOW, FINAL, PULSE = range(4)
 """What an item is: a tuple, a window marker, the end of the stream, or the mark that a batch is complete to a time."""
 
+REPORT = -1
+"""Stands for the edge in a row that carries a PE's report of a batch instead of tuples."""
+
 SPARK_SCHEMA = "edge int, tuples binary"
 ARROW_SCHEMA = pa.schema([("edge", pa.int32()), ("tuples", pa.binary())])
 ITEMS_PER_VALUE = 20_000
@@ -96,7 +99,10 @@ def _end_of_first(value: bytes) -> int:
 
 def rows(edge: int, items: Sequence[Item], schema: Schema) -> pa.RecordBatch:
     """The items of one edge as rows for Spark."""
-    values = list(encode(items, schema))
-    return pa.RecordBatch.from_arrays(
-        [pa.array([edge] * len(values), pa.int32()), pa.array(values, pa.binary())], schema=ARROW_SCHEMA
-    )
+    return values_as_rows(edge, list(encode(items, schema)))
+
+
+def values_as_rows(edge: int, values: Sequence[bytes]) -> pa.RecordBatch:
+    """Encoded values as rows for Spark."""
+    columns = [pa.array([edge] * len(values), pa.int32()), pa.array(values, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)

@@ -22,6 +22,7 @@ from penstock.reference.engine import Engine, Limits
 from penstock.reference.exchange import Exchange
 from penstock.reference.node import Node
 from penstock.reference.wiring import wire
+from penstock.spark.reports import Counts, Report, counts_of
 from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.program import Program
 from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit
@@ -44,6 +45,7 @@ class Container:
         self._place = (0, AFTER_TIMERS, b"")
         self._left = 0
         self._time_ns = 0
+        self._reported: tuple[Counts, Counts] = ({}, {})
         part = replace(program, application=_part(plan, pe), registry=program.registry.extended(self._ends()))
         self.engine = Engine(environment, Limits())
         self.nodes = wire(part, "", self.engine, environment, lambda stream: None)
@@ -87,6 +89,20 @@ class Container:
         """Mark on every edge that all items up to the present time have left."""
         for items in self.leaving.values():
             items.append(Item(self._time_ns, 2**62, b"", PULSE))
+
+    def report(self) -> Report:
+        """What has happened since the last report."""
+        received, submitted = counts_of(self.nodes, self.plan.pes[self.pe].operators)
+        letters = tuple(self.engine.dead_letters)
+        self.engine.dead_letters.clear()
+        since = Report(
+            pe=self.pe,
+            received=_difference(received, self._reported[0]),
+            submitted=_difference(submitted, self._reported[1]),
+            dead_letters=letters,
+        )
+        self._reported = (received, submitted)
+        return since
 
     def _let_time_pass(self, time_ns: int) -> None:
         due = self.engine.timers.next_ns
@@ -153,6 +169,13 @@ class _Exit(Runtime):
     def on_final_punctuation(self, port: int) -> None:
         """And so does the end."""
         self.container.leave(self.edge, FINAL)
+
+
+def _difference(now: Counts, before: Counts) -> Counts:
+    return {
+        id_: [a - b for a, b in zip(ports, before.get(id_, [0] * len(ports)), strict=True)]
+        for id_, ports in now.items()
+    }
 
 
 def _feed_id(edge: Edge) -> str:

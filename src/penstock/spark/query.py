@@ -41,7 +41,7 @@ class Job:
     turns_per_batch: int = 50_000
 
 
-def start(spark: SparkSession, job: Job) -> StreamingQuery:
+def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     """Start the query of a job; it ends when every source has ended."""
     job.checkpoint.mkdir(parents=True, exist_ok=True)
     pickled = job.checkpoint / "program.pickle"
@@ -53,16 +53,28 @@ def start(spark: SparkSession, job: Job) -> StreamingQuery:
             frames[pe.index] = _source(spark, job, pe, pickled)
         elif pe.role != "sink":
             frames[pe.index] = _pe(job, pe, frames, pickled)
-    sink = next((pe for pe in job.plan.pes if pe.role == "sink"), None)
-    writer = SinkPE(job.program, job.plan, sink.index, job.environment, job.checkpoint / "sinks") if sink else None
-    result = _entering(job, sink, frames) if sink else reduce(_union, frames.values())
-    return (
-        result.writeStream.foreachBatch(writer.write if writer else _discard)
+    sink = next((pe.index for pe in job.plan.pes if pe.role == "sink"), None)
+    sinks = SinkPE(job.program, job.plan, sink, job.environment, job.checkpoint / "sinks")
+    query = (
+        _result(job, sink, frames)
+        .writeStream.foreachBatch(sinks.write)
         .option("checkpointLocation", str(job.checkpoint / "spark"))
         .trigger(availableNow=True)
         .queryName(job.program.application.name)
         .start()
     )
+    return query, sinks
+
+
+def _result(job: Job, sink: int | None, frames: dict[int, DataFrame]) -> DataFrame:
+    """What reaches the driver: all that leads to the sinks, and the PEs whose tuples nobody takes."""
+    ends = [
+        pe.index
+        for pe in job.plan.pes
+        if (pe.role != "sink" and {e.consumer for e in job.plan.out_of(pe.index)} <= {sink})
+        or any(e.consumer == sink for e in job.plan.out_of(pe.index))
+    ]
+    return reduce(_union, (frames[i] for i in ends))
 
 
 def _source(spark: SparkSession, job: Job, pe: PE, pickled: Path) -> DataFrame:
@@ -96,7 +108,3 @@ def _entering(job: Job, pe: PE, frames: dict[int, DataFrame]) -> DataFrame:
 
 def _union(left: DataFrame, right: DataFrame) -> DataFrame:
     return left.unionAll(right)
-
-
-def _discard(frame: DataFrame, batch: int) -> None:
-    frame.count()

@@ -15,6 +15,7 @@ from penstock.expr.environment import Environment
 from penstock.spark.checkpoint import claim
 from penstock.spark.pickling import ship_user_modules
 from penstock.spark.query import Job, start
+from penstock.spark.sinks import Totals
 from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class SparkRun:
         seconds: How long it took, the start of the query included.
         pes: The operators of each PE.
         resumed: Whether the run went on from a checkpoint.
+        totals: The tuples in and out of each operator, and what was set aside.
     """
 
     stopped: str
@@ -40,6 +42,7 @@ class SparkRun:
     seconds: float
     pes: tuple[tuple[str, ...], ...]
     resumed: bool
+    totals: Totals
 
 
 def run_on_spark(
@@ -68,14 +71,18 @@ def run_on_spark(
         turns_per_batch=turns_per_batch,
     )
     started = time.perf_counter()
-    query = start(spark, job)
-    stopped = _wait(query, on_progress)
+    query, sinks = start(spark, job)
+    try:
+        stopped = _wait(query, on_progress)
+    finally:
+        sinks.close()
     return SparkRun(
         stopped=stopped,
         batches=len(query.recentProgress),
         seconds=time.perf_counter() - started,
         pes=tuple(pe.operators for pe in plan.pes),
         resumed=resumed,
+        totals=sinks.totals,
     )
 
 

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from pyspark.sql.types import StructType
 
 from penstock.codegen.plan import PhysicalPlan
-from penstock.codegen.transport import ARROW_SCHEMA, SPARK_SCHEMA, rows
+from penstock.codegen.transport import ARROW_SCHEMA, REPORT, SPARK_SCHEMA, rows, values_as_rows
 from penstock.expr.environment import Environment
 from penstock.reference.virtual_time import Turns
 from penstock.spark.container import Container
@@ -158,6 +158,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             program, plan, environment = load(self.options["program"])
             self._run = SourceRun(program, plan, int(self.options["pe"]), environment)
             self._run.advance(turns)
+            self._run.container.report()
             for items in self._run.container.leaving.values():
                 items.clear()
         return self._run
@@ -170,6 +171,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.log.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
         with pa.OSFile(str(part), "wb") as file, pa.ipc.new_stream(file, ARROW_SCHEMA) as writer:
+            writer.write_batch(values_as_rows(REPORT, [run.container.report().encode()]))
             for edge, items in run.container.leaving.items():
                 writer.write_batch(rows(edge, items, streams[edges[edge].stream].schema))
                 items.clear()

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.codegen.transport import Item, decode, rows
+from penstock.codegen.transport import REPORT, Item, decode, rows, values_as_rows
 from penstock.spark.container import Container
 from penstock.spark.sources import load
 
@@ -71,8 +71,11 @@ def make_container(program: str, pe: int) -> Container:
 
 def process_batch(container: Container, values: Values) -> Iterator[pa.RecordBatch]:
     """Feed a batch to a container, in the sequential order; yields what leaves it."""
-    container.take(in_order(container, values))
+    arriving = list(values)
+    container.take(in_order(container, arriving))
     container.pulse()
+    reports = [container.report().encode(), *(value for edge, value in arriving if edge == REPORT)]
+    yield values_as_rows(REPORT, reports)
     streams = container.plan.application.streams
     for edge in container.plan.out_of(container.pe):
         yield rows(edge.index, container.leaving[edge.index], streams[edge.stream].schema)

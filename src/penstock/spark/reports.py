@@ -1,0 +1,76 @@
+"""What PEs tell the driver of a batch: tuples in and out of each operator, and what was set aside.
+
+A report travels with the tuples, so it is counted exactly once, as they are. A PE passes on the reports that reach it;
+where several paths lead to the sinks, copies of one report arrive and one of them counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+
+from penstock.reference.node import Node
+from penstock.reference.result import DeadLetter
+
+Counts = dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One PE, one batch.
+
+    Attributes:
+        pe: The PE's index.
+        received: For each operator, the tuples that came in by each input port.
+        submitted: For each operator, the tuples that went out by each output port.
+        dead_letters: What was set aside.
+    """
+
+    pe: int
+    received: Counts = field(default_factory=dict)
+    submitted: Counts = field(default_factory=dict)
+    dead_letters: tuple[DeadLetter, ...] = ()
+
+    def encode(self) -> bytes:
+        """The report as bytes."""
+        return json.dumps(asdict(self)).encode()
+
+
+def decode_report(value: bytes) -> Report:
+    """The report that `encode` wrote.
+
+    Example:
+        >>> decode_report(Report(pe=3, received={"F": [2]}).encode())
+        Report(pe=3, received={'F': [2]}, submitted={}, dead_letters=())
+    """
+    read = json.loads(value)
+    letters = tuple(DeadLetter(**letter) for letter in read.pop("dead_letters"))
+    return Report(**read, dead_letters=letters)
+
+
+def distinct(reports: Iterable[Report]) -> list[Report]:
+    """One report for each PE, in order of their numbers."""
+    return [report for _, report in sorted({r.pe: r for r in reports}.items())]
+
+
+def counts_of(nodes: Iterable[Node], operators: Iterable[str]) -> tuple[Counts, Counts]:
+    """The tuples that operators of a running graph have received and submitted so far."""
+    wanted = {n.id: n for n in nodes if n.id in set(operators)}
+    received = {id_: [sum(e.count for e in edges) for edges in n.edges] for id_, n in wanted.items() if n.edges}
+    submitted = {id_: [s.count for s in n.streams] for id_, n in wanted.items() if n.streams}
+    return received, submitted
+
+
+def add(total: Counts, more: Counts) -> Counts:
+    """The sum of two counts.
+
+    Example:
+        >>> add({"F": [1]}, {"F": [2], "G": [3, 4]})
+        {'F': [3], 'G': [3, 4]}
+    """
+    summed = {id_: list(ports) for id_, ports in total.items()}
+    for id_, ports in more.items():
+        before = summed.get(id_, [0] * len(ports))
+        summed[id_] = [a + b for a, b in zip(before, ports, strict=True)]
+    return summed

@@ -1,0 +1,77 @@
+"""Cutting a program into PEs and its input into batches changes nothing: every fixture and every example."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from plan_runner import run_plan
+
+from penstock.codegen.plan import is_sink, is_source, physical_plan
+from penstock.diagnostics import UserError
+from penstock.expr.environment import Environment
+from penstock.ir.graph import Application
+from penstock.lang import compile_text
+from penstock.reference import run
+from penstock.toolkit.program import Program
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "spl" / "valid"
+PROGRAMS = sorted(FIXTURES.glob("*.spl"))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def environment(data: Path, out: Path) -> Environment:
+    out.mkdir(exist_ok=True)
+    return Environment(data_directory=data, output_directory=out, application_directory=data, stdout=sys.stdout)
+
+
+def random_fusion(application: Application, seed: int) -> list[list[str]]:
+    """Operators thrown together at random until no path leaves a PE and comes back, and no loop is cut."""
+    rng = random.Random(seed)
+    inner = [o.id for o in application.operators if not is_source(o) and not is_sink(o)]
+    for _ in range(50):
+        groups: dict[int, list[str]] = {}
+        for id_ in inner:
+            groups.setdefault(rng.randrange(1 + len(inner)), []).append(id_)
+        try:
+            physical_plan(application, list(groups.values()))
+        except UserError:
+            continue
+        return list(groups.values())
+    return [inner]
+
+
+def assert_equal_in_pieces(program: Program, data: Path, tmp_path: Path, seed: int) -> None:
+    whole = environment(data, tmp_path / "whole")
+    run(program, environment=whole)
+    wanted = files(tmp_path / "whole")
+    application = program.application
+    fusions = {
+        "all": [[o.id for o in application.operators]],
+        "none": [[o.id] for o in application.operators],
+        "random": random_fusion(application, seed),
+    }
+    for name, fusion in fusions.items():
+        try:
+            plan = physical_plan(application, fusion)
+        except UserError as error:
+            assert name == "none"
+            assert "is cut" in str(error)
+            continue
+        for turns in (1000, 3):
+            out = tmp_path / f"{name}-{turns}"
+            run_plan(program, plan, environment(data, out), turns_per_batch=turns)
+            assert files(out) == wanted, (name, turns)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_means_the_same_in_pieces(path, tmp_path):
+    program = compile_text(path.read_text(), path=path.name)
+    if any(o.kind == "Import" for o in program.application.operators):
+        pytest.skip("streams between applications do not run on Spark yet")
+    assert_equal_in_pieces(program, FIXTURES / "data", tmp_path, seed=len(path.stem))
