@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,27 +94,84 @@ def command(
         out.mkdir(parents=True, exist_ok=True)
     environment = arguments.environment(program, out)
     if engine == "spark":
-        return _run_on_spark(program, environment, master, fusion, checkpoint, as_json)
-    return _run_on_reference(program, environment, seconds, as_json)
+        summary = _run_on_spark(program, environment, master, fusion, checkpoint)
+    else:
+        summary = _run_on_reference(program, environment, seconds)
+    if as_json:
+        print_json(summary.to_json())
+    else:
+        _print_summary(summary)
+    return 130 if summary.stopped == "interrupted" else 0
 
 
-def _run_on_reference(program: Program, environment: Environment, seconds: float | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What a run came to, whatever ran it."""
+
+    application: str
+    engine: str
+    stopped: str
+    seconds: float
+    received: Mapping[str, Sequence[int]]
+    submitted: Mapping[str, Sequence[int]]
+    rejected: Mapping[str, int]
+    dead_letters_file: Path | None
+    more: Mapping[str, object]
+
+    @property
+    def tuples(self) -> int:
+        """The tuples received, summed over all operators."""
+        return sum(sum(ports) for ports in self.received.values())
+
+    @property
+    def operators(self) -> list[str]:
+        """The ids of all operators that took or gave tuples."""
+        return list(dict.fromkeys([*self.submitted, *self.received]))
+
+    def to_json(self) -> dict[str, object]:
+        """The summary as `--json` prints it."""
+        return {
+            "application": self.application,
+            "engine": self.engine,
+            "stopped": self.stopped,
+            "seconds": self.seconds,
+            "tuples": self.tuples,
+            "tuples_per_second": self.tuples / self.seconds if self.seconds else 0.0,
+            "operators": {
+                id_: {
+                    "received": list(self.received.get(id_, ())),
+                    "submitted": list(self.submitted.get(id_, ())),
+                    "rejected": self.rejected.get(id_, 0),
+                }
+                for id_ in self.operators
+            },
+            "dead_letters": sum(self.rejected.values()),
+            "dead_letters_file": None if self.dead_letters_file is None else str(self.dead_letters_file),
+            **self.more,
+        }
+
+
+def _run_on_reference(program: Program, environment: Environment, seconds: float | None) -> Summary:
     from penstock.reference import run
 
     started = time.perf_counter()
     result = run(program, environment=environment, max_time_ns=None if seconds is None else round(seconds * 1e9))
-    elapsed = time.perf_counter() - started
-    letters = _write_dead_letters(result, environment.output_directory)
-    if as_json:
-        print_json(_summary(program.application.name, result, elapsed, letters))
-    else:
-        _print_summary(program.application.name, result, elapsed, letters)
-    return 130 if result.stopped.value == "interrupted" else 0
+    return Summary(
+        application=program.application.name,
+        engine="reference",
+        stopped=result.stopped.value,
+        seconds=time.perf_counter() - started,
+        received=result.received,
+        submitted=result.submitted,
+        rejected=result.rejected,
+        dead_letters_file=_write_dead_letters(result, environment.output_directory),
+        more={"metrics": dict(result.metrics)},
+    )
 
 
 def _run_on_spark(
-    program: Program, environment: Environment, master: str, fusion: str, checkpoint: Path | None, as_json: bool
-) -> int:
+    program: Program, environment: Environment, master: str, fusion: str, checkpoint: Path | None
+) -> Summary:
     from penstock.spark.run import run_on_spark
     from penstock.spark.session import open_session
 
@@ -129,24 +188,20 @@ def _run_on_spark(
             checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
             on_progress=lambda p: click.echo(f"batch {p['batchId']}: {p['batchDuration']} ms", err=True),
         )
-    if as_json:
-        print_json(
-            {
-                "application": program.application.name,
-                "engine": "spark",
-                "stopped": outcome.stopped,
-                "seconds": outcome.seconds,
-                "batches": outcome.batches,
-                "resumed": outcome.resumed,
-                "pes": [list(pe) for pe in outcome.pes],
-            }
-        )
-    else:
-        what = f"{outcome.batches} batches by {len(outcome.pes)} PEs in {outcome.seconds:.1f} s"
-        click.echo(f"{program.application.name}: {outcome.stopped}, {what}", err=True)
+    letters = environment.output_directory / DEAD_LETTERS if outcome.totals.rejected else None
     if outcome.stopped == "interrupted" and checkpoint is not None:
         click.echo(f"to resume, run the same command with --checkpoint {checkpoint}", err=True)
-    return 130 if outcome.stopped == "interrupted" else 0
+    return Summary(
+        application=program.application.name,
+        engine="spark",
+        stopped=outcome.stopped,
+        seconds=outcome.seconds,
+        received=outcome.totals.received,
+        submitted=outcome.totals.submitted,
+        rejected=outcome.totals.rejected,
+        dead_letters_file=letters,
+        more={"batches": outcome.batches, "resumed": outcome.resumed, "pes": [list(pe) for pe in outcome.pes]},
+    )
 
 
 def _write_dead_letters(result: RunResult, folder: Path) -> Path | None:
@@ -155,48 +210,26 @@ def _write_dead_letters(result: RunResult, folder: Path) -> Path | None:
     path = folder / DEAD_LETTERS
     with path.open("w", encoding="utf-8") as file:
         for letter in result.dead_letters:
-            record = {"operator": letter.operator, "reason": letter.reason, "record": letter.record}
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            file.write(json.dumps(asdict(letter), ensure_ascii=False) + "\n")
     return path
 
 
-def _summary(name: str, result: RunResult, elapsed: float, letters: Path | None) -> dict[str, object]:
-    ids = dict.fromkeys([*result.submitted, *result.received])
-    return {
-        "application": name,
-        "engine": "reference",
-        "stopped": result.stopped.value,
-        "seconds": elapsed,
-        "tuples": result.tuples,
-        "tuples_per_second": result.tuples / elapsed if elapsed else 0.0,
-        "operators": {
-            id_: {
-                "received": list(result.received.get(id_, ())),
-                "submitted": list(result.submitted.get(id_, ())),
-                "rejected": result.rejected.get(id_, 0),
-            }
-            for id_ in ids
-        },
-        "dead_letters": len(result.dead_letters),
-        "dead_letters_file": None if letters is None else str(letters),
-        "metrics": dict(result.metrics),
-    }
-
-
-def _print_summary(name: str, result: RunResult, elapsed: float, letters: Path | None) -> None:
+def _print_summary(summary: Summary) -> None:
     from rich.console import Console
     from rich.table import Table
 
     console = Console(stderr=True)
-    table = Table("operator", "in", "out", title=f"{name}: {result.stopped.value}", title_justify="left")
+    title = f"{summary.application}: {summary.stopped}"
+    table = Table("operator", "in", "out", title=title, title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
-    for id_ in dict.fromkeys([*result.submitted, *result.received]):
-        counts = (result.received.get(id_, ()), result.submitted.get(id_, ()))
+    for id_ in summary.operators:
+        counts = (summary.received.get(id_, ()), summary.submitted.get(id_, ()))
         table.add_row(id_, *(" + ".join(f"{n:,}" for n in ports) for ports in counts))
     console.print(table)
-    rate = result.tuples / elapsed if elapsed else 0.0
-    console.print(f"{result.tuples:,} tuples over all operators in {elapsed:.2f} s ({rate:,.0f} a second)")
-    if letters is not None:
-        rejected = ", ".join(f"{count:,} by {id_}" for id_, count in result.rejected.items())
-        console.print(f"set aside in {letters}: {rejected}")
+    rate = summary.tuples / summary.seconds if summary.seconds else 0.0
+    what = f"{summary.tuples:,} tuples over all operators in {summary.seconds:.2f} s"
+    console.print(f"{what} ({rate:,.0f} a second)")
+    if summary.dead_letters_file is not None:
+        rejected = ", ".join(f"{count:,} by {id_}" for id_, count in summary.rejected.items())
+        console.print(f"set aside in {summary.dead_letters_file}: {rejected}")
