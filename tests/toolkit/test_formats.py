@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from penstock.ir.types import BLOB, has_collection, is_decimal, is_float, parse_schema
 from penstock.toolkit.formats import Malformed, Settings, reader, writer
-from penstock.toolkit.formats.files import open_for_writing, read_chunks
+from penstock.toolkit.formats.files import OutputFile, read_chunks
 from penstock.toolkit.formats.lines import MOST_LINES, split_lines
 from penstock.toolkit.runtime import Punctuation, Wait
 from strategies import rows, schemas, types
@@ -169,7 +169,7 @@ def test_lines_do_not_depend_on_chunks():
 def test_compressed_files_can_be_appended_to_and_read_back(tmp_path, compression):
     path = tmp_path / "f"
     for append, data in ((False, b"one\n"), (True, b"two\n" * 50_000)):
-        with open_for_writing(path, append=append, compression=compression) as file:
+        with OutputFile(path, append=append, compression=compression) as file:
             file.write(data)
             file.flush()
     assert b"".join(read_chunks(path, compression)) == b"one\n" + b"two\n" * 50_000

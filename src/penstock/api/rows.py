@@ -43,6 +43,7 @@ from penstock.ir.types import (
     is_decimal,
     is_integer,
     is_string,
+    parse_schema,
 )
 
 Conform = Callable[[Any], Any]
@@ -54,8 +55,28 @@ class ConformError(ValueError):
 
 @cache
 def row_class(schema: Schema) -> type[Any]:
-    """The named tuple class of a schema; names that Python forbids become `_0`, `_1`, ..."""
-    return namedtuple("Row", schema.names, rename=True)
+    """The named tuple class of a schema; names that Python forbids become `_0`, `_1`, ...
+
+    Example:
+        >>> import pickle
+        >>> from penstock.ir.types import parse_schema
+        >>> row = row_class(parse_schema("int32 x"))(7)
+        >>> pickle.loads(pickle.dumps(row)).x
+        7
+    """
+    text = str(schema)
+    methods = {"__slots__": (), "__reduce__": lambda row: (_row, (text, tuple(row)))}
+    return type("Row", (namedtuple("Row", schema.names, rename=True),), methods)
+
+
+def _row(text: str, values: Tuple) -> Any:
+    """Make a row again that was pickled."""
+    return _row_maker_of(text)(values)
+
+
+@cache
+def _row_maker_of(text: str) -> Callable[[Tuple], Any]:
+    return row_class(parse_schema(text))._make  # type: ignore[no-any-return]
 
 
 @cache

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.api.instances import dump_state, given_by, load_state
 from penstock.api.rows import ConformError, conformer, row_maker
 from penstock.expr.environment import Tuple
 from penstock.expr.errors import EvaluationError
@@ -16,6 +18,7 @@ from penstock.expr.values import batch_from_rows, rows_from_batch
 from penstock.ir.graph import Operator as OperatorNode
 from penstock.ir.types import Schema
 from penstock.toolkit.definition import ParamKind, ParamSpec
+from penstock.toolkit.memory import Parts, Whole
 from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit, Wait
 
 if TYPE_CHECKING:
@@ -110,12 +113,20 @@ class SinkRuntime(_FunctionRuntime):
 
 
 class SourceRuntime(_FunctionRuntime):
-    """Draws tuples from a generator."""
+    """Draws tuples from a generator.
+
+    It remembers how many values it has drawn. A fresh instance runs the generator again and drops as many, so one that
+    is resumed must give the same values again.
+    """
+
+    remembers = ("drawn",)
+    drawn = 0
 
     def produce(self) -> Iterator[Tuple | Wait | Punctuation | None]:
         """The generator's tuples, conformed, with its waits."""
         conform = conformer(self.operator.outputs[0].schema)
-        for value in self.call():
+        for value in islice(self.call(), self.drawn, None):
+            self.drawn += 1
             if isinstance(value, after):
                 yield Wait(round(value.seconds * 1e9))
             elif isinstance(value, Punctuation):
@@ -125,7 +136,7 @@ class SourceRuntime(_FunctionRuntime):
 
 
 class ClassRuntime(Runtime):
-    """Runs an instance of a user's subclass of `Operator`."""
+    """Runs an instance of a user's subclass of `Operator`; its attributes are its memory."""
 
     def __init__(
         self, owner: type[Operator], operator: OperatorNode, context: Context, parameters: dict[str, Any]
@@ -150,6 +161,18 @@ class ClassRuntime(Runtime):
     def finish(self) -> None:
         """Submit the operator's last tuples."""
         self._submit_all(self.instance.finish())
+
+    def remember_into(self, whole: Whole, parts: Parts) -> None:
+        """Add the user's attributes, pickled."""
+        whole["instance"] = dump_state(self.instance, self._given(), self.operator)
+
+    def recall_from(self, whole: Whole, parts: Parts) -> None:
+        """Set the user's attributes."""
+        load_state(self.instance, whole["instance"], self._given())
+
+    def _given(self) -> dict[str, Any]:
+        """What the engine gives the instance; it is never remembered."""
+        return {"submit": self.instance.submit, **given_by(self.context.environment)}
 
     def _submit(self, value: Any, port: int = 0) -> None:
         self.submit[port](self.conforms[port](value))

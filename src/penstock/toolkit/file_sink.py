@@ -7,16 +7,16 @@ the name changes. In a name, `{id}` is the number of files opened before, and `{
 time in a format of strftime. The output port, if there is one, receives the name of each file that has been closed.
 
 Window and final markers are written if `writePunctuations` is true.
+
+What it remembers is how much of the open file is written. A fresh instance cuts the file there and goes on, so a part
+of the input that is written again after a crash changes nothing. A compressed file is then made of several compressed
+streams, one after the other, which `gunzip`, `bunzip2` and FileSource read as one. What cannot be continued is
+`closeMode: size` with compression, and `append` to more than one file.
 """
 
 from __future__ import annotations
 
-import re
-import shutil
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 from penstock.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
@@ -34,17 +34,21 @@ from penstock.toolkit.format_params import (
     written_schema,
 )
 from penstock.toolkit.formats import writer
-from penstock.toolkit.formats.files import COMPRESSIONS, open_for_writing
+from penstock.toolkit.formats.files import COMPRESSIONS, OutputFile
 from penstock.toolkit.logic_analysis import not_parallel
 from penstock.toolkit.logic_runtime import LogicRuntime, symbol
+from penstock.toolkit.memory import Parts, Timer, Whole
 from penstock.toolkit.projection import projection
 from penstock.toolkit.runtime import Context, Punctuation, Submit
+from penstock.toolkit.sink_names import expand_name, move_back, move_into
 
 _LIMITS = {"count": "tuplesPerFile", "size": "bytesPerFile", "time": "timePerFile"}
 
 
 class FileSinkRuntime(LogicRuntime):
     """Writes to one file at a time."""
+
+    remembers = ("_opened", "_written", "_last_ns", "_timer")
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
@@ -56,8 +60,9 @@ class FileSinkRuntime(LogicRuntime):
         self._flush_every: int = self.constant("flush", 0)
         self._flushes_on_markers = self.constant("flushOnPunctuation", True)
         self._last_ns = context.environment.clock.now_ns
-        self._file: BinaryIO | None = None
-        self._path = Path()
+        self._file: OutputFile | None = None
+        self._file_name = ""
+        self._timer = Timer(context, self._on_timer)
         self._opened = 0
         self._written = 0
         self._name = self.scalar(operator.param("file")[0])
@@ -70,8 +75,12 @@ class FileSinkRuntime(LogicRuntime):
         is_plain = self._close_mode == "never" and not self._flush_every and not self._settings.has_delay_field
         if not is_plain or self._file is None:
             return self._write
-        write, select, encode = self._file.write, self._select, self._writer.tuple
-        return lambda tuple_: _void(write(encode(select(tuple_))))
+        select, encode = self._select, self._writer.tuple
+
+        def write(tuple_: Tuple) -> None:
+            self._file.write(encode(select(tuple_)))  # type: ignore[union-attr]  # it stays open to the end
+
+        return write
 
     def take_window_marker(self, port: int) -> None:
         """Write the marker, flush, or close the file, as the parameters say."""
@@ -90,6 +99,47 @@ class FileSinkRuntime(LogicRuntime):
         if self._file is not None:
             self._file.close()
 
+    def remember_into(self, whole: Whole, parts: Parts) -> None:
+        """Add the name, the size and the inode of the open file."""
+        self._check_resumable()
+        super().remember_into(whole, parts)
+        whole["file"] = None if self._file is None else (self._file_name, self._file.settle(), self._file.inode)
+
+    def recall_from(self, whole: Whole, parts: Parts) -> None:
+        """Go on in the file that another instance had open."""
+        fresh, self._file = self._file, None
+        if fresh is not None:
+            fresh.abandon()
+            if fresh.is_new:
+                self._path.unlink()
+        super().recall_from(whole, parts)
+        if whole["file"] is not None:
+            self._resume(*whole["file"])
+
+    def _resume(self, name: str, size: int, inode: int) -> None:
+        self._file_name = name
+        if directory := self.constant("moveFileToDirectory"):
+            move_back(self._path, self.context.environment.output_directory / directory, inode)
+        held = self._path.stat().st_size if self._path.exists() else 0
+        if self._close_mode == "never" and held < size:
+            message = f"FileSink `{self.operator.id}` cannot go on in `{name}`: it had {size} bytes, and has {held}"
+            raise UserError(message, hint="put the file back, or start anew with another checkpoint")
+        self._file = self._opened_file(name)
+        self._file.resume(size)
+
+    def _check_resumable(self) -> None:
+        is_single = self._close_mode == "never" and not self._name_varies
+        if self.constant("append", False) and not is_single:
+            message = f"FileSink `{self.operator.id}` appends to files that it opens later, so it cannot be continued"
+            raise UserError(message, hint="remove `append` and give each file a name of its own, with `{id}` in it")
+        if self._close_mode == "size" and self.symbol("compression"):
+            message = f"FileSink `{self.operator.id}` closes compressed files by size, so it cannot be continued"
+            raise UserError(message, hint="use `closeMode: count`, or no compression")
+
+    @property
+    def _path(self) -> Path:
+        return self.context.environment.output_directory / self._file_name
+
     def _write(self, tuple_: Tuple) -> None:
         if self._close_mode == "dynamic":
             self._follow_name(self._expand(self._name(tuple_)))
@@ -103,7 +153,7 @@ class FileSinkRuntime(LogicRuntime):
         if self._is_full(self._file):
             self._close()
 
-    def _is_full(self, file: BinaryIO) -> bool:
+    def _is_full(self, file: OutputFile) -> bool:
         if self._close_mode == "count":
             return bool(self._written >= self.constant("tuplesPerFile"))
         if self._close_mode == "size":
@@ -129,53 +179,44 @@ class FileSinkRuntime(LogicRuntime):
         return self._writer.delay(seconds)
 
     def _expand(self, name: str) -> str:
-        seconds = self.context.environment.clock.now_ns // 1_000_000_000
-        name = name.replace("{id}", str(self._opened))
-        name = re.sub(r"\{localtime:([^}]*)\}", lambda m: time.strftime(m[1], time.localtime(seconds)), name)
-        return re.sub(r"\{gmtime:([^}]*)\}", lambda m: time.strftime(m[1], time.gmtime(seconds)), name)
+        return expand_name(name, self._opened, self.context.environment.clock.now_ns)
 
     def _follow_name(self, name: str) -> None:
-        if self._file is None or self.context.environment.output_directory / name != self._path:
+        if self._file is None or name != self._file_name:
             self._close()
             self._open(name)
 
     def _open(self, name: str) -> None:
-        self._path = self.context.environment.output_directory / name
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            append, compression = self.constant("append", False), self.symbol("compression")
-            self._file = open_for_writing(self._path, append=append, compression=compression)
-        except OSError as error:
-            message = f"FileSink `{self.operator.id}` cannot write to `{name}`: {error.strerror or error}"
-            raise UserError(message) from error
+        self._file_name = name
+        self._file = self._opened_file(name)
         self._opened += 1
         self._written = 0
         if self._close_mode == "time":
-            due_ns = self.context.environment.clock.now_ns + self.duration_ns("timePerFile")
-            self.context.at(due_ns, self._closer(self._opened))
+            self._timer.set(self.context.environment.clock.now_ns + self.duration_ns("timePerFile"))
 
-    def _closer(self, opened: int) -> Callable[[], None]:
-        def close_if_still_open() -> None:
-            if self._opened == opened:
-                self._close()
+    def _opened_file(self, name: str) -> OutputFile:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            append, compression = self.constant("append", False), self.symbol("compression")
+            return OutputFile(self._path, append=append, compression=compression)
+        except OSError as error:
+            message = f"FileSink `{self.operator.id}` cannot write to `{name}`: {error.strerror or error}"
+            raise UserError(message) from error
 
-        return close_if_still_open
+    def _on_timer(self, due_ns: int) -> None:
+        self._close()
 
     def _close(self) -> None:
         if self._file is None:
             return
         self._file.close()
         self._file = None
+        self._timer.cancel()
+        path = self._path
         if directory := self.constant("moveFileToDirectory"):
-            target = self.context.environment.output_directory / directory
-            target.mkdir(parents=True, exist_ok=True)
-            self._path = Path(shutil.move(self._path, target / self._path.name))
+            path = move_into(path, self.context.environment.output_directory / directory)
         if self.submit:
-            self.submit[0]((str(self._path),))
-
-
-def _void(value: object) -> None:
-    """Drop a value."""
+            self.submit[0]((str(path),))
 
 
 def _check(operator: Operator, found: Diagnostics) -> None:

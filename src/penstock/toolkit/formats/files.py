@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import bz2
-import io
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 # A window of 31 bits is how zlib is told to write and read gzip's header and trailer; it leaves name and time empty, so
 # that equal tuples give equal files.
@@ -60,38 +60,88 @@ def _decompressed(file: BinaryIO, compression: str) -> Iterator[bytes]:
         raise OSError(f"not a whole {compression} file: the data end too early")
 
 
-def open_for_writing(path: Path, *, append: bool = False, compression: str = "") -> BinaryIO:
-    """A file to write to, compressed on the way."""
-    file = path.open("ab" if append else "wb")
-    return cast(BinaryIO, _Compressing(file, _COMPRESSORS[compression]())) if compression else file
+class OutputFile:
+    """A file that is being written, compressed on the way.
 
+    What the file held before is dropped, unless we append, when it is first written to, flushed or closed: until then
+    `resume` can go on where another writer stood, and `abandon` leaves everything as it was.
 
-class _Compressing(io.RawIOBase):
-    """A file whose content is compressed."""
+    Attributes:
+        is_new: Whether there was no such file before.
+    """
 
-    def __init__(self, file: BinaryIO, compressor: Any) -> None:
-        self._file = file
-        self._compressor = compressor
+    def __init__(self, path: Path, *, append: bool = False, compression: str = "") -> None:
+        self.is_new = not path.exists()
+        self._file = path.open("ab")
+        self._new_compressor = _COMPRESSORS.get(compression)
+        self._compressor: Any = None
+        self._is_stale = not append
+        self.write: Callable[[bytes], object] = self._first_write
 
-    def writable(self) -> bool:
-        return True
+    def __enter__(self) -> OutputFile:
+        return self
 
-    def write(self, data: bytes) -> int:  # type: ignore[override]
-        self._file.write(self._compressor.compress(data))
-        return len(data)
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
-    def flush(self) -> None:
-        if not self._file.closed:
-            # What bzip2 has begun it can only end, so there only whole blocks reach the file early.
-            if not isinstance(self._compressor, bz2.BZ2Compressor):
-                self._file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
-            self._file.flush()
+    @property
+    def inode(self) -> int:
+        """What the file is, wherever it is moved to."""
+        return os.fstat(self._file.fileno()).st_ino
 
     def tell(self) -> int:
-        return self._file.tell()
+        """How many bytes the file holds, those that are not flushed included."""
+        self._drop_old_content()
+        return self._file.tell() if self._file.seekable() else 0
+
+    def flush(self) -> None:
+        """Let the file hold what was written, as far as the compression can."""
+        self._drop_old_content()
+        # What bzip2 has begun it can only end, so there only whole blocks reach the file early.
+        if self._compressor is not None and not isinstance(self._compressor, bz2.BZ2Compressor):
+            self._file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
+        self._file.flush()
+
+    def settle(self) -> int:
+        """Let the file hold all that was written, ending a compressed stream; the next byte goes where this tells."""
+        self._drop_old_content()
+        if self._compressor is not None:
+            self._file.write(self._compressor.flush())
+            self._compressor = None
+        self._file.flush()
+        return self.tell()
+
+    def resume(self, position: int) -> None:
+        """Cut the file to what it held when another writer settled, and go on there."""
+        if self._file.seekable():
+            self._file.truncate(position)
+            self._file.seek(0, os.SEEK_END)
+        self._is_stale = False
+
+    def abandon(self) -> None:
+        """Close a file that nothing was written to, as it was."""
+        self._file.close()
 
     def close(self) -> None:
-        if not self._file.closed:
-            self._file.write(self._compressor.flush())
-            self._file.close()
-        super().close()
+        """Write everything and close the file."""
+        if self._file.closed:
+            return
+        if self._new_compressor is not None and self._compressor is None and self.tell() == 0:
+            self._compressor = self._new_compressor()
+        self.settle()
+        self._file.close()
+
+    def _first_write(self, data: bytes) -> None:
+        self._drop_old_content()
+        self.write = self._file.write if self._new_compressor is None else self._write_compressed
+        self.write(data)
+
+    def _write_compressed(self, data: bytes) -> None:
+        if self._compressor is None:
+            assert self._new_compressor is not None
+            self._compressor = self._new_compressor()
+        self._file.write(self._compressor.compress(data))
+
+    def _drop_old_content(self) -> None:
+        if self._is_stale:
+            self.resume(0)
