@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment, Tuple
 from penstock.reference.exchange import Exchange
 from penstock.reference.failure import OperatorFailed, Stop, reason_of
@@ -57,12 +59,46 @@ class Engine:
         self._ending: deque[tuple[Node, StreamState]] = deque()
         self._is_ending = False
         self._source_tuples = 0
+        self._random_at_first = environment.random.getstate()
         self._is_over = False
 
     @property
     def is_interrupted(self) -> bool:
         """Whether loops are not to go round any more."""
         return self.stopped is StopReason.INTERRUPTED
+
+    def holds(self, node: Node) -> bool:
+        """Whether a node would have ended, but waits for a timer."""
+        return node.id in self._waiting
+
+    def hold(self, node: Node) -> None:
+        """End a node as soon as it no longer waits for a timer."""
+        self._waiting[node.id] = node
+
+    def remember(self) -> dict[str, Any]:
+        """What a fresh engine needs beside what the nodes remember, as plain data.
+
+        Raises:
+            UserError: A file is open that an operator's code has opened; it cannot be taken along.
+        """
+        if self.environment.open_files:
+            message = f"{len(self.environment.open_files)} files that `fopen` has opened are still open"
+            raise UserError(message, hint="close them in the `onTuple` clause that opens them")
+        state = self.environment.random.getstate()
+        return {
+            "time_ns": self.clock.now_ns,
+            "metrics": dict(self.environment.metrics),
+            "random": None if state == self._random_at_first else state,
+            "source_tuples": self._source_tuples,
+        }
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Go on where another engine stood; the nodes recall by themselves."""
+        self.clock.advance_to(state["time_ns"])
+        self.environment.metrics.update(state["metrics"])
+        if state["random"] is not None:
+            self.environment.random.setstate(state["random"])
+        self._source_tuples = state["source_tuples"]
 
     def stop(self, reason: StopReason) -> None:
         """Ask the run to stop after the item in hand."""
@@ -186,7 +222,7 @@ class Engine:
         if node.has_ended:
             return
         if not at_once and node.runtime.is_waiting():
-            self._waiting[node.id] = node
+            self.hold(node)
             return
         self._waiting.pop(node.id, None)
         node.guard(node.runtime.finish)

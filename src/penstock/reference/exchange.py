@@ -60,6 +60,11 @@ class Exchange:
         for importer in self._importers:
             importer.end_if_alone()
 
+    def recall_end(self, node: Node) -> None:
+        """Take note that a node had ended when it was remembered: no importer waits for it any more."""
+        for importer in self._taken_by.get(node.id, ()):
+            importer.open_exports -= 1
+
     def export(self, exporter: Node, item: Item) -> None:
         """Hand on a tuple, a window marker or the end of a stream."""
         for importer in self._taken_by.get(exporter.id, ()):

@@ -87,6 +87,40 @@ class Node:
 
         return self.engine.timers.add(time_ns, run, ticket)
 
+    def remember(self) -> dict[str, Any]:
+        """What a fresh node needs to go on in its place, as plain data: flags, counts, and what the instance remembers.
+
+        To be called between two items of the sources; pickle it before the node goes on.
+        """
+        assert not self.engine.queue, "an item is being processed"
+        return {
+            "has_ended": self.has_ended,
+            "is_held": self.engine.holds(self),
+            "open_streams": list(self.open_streams),
+            "streams": [stream.remember() for stream in self.streams],
+            "received": [[edge.count for edge in edges] for edges in self.edges],
+            "late": self._late,
+            "runtime": self.runtime.remember(),
+        }
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Go on where another node stood; to be called once, when the graph is wired and the exchange is set."""
+        self.open_streams[:] = state["open_streams"]
+        self._late = state["late"]
+        for edges, counts in zip(self.edges, state["received"], strict=True):
+            for edge, count in zip(edges, counts, strict=True):
+                edge.recall(count)
+        self.runtime.recall(state["runtime"])
+        for stream, (has_ended, dropped, unheard) in zip(self.streams, state["streams"], strict=True):
+            stream.recall(dropped, unheard)
+            if has_ended:
+                self.close(stream)
+        self.has_ended = state["has_ended"]
+        if self.has_ended:
+            self.engine.exchange.recall_end(self)
+        if state["is_held"]:
+            self.engine.hold(self)
+
     def reject(self, record: str, reason: str) -> None:
         """Set a malformed record aside, or fail, as the operator's error policy says."""
         if self.operator.on_error is ErrorPolicy.FAIL:

@@ -37,6 +37,7 @@ class Edge:
         self.is_feedback = is_feedback
         self.receive: Submit
         self._count: Callable[[], int]
+        self._earlier = 0
 
     def connect(self, take: Submit) -> None:
         """Lead to the function that takes the port's tuples."""
@@ -45,7 +46,11 @@ class Edge:
     @property
     def count(self) -> int:
         """The tuples that came this way."""
-        return self._count()
+        return self._earlier + self._count()
+
+    def recall(self, count: int) -> None:
+        """Go on counting from there."""
+        self._earlier = count
 
     def deliver(self, item: Item) -> None:
         """Take what waited in the queue."""
@@ -106,6 +111,14 @@ class StreamState:
         """The tuples that the stream has carried."""
         direct = next((e.count for e in self.edges if not e.is_feedback), None)
         return self._unheard if direct is None else direct
+
+    def remember(self) -> tuple[bool, int, int]:
+        """Whether it has ended, and what its edges do not count."""
+        return self.has_ended, self.dropped, self._unheard
+
+    def recall(self, dropped: int, unheard: int) -> None:
+        """Go on counting from there."""
+        self.dropped, self._unheard = dropped, unheard
 
     def drop(self, tuple_: Tuple) -> None:
         """What the operator submits after the end of the stream goes nowhere."""
