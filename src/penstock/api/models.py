@@ -23,8 +23,8 @@ def model_of(
     """The model of an instance.
 
     A declared model is completed by the invocation: where it says partitioned without a key, the key is the
-    `partitionBy` parameter. A source is partitioned by `partitionBy` if that is given. A sink stays unknown: what it
-    does outside cannot be seen.
+    `partitionBy` parameter. A source or a sink is partitioned by `partitionBy` if that is given. Otherwise a sink stays
+    unknown: what it does outside cannot be seen.
 
     Args:
         function: What is called for each tuple.
@@ -37,14 +37,18 @@ def model_of(
     given = frozenset(v.name for v in operator.param("partitionBy") if isinstance(v, Attribute))
     if declared is not None:
         if declared.state is State.PARTITIONED and not declared.partition_by and given:
-            return replace(declared, partition_by=(given,) * max(1, len(operator.inputs)))
-        return declared
+            declared = replace(declared, partition_by=(given,) * max(1, len(operator.inputs)))
+        return replace(declared, waits_for_markers=declared.waits_for_markers or "on_punctuation" in hooks)
     if role == "source":
         return OperatorModel(state=State.PARTITIONED, partition_by=(given,)) if given else OperatorModel()
     if role == "sink":
-        return OperatorModel(side_effects=True, why=("state: a sink's effects cannot be seen",))
+        if given:
+            return OperatorModel(state=State.PARTITIONED, partition_by=(given,), side_effects=True)
+        why = "state: a sink's effects cannot be seen; `partitionBy` says that those of different keys are independent"
+        return OperatorModel(side_effects=True, why=(why,))
     if len(operator.inputs) != 1:
-        return OperatorModel(why=("state: an operator with several inputs declares its model",))
+        why = "state: an operator with several inputs declares its model"
+        return OperatorModel(waits_for_markers="on_punctuation" in hooks, why=(why,))
     schemas = tuple(port.schema for port in operator.outputs)
     model = infer_model(function, Role(role), inputs=operator.inputs[0].schema, outputs=schemas, owner=owner)
     return _with_hooks(model, hooks)
@@ -55,4 +59,5 @@ def _with_hooks(model: OperatorModel, hooks: tuple[str, ...]) -> OperatorModel:
     if not hooks:
         return model
     why = tuple(f"state: it acts in `{name}`, outside of the processing of a tuple" for name in hooks)
-    return replace(model, state=State.UNKNOWN, partition_by=(), why=(*model.why, *why))
+    waits = "on_punctuation" in hooks
+    return replace(model, state=State.UNKNOWN, partition_by=(), waits_for_markers=waits, why=(*model.why, *why))

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.expressions import Attribute, Expression, Literal, OutputCall
 from penstock.ir.graph import Operator, PolicyKind, Window, WindowKind
-from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
+from penstock.ir.models import Forwarding, Markers, OperatorModel, Selectivity, State
 from penstock.ir.types import BOOLEAN
 from penstock.toolkit.aggregates import OUTPUT_FUNCTIONS, Rows, Whole
 from penstock.toolkit.aggregates_output import check_outputs, column_of, plan_outputs
@@ -150,29 +151,36 @@ def model(operator: Operator) -> OperatorModel:
     assert window is not None
     selectivity, why = _selectivity(operator, window)
     key = key_attributes(operator.param("partitionBy"))
-    forwards = picks_key(operator, key or frozenset())
+    base = OperatorModel(
+        selectivity=selectivity,
+        forwarding=Forwarding.FUNCTION_ANY,
+        forwards=picks_key(operator, key or frozenset()),
+        spontaneous=fires_by_time(window),
+        markers=Markers.OWN,
+        waits_for_markers=window.eviction.kind is PolicyKind.PUNCTUATION,
+        why=why,
+    )
     if not window.partitioned:
-        why = ("its window holds the tuples of all partitions; add `partitioned` and `partitionBy`", *why)
+        reason = "its window holds the tuples of all partitions; add `partitioned` and `partitionBy`"
     elif key is None:
-        why = ("its key is computed; partition by plain attributes", *why)
+        reason = "its key is computed; partition by plain attributes"
     elif window.eviction.kind is PolicyKind.PUNCTUATION:
-        why = ("its window waits for punctuation, which has no partition", *why)
+        reason = "its window waits for punctuation, which has no partition"
     else:
-        return OperatorModel(
-            state=State.PARTITIONED,
-            partition_by=(key,),
-            selectivity=selectivity,
-            forwarding=Forwarding.FUNCTION_ANY,
-            forwards=forwards,
-            why=why,
-        )
-    return OperatorModel(selectivity=selectivity, forwarding=Forwarding.FUNCTION_ANY, forwards=forwards, why=why)
+        return replace(base, state=State.PARTITIONED, partition_by=(key,))
+    return replace(base, why=(reason, *why))
+
+
+def fires_by_time(window: Window) -> bool:
+    """Whether a timer makes the window fire, and not a tuple."""
+    trigger = window.eviction if window.kind is WindowKind.TUMBLING else window.trigger
+    return trigger is not None and trigger.kind is PolicyKind.TIME
 
 
 def _selectivity(operator: Operator, window: Window) -> tuple[Selectivity, tuple[str, ...]]:
     if operator.param("groupBy"):
         return Selectivity.UNKNOWN, ("`groupBy` gives a tuple for each group",)
-    if window.kind is WindowKind.SLIDING and window.trigger is not None and window.trigger.kind is PolicyKind.TIME:
+    if window.kind is WindowKind.SLIDING and fires_by_time(window):
         return Selectivity.UNKNOWN, ("its window fires by time, however few tuples come",)
     return Selectivity.AT_MOST_ONE, ()
 

@@ -8,11 +8,12 @@ markers of the inputs do not go through.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
-from penstock.ir.models import Forwarding, OperatorModel, State
+from penstock.ir.models import Forwarding, Markers, OperatorModel, State
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamSpec
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.logic_runtime import LogicRuntime
@@ -81,26 +82,21 @@ def check_meeting(operator: Operator, found: Diagnostics) -> None:
     check_keys_by_port(operator, "partitionBy", found)
 
 
-def meeting_model(operator: Operator, why: str) -> OperatorModel:
+def meeting_model(operator: Operator, why: str, markers: Markers) -> OperatorModel:
     """Partitioned by its key; how many tuples leave depends on what has come by other ports."""
     forwards = forwarded_by_output_clause(operator)
+    base = OperatorModel(forwarding=Forwarding.ALWAYS, forwards=forwards, markers=markers, why=(why,))
     keys = [key_attributes(expressions) for expressions in keys_by_port(operator, "partitionBy")]
-    plain = [key for key in keys if key is not None]
+    plain = tuple(key for key in keys if key is not None)
     if len(plain) < len(keys):
         reason = "it counts the tuples of all partitions; give it a `partitionBy` of plain attributes"
-        return OperatorModel(forwarding=Forwarding.ALWAYS, forwards=forwards, why=(reason, why))
-    return OperatorModel(
-        state=State.PARTITIONED,
-        partition_by=tuple(plain),
-        forwarding=Forwarding.ALWAYS,
-        forwards=forwards,
-        why=(why,),
-    )
+        return replace(base, why=(reason, why))
+    return replace(base, state=State.PARTITIONED, partition_by=plain)
 
 
 def model(operator: Operator) -> OperatorModel:
     """The model of an instance."""
-    return meeting_model(operator, "a tuple waits for those of the other ports")
+    return meeting_model(operator, "a tuple waits for those of the other ports", Markers.NONE)
 
 
 DEFINITION = OperatorDefinition(

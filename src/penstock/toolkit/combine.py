@@ -15,7 +15,7 @@ from typing import Any
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
-from penstock.ir.models import Forwarding, OperatorModel
+from penstock.ir.models import Forwarding, Markers, OperatorModel
 from penstock.ir.types import TIMESTAMP, is_numeric
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamSpec
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
@@ -83,6 +83,7 @@ def model(operator: Operator) -> OperatorModel:
     return OperatorModel(
         forwarding=Forwarding.ALWAYS,
         forwards=forwarded_by_output_clause(operator),
+        markers=Markers.NONE,
         why=("it merges all tuples of its inputs in order of time", "a tuple may free any number of others"),
     )
 

@@ -14,12 +14,13 @@ The model is read off the code: see `logic_analysis`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
-from penstock.ir.models import UNKNOWN_MODEL, OperatorModel, Selectivity
+from penstock.ir.models import UNKNOWN_MODEL, Markers, OperatorModel, Selectivity
 from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.logic_analysis import (
     ends_a_stream,
@@ -93,6 +94,7 @@ def _model(operator: Operator) -> OperatorModel:
     selectivity = selectivity_of(submits_per_tuple(operator))
     why = ("its code may submit more than one tuple for one",) if selectivity is Selectivity.UNKNOWN else ()
     model = stateless(operator, selectivity, *why, forwards=forwarded_by_submits(operator))
+    model = replace(model, markers=Markers.NONE)
     if operator.logic is not None and ends_a_stream(operator.logic):
         return unknown_state(model, "its code may end its output")
     return model

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from penstock.diagnostics import Diagnostics
@@ -156,19 +157,14 @@ def _model(operator: Operator) -> OperatorModel:
     if operator.param("count") or operator.param("deltaAttribute"):
         return not_parallel(operator, "it counts, or measures, over all tuples how long to remember a key")
     if operator.param("flushOnPunctuation"):
-        return not_parallel(operator, "a window marker makes it forget the keys of all tuples")
+        sequential = not_parallel(operator, "a window marker makes it forget the keys of all tuples")
+        return replace(sequential, waits_for_markers=True)
     if not all(isinstance(key, Attribute | InputTuple) for key in keys):
         return not_parallel(operator, "its key is computed, so it is not known which tuples share one")
+    names = frozenset(name for key in keys for name in _names(key))
     both = len(operator.outputs) > 1
     model = stateless(operator, Selectivity.EXACTLY_ONE if both else Selectivity.AT_MOST_ONE)
-    names = frozenset(name for key in keys for name in _names(key))
-    return OperatorModel(
-        state=State.PARTITIONED,
-        partition_by=(names,),
-        selectivity=model.selectivity,
-        forwarding=model.forwarding,
-        forwards=model.forwards,
-    )
+    return replace(model, state=State.PARTITIONED, partition_by=(names,))
 
 
 def _names(key: Expression) -> tuple[str, ...]:

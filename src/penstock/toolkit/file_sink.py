@@ -16,6 +16,7 @@ streams, one after the other, which `gunzip`, `bunzip2` and FileSource read as o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from penstock.diagnostics import Diagnostics, UserError
@@ -233,7 +234,8 @@ def _check(operator: Operator, found: Diagnostics) -> None:
 
 
 def _model(operator: Operator) -> OperatorModel:
-    return not_parallel(operator, "it is a sink", side_effects=True)
+    writes_markers = bool(operator.param("writePunctuations")) or symbol(operator, "closeMode", "never") == "punct"
+    return replace(not_parallel(operator, "it is a sink", side_effects=True), waits_for_markers=writes_markers)
 
 
 DEFINITION = OperatorDefinition(

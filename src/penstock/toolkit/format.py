@@ -8,6 +8,7 @@ whose other attributes have their types' defaults.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
@@ -72,8 +73,10 @@ def _check(operator: Operator, found: Diagnostics) -> None:
 
 
 def _model(operator: Operator) -> OperatorModel:
-    if operator.param("hasDelayField") or operator.param("writePunctuations"):
-        return not_parallel(operator, "it writes down what lies between the tuples")
+    writes_markers = bool(operator.param("writePunctuations"))
+    if operator.param("hasDelayField") or writes_markers:
+        sequential = not_parallel(operator, "it writes down what lies between the tuples")
+        return replace(sequential, waits_for_markers=writes_markers)
     return stateless(operator, Selectivity.EXACTLY_ONE)
 
 

@@ -14,6 +14,7 @@ window markers of the inputs do not go through.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.diagnostics import Diagnostics
@@ -21,7 +22,7 @@ from penstock.expr.environment import Tuple
 from penstock.expr.values import default_value
 from penstock.ir.expressions import Attribute, Expression
 from penstock.ir.graph import Operator, PolicyKind, Window, WindowKind
-from penstock.ir.models import Forwarding, OperatorModel, State
+from penstock.ir.models import Forwarding, Markers, OperatorModel, State
 from penstock.ir.types import BOOLEAN
 from penstock.toolkit.aggregate import check_partitioned
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
@@ -252,17 +253,24 @@ def model(operator: Operator) -> OperatorModel:
     algorithm = symbol(operator, "algorithm", "inner")
     forwards = forwarded_by_output_clause(operator) if algorithm in ("inner", "leftOuter") else frozenset()
     why = ("a tuple may match any number of others",)
+    base = OperatorModel(
+        forwarding=Forwarding.ALWAYS,
+        forwards=forwards,
+        spontaneous=algorithm != "inner" and _evicts_by_time(operator),
+        markers=Markers.OWN,
+        why=why,
+    )
     keys = _common_keys(operator)
     if not keys:
         reason = "its windows are not both by time or partitioned by its equality keys"
-        return OperatorModel(forwarding=Forwarding.ALWAYS, forwards=forwards, why=(reason, *why))
-    return OperatorModel(
-        state=State.PARTITIONED,
-        partition_by=(frozenset(left for left, _ in keys), frozenset(right for _, right in keys)),
-        forwarding=Forwarding.ALWAYS,
-        forwards=forwards,
-        why=why,
-    )
+        return replace(base, why=(reason, *why))
+    by_port = (frozenset(left for left, _ in keys), frozenset(right for _, right in keys))
+    return replace(base, state=State.PARTITIONED, partition_by=by_port)
+
+
+def _evicts_by_time(operator: Operator) -> bool:
+    windows = (port.window for port in operator.inputs)
+    return any(window is not None and window.eviction.kind is PolicyKind.TIME for window in windows)
 
 
 def _common_keys(operator: Operator) -> list[tuple[str, str]]:

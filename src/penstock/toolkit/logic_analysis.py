@@ -12,7 +12,8 @@ Example:
 
 Algorithm:
     1. State. A stateful call, or an `onPunct` clause: unknown. A state variable that is changed: partitioned if
-       `keyed_state` finds the key, else unknown. An operator that already is partitioned stays so if the keys agree.
+       `keyed_state` finds the key, else unknown. An operator that already is partitioned stays so, by what its keys
+       have in common.
     2. Selectivity of a Custom: `submit_counts`, over all `onTuple` clauses.
     3. Forwarding: the attributes that every submitted tuple, or every output clause, copies unchanged.
     Each is one walk over the code.
@@ -32,7 +33,7 @@ from dataclasses import replace
 
 from penstock.ir.expressions import Attribute, Expression, Field, InputTuple, Literal, TupleLiteral, Variable
 from penstock.ir.graph import Operator, OutputPort
-from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
+from penstock.ir.models import Forwarding, Markers, OperatorModel, Selectivity, State
 from penstock.ir.statements import Function, Logic, Submit, SubmitPunctuation
 from penstock.ir.types import TupleType
 from penstock.toolkit.definition import OperatorDefinition
@@ -64,6 +65,8 @@ def restrict(model: OperatorModel, operator: Operator, functions: Sequence[Funct
     calls = stateful_calls(operator, functions)
     forwards = model.forwards if operator.logic is None else _unchanged(model.forwards, operator.logic, functions)
     model = replace(model, side_effects=model.side_effects or bool(calls), forwards=forwards)
+    if operator.logic is not None:
+        model = _with_markers(model, operator.logic)
     if model.state is State.UNKNOWN:
         return model
     if calls:
@@ -74,6 +77,16 @@ def restrict(model: OperatorModel, operator: Operator, functions: Sequence[Funct
     return _with_state(model, operator, changed, functions) if changed else model
 
 
+def _with_markers(model: OperatorModel, logic: Logic) -> OperatorModel:
+    """What the logic does with window markers, beside what the operator itself does."""
+    gives = model.markers is Markers.NONE and any(isinstance(s, SubmitPunctuation) for s in logic.statements())
+    return replace(
+        model,
+        markers=Markers.OWN if gives else model.markers,
+        waits_for_markers=model.waits_for_markers or bool(logic.on_punctuation),
+    )
+
+
 def _unchanged(names: frozenset[str], logic: Logic, functions: Sequence[Function]) -> frozenset[str]:
     changed = changed_attributes(logic, functions, 0)
     return frozenset() if changed is None else names - changed
@@ -81,7 +94,7 @@ def _unchanged(names: frozenset[str], logic: Logic, functions: Sequence[Function
 
 def unknown_state(model: OperatorModel, why: str) -> OperatorModel:
     """The model with unknown state, and the reason."""
-    return replace(model, state=State.UNKNOWN, partition_by=(), why=(*model.why, why))
+    return replace(model, state=State.UNKNOWN, partition_by=(), why=(why, *model.why))
 
 
 def _with_state(
@@ -92,7 +105,10 @@ def _with_state(
         reason = f"it changes the state {_listing(sorted(changed))}, which is not a map keyed by attributes"
         return unknown_state(model, reason)
     if model.state is State.PARTITIONED and model.partition_by != keys:
-        return unknown_state(model, "its state variables are keyed by other attributes than its windows")
+        shared = model.partition_by[0] & keys[0] if len(keys) == 1 else frozenset()
+        if not shared:
+            return unknown_state(model, "its state variables are keyed by other attributes than its windows")
+        keys = (shared,)
     return replace(model, state=State.PARTITIONED, partition_by=keys)
 
 

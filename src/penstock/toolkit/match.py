@@ -37,6 +37,7 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.diagnostics import Diagnostics, UserError
@@ -44,7 +45,7 @@ from penstock.expr.environment import Tuple
 from penstock.expr.values import default_value
 from penstock.ir.expressions import Expression, Literal, TupleLiteral
 from penstock.ir.graph import Operator
-from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
+from penstock.ir.models import Forwarding, Markers, OperatorModel, Selectivity, State
 from penstock.ir.types import BOOLEAN, RSTRING, TupleType
 from penstock.toolkit.aggregate import picks_key
 from penstock.toolkit.aggregates import OUTPUT_FUNCTIONS
@@ -225,16 +226,11 @@ def check(operator: Operator, found: Diagnostics) -> None:
 def model(operator: Operator) -> OperatorModel:
     """Partitioned by its key; a tuple completes at most one match."""
     key = key_attributes(operator.param("partitionBy"))
+    base = OperatorModel(selectivity=Selectivity.AT_MOST_ONE, forwarding=Forwarding.FUNCTION_ANY, markers=Markers.NONE)
     if key is None:
         reason = "its matches run over the tuples of all partitions; give it a `partitionBy` of plain attributes"
-        return OperatorModel(selectivity=Selectivity.AT_MOST_ONE, forwarding=Forwarding.FUNCTION_ANY, why=(reason,))
-    return OperatorModel(
-        state=State.PARTITIONED,
-        partition_by=(key,),
-        selectivity=Selectivity.AT_MOST_ONE,
-        forwarding=Forwarding.FUNCTION_ANY,
-        forwards=picks_key(operator, key),
-    )
+        return replace(base, why=(reason,))
+    return replace(base, state=State.PARTITIONED, partition_by=(key,), forwards=picks_key(operator, key))
 
 
 DEFINITION = OperatorDefinition(

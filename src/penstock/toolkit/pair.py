@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
-from penstock.ir.models import OperatorModel
+from penstock.ir.models import Markers, OperatorModel
 from penstock.toolkit.barrier import MeetingRuntime, check_meeting, meeting_model
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamSpec
 from penstock.toolkit.runtime import Punctuation
@@ -46,7 +46,8 @@ def check_equal_schemas(operator: Operator, found: Diagnostics) -> None:
 
 def model(operator: Operator) -> OperatorModel:
     """The model of an instance."""
-    return meeting_model(operator, "a tuple waits for those of the other ports and leaves together with them")
+    why = "a tuple waits for those of the other ports and leaves together with them"
+    return meeting_model(operator, why, Markers.OWN)
 
 
 DEFINITION = OperatorDefinition(

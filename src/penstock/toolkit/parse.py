@@ -19,7 +19,7 @@ from operator import itemgetter
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
-from penstock.ir.models import OperatorModel
+from penstock.ir.models import Markers, OperatorModel
 from penstock.ir.types import BLOB
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, OutputFunction, ParamSpec
 from penstock.toolkit.format_params import READ_PARAMS, check_format, read_settings
@@ -128,7 +128,8 @@ def _check(operator: Operator, found: Diagnostics) -> None:
 
 
 def _model(operator: Operator) -> OperatorModel:
-    return not_parallel(operator, "a record may begin in one tuple and end in another")
+    sequential = not_parallel(operator, "a record may begin in one tuple and end in another")
+    return replace(sequential, markers=Markers.OWN)
 
 
 DEFINITION = OperatorDefinition(

@@ -5,9 +5,11 @@ The operator makes the markers of its output by itself: those of its input are n
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
-from penstock.ir.models import OperatorModel, Selectivity
+from penstock.ir.models import Markers, OperatorModel, Selectivity
 from penstock.ir.types import BOOLEAN
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec
 from penstock.toolkit.logic_analysis import stateless
@@ -41,7 +43,7 @@ class PunctorRuntime(LogicRuntime):
 
 
 def _model(operator: Operator) -> OperatorModel:
-    return stateless(operator, Selectivity.EXACTLY_ONE)
+    return replace(stateless(operator, Selectivity.EXACTLY_ONE), markers=Markers.OWN)
 
 
 DEFINITION = OperatorDefinition(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.diagnostics import Diagnostics
@@ -17,9 +18,9 @@ from penstock.expr.environment import Tuple
 from penstock.expr.values_order import order_key
 from penstock.ir.expressions import Symbol
 from penstock.ir.graph import Operator, PolicyKind, WindowKind
-from penstock.ir.models import Forwarding, OperatorModel, State
+from penstock.ir.models import Forwarding, Markers, OperatorModel, State
 from penstock.ir.types import Type, has_collection
-from penstock.toolkit.aggregate import check_partitioned
+from penstock.toolkit.aggregate import check_partitioned, fires_by_time
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.logic_runtime import LogicRuntime
@@ -190,12 +191,21 @@ def model(operator: Operator) -> OperatorModel:
     why = ("it sends the tuples of a window in another order",)
     key = key_attributes(operator.param("partitionBy"))
     window = operator.inputs[0].window
-    if key is None or (window is not None and window.eviction.kind is PolicyKind.PUNCTUATION):
-        reason = "its window holds the tuples of all partitions; add `partitioned` and `partitionBy`"
-        return OperatorModel(forwarding=Forwarding.ALWAYS, forwards=forwards, why=(reason, *why))
-    return OperatorModel(
-        state=State.PARTITIONED, partition_by=(key,), forwarding=Forwarding.ALWAYS, forwards=forwards, why=why
+    assert window is not None
+    waits = window.eviction.kind is PolicyKind.PUNCTUATION
+    base = OperatorModel(
+        forwarding=Forwarding.ALWAYS,
+        forwards=forwards,
+        # A sliding Sort lets go of what it holds when its input ends.
+        spontaneous=window.kind is WindowKind.SLIDING or fires_by_time(window),
+        markers=Markers.OWN,
+        waits_for_markers=waits,
+        why=why,
     )
+    if key is None or waits:
+        reason = "its window holds the tuples of all partitions; add `partitioned` and `partitionBy`"
+        return replace(base, why=(reason, *why))
+    return replace(base, state=State.PARTITIONED, partition_by=(key,))
 
 
 DEFINITION = OperatorDefinition(

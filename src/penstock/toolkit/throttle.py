@@ -6,6 +6,8 @@ A tuple leaves when it arrives or `1 / rate` seconds after the one before, which
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.expressions import Literal
@@ -67,7 +69,8 @@ def _check(operator: Operator, found: Diagnostics) -> None:
 
 
 def _model(operator: Operator) -> OperatorModel:
-    return not_parallel(operator, "its rate is that of the whole stream")
+    counts_markers = bool(operator.param("includePunctuations"))
+    return replace(not_parallel(operator, "its rate is that of the whole stream"), waits_for_markers=counts_markers)
 
 
 DEFINITION = OperatorDefinition(

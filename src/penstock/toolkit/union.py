@@ -6,9 +6,11 @@ which they arrive. Window markers are dropped, because those of one input mean n
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.diagnostics import Diagnostics
 from penstock.ir.graph import Operator
-from penstock.ir.models import OperatorModel, Selectivity
+from penstock.ir.models import Markers, OperatorModel, Selectivity
 from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.logic_analysis import stateless
 from penstock.toolkit.logic_runtime import LogicRuntime
@@ -42,7 +44,7 @@ def _check(operator: Operator, found: Diagnostics) -> None:
 
 
 def _model(operator: Operator) -> OperatorModel:
-    return stateless(operator, Selectivity.EXACTLY_ONE)
+    return replace(stateless(operator, Selectivity.EXACTLY_ONE), markers=Markers.NONE)
 
 
 DEFINITION = OperatorDefinition(
