@@ -17,7 +17,12 @@ ONE, AT_MOST_ONE, MANY = Selectivity.EXACTLY_ONE, Selectivity.AT_MOST_ONE, Selec
 
 
 def model(
-    key: str = "", *, selectivity: Selectivity = ONE, forwards: Iterable[str] = NAMES, known: bool = True, **more: object
+    key: str = "",
+    *,
+    selectivity: Selectivity = ONE,
+    forwards: Iterable[str] = NAMES,
+    known: bool = True,
+    **more: object,
 ) -> OperatorModel:
     """Stateless, or partitioned by the attributes of `key`, one letter each."""
     state = State.UNKNOWN if not known else State.PARTITIONED if key else State.STATELESS

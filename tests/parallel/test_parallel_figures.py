@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from parallel.graphs import AT_MOST_ONE, NOT_PARALLEL, app, model, op, sink, source
 
+from parallel.graphs import AT_MOST_ONE, NOT_PARALLEL, app, model, op, sink, source
 from penstock.lang import compile_file
-from penstock.parallel.extensions import Extensions
+from penstock.parallel.extensions import PAPER, Extensions
 from penstock.parallel.plan import Joint, Ordering, ParallelRegions, Routing
 from penstock.parallel.reasons import Condition
 from penstock.parallel.regions import parallel_regions
@@ -133,7 +133,7 @@ def test_figure_1_says_why_the_sink_is_sequential(figure_1):
     assert [str(reason) for reason in figure_1.refused["Sink"]] == ["state: it is a sink"]
 
 
-def bargains(extensions: Extensions = Extensions()) -> ParallelRegions:
+def bargains(extensions: Extensions = PAPER) -> ParallelRegions:
     return parallel_regions(compile_file(EXAMPLES / "bargains/bargains.spl").application, extensions)
 
 
@@ -160,7 +160,11 @@ def test_bargains_with_fan_out_replicates_each_group_from_its_trades_on():
 
 def test_twitter_cep_shuffles_between_parse_and_match():
     plan = parallel_regions(
-        app(source("in"), op("parse", "in", model(forwards="")), op("match", "parse", model("k", selectivity=AT_MOST_ONE)))
+        app(
+            source("in"),
+            op("parse", "in", model(forwards="")),
+            op("match", "parse", model("k", selectivity=AT_MOST_ONE)),
+        )
     )
     assert operators(plan) == [("parse",), ("match",)]
     assert [region.first_joint for region in plan.regions] == [Joint.SPLIT, Joint.SHUFFLE]
