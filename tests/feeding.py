@@ -39,12 +39,17 @@ def after(seconds: float) -> Wait:
 
 
 class _FeedRuntime(Runtime):
+    remembers = ("given",)
+    given = 0
+
     def __init__(self, operator: Operator, context: Context, items: list[Fed]) -> None:
         super().__init__(operator, context)
         self.items = items
 
     def produce(self) -> Iterator[Fed]:
-        return iter(self.items)
+        for item in self.items[self.given :]:
+            self.given += 1
+            yield item
 
 
 def _definition(name: str, given: Feed) -> OperatorDefinition:

@@ -5,8 +5,7 @@ when the input ends is the last record; then a window marker follows. An attribu
 not read. A malformed record follows `parsing`.
 
 What it remembers are the bytes since the last place where no record was open, and how many items it has read of them:
-a fresh instance reads these bytes again. Encodings whose decoder never returns to its first state, such as UTF-16 with
-a byte order mark, have no such place after the start.
+a fresh instance reads these bytes again.
 """
 
 from __future__ import annotations
