@@ -56,6 +56,24 @@ def cut_short(tokens: Tokens, at: int, chance: random.Random) -> None:
         delete(tokens, at, chance)
 
 
+NAMES = "x y n s N S A B T sum name key id Functor Filter Custom Aggregate println size Sum Count csv $p Main".split()
+TYPES = "boolean int8 int32 int64 uint32 float32 float64 decimal64 rstring ustring timestamp blob void".split()
+OPERATORS = "+ - * / % == != < > <= >= && || | ^ & << in ?: .+".split()
+VALUES = '0 -1 3 5ul 300ub 2.5 1e400 "text" "u"u true null [] {} [1,"a"] {a=1} {1:2}'.split()
+
+
+def replace_by_kin(tokens: Tokens, at: int, chance: random.Random) -> None:
+    """A name for a name, a type for a type: the text stays grammatical, but no longer makes sense."""
+    token = tokens[at]
+    for kin in (TYPES, OPERATORS, VALUES):
+        if token in kin or (kin is VALUES and token[0] in '"0123456789'):
+            tokens[at] = chance.choice(kin)
+            return
+    if token.isidentifier():
+        words = [t for t in tokens if t.isidentifier()]
+        tokens[at] = chance.choice(words if chance.random() < 0.5 else NAMES)
+
+
 MUTATIONS: tuple[Mutation, ...] = (
     delete,
     duplicate,
@@ -69,10 +87,11 @@ MUTATIONS: tuple[Mutation, ...] = (
 
 
 def mutated(text: str, chance: random.Random) -> str:
-    """The text with one to three mutations of tokens that are not blanks."""
+    """The text with one to three mutations of tokens that are not blanks; half of all texts stay grammatical."""
     tokens = TOKEN.findall(text)
+    mutations = MUTATIONS if chance.random() < 0.5 else (replace_by_kin,)
     for _ in range(chance.randint(1, 3)):
         places = [i for i, token in enumerate(tokens) if token.strip() and not token.startswith("//")]
         if places:
-            chance.choice(MUTATIONS)(tokens, chance.choice(places), chance)
+            chance.choice(mutations)(tokens, chance.choice(places), chance)
     return "".join(tokens)

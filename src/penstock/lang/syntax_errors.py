@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from penstock.diagnostics import Diagnostics, SourceFile, Span
+from penstock.diagnostics import Diagnostics, SourceFile, Span, did_you_mean
 
 _EXPRESSION = frozenset(
     "NUMBER STRING TRUE FALSE NULL ID QNAME DOLLAR LPAR LBRACE LSQB MINUS PLUS BANG TILDE INCREMENT".split()
@@ -16,7 +17,7 @@ _OPERATOR = frozenset(
 )
 _TYPE = frozenset("PRIMITIVE LIST SET MAP OPTIONAL TUPLE ENUM ID QNAME DOLLAR".split())
 _STATEMENT = _TYPE | frozenset(
-    "IF WHILE FOR SWITCH BREAK CONTINUE RETURN MUTABLE TYPE SEMICOLON LBRACE INCREMENT".split()
+    "IF WHILE FOR SWITCH BREAK CONTINUE RETURN MUTABLE PUBLIC TYPE SEMICOLON LBRACE INCREMENT".split()
 )
 _DEFINITION = _TYPE | frozenset("COMPOSITE PUBLIC STATEFUL TYPE ANNOTATION ANNOTATION_CALL".split())
 _INVOCATION = frozenset("STREAM LPAR ANNOTATION ANNOTATION_CALL".split())
@@ -34,6 +35,9 @@ _GROUPS: tuple[tuple[str, frozenset[str], str], ...] = (
 _NAMES = {"ID": "a name", "$END": "the end of the file", "DOLLAR": "a parameter's `$name`", "QNAME": "a name"}
 _HIDDEN = frozenset({"USE", "NAMESPACE", "STATIC"})
 _MOST_NAMED = 5
+_STRING_OR_COMMENT = re.compile(
+    r"""//[^\n]*|/\*[\s\S]*?\*/|(?P<string>"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*')"""
+)
 
 
 def describe(error: UnexpectedInput, source: SourceFile, found: Diagnostics) -> None:
@@ -63,10 +67,11 @@ def _describe_token(error: UnexpectedToken, source: SourceFile, found: Diagnosti
     what = "the end of the file" if at_end else f"`{_shown(str(token))}`"
     if "SEMICOLON" in accepted and "WHILE" not in accepted and _starts_line(source, start):
         previous = len(_code_before(source.text, start))
-        found.error(f"expected `;` before {what}", Span(source=source, start=previous, end=previous + 1))
+        hint = _hint(";", frozenset(), source, start)
+        found.error(f"expected `;` before {what}", Span(source=source, start=previous, end=previous + 1), hint=hint)
         return
     expected = _join(_named(accepted))
-    found.error(f"expected {expected}, found {what}", span, hint=_hint(token.type, str(token), accepted, source, start))
+    found.error(f"expected {expected}, found {what}", span, hint=_hint(str(token), accepted, source, start))
 
 
 def _accepted(error: UnexpectedToken) -> frozenset[str]:
@@ -147,7 +152,20 @@ def _join(names: Iterable[str]) -> str:
     return " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named) or "something else"
 
 
-def _hint(kind: str, text: str, accepted: frozenset[str], source: SourceFile, offset: int) -> str | None:
+def _hint(text: str, accepted: frozenset[str], source: SourceFile, offset: int) -> str | None:
+    found = _replacement(text, accepted)
+    if found is not None:
+        return found
+    line = _line_of_long_string(source, offset)
+    if line is not None:
+        return f"the string that starts on line {line} goes over several lines; a quote may be missing"
+    if accepted - {"COMMA", "MORETHAN", "LSQB", "DOT"} == {"ID"} and text.isidentifier():
+        return f"`{text}` is a word of the language and cannot be a name"
+    return did_you_mean(text, [word for name in accepted if (word := _spelled(name).strip("`")).isalpha()])
+
+
+def _replacement(text: str, accepted: frozenset[str]) -> str | None:
+    """What to write instead, for the mistakes that people bring from other languages."""
     if text == "=" and "BINARY" in accepted:
         return "to compare, write `==`"
     if text == "=" and "COLON" in accepted:
@@ -156,11 +174,13 @@ def _hint(kind: str, text: str, accepted: frozenset[str], source: SourceFile, of
         return "write `name = value`"
     if text in ("and", "or") and "BINARY" in accepted:
         return f"write `{'&&' if text == 'and' else '||'}`"
-    if accepted - {"COMMA", "MORETHAN", "LSQB", "DOT"} == {"ID"} and text.isidentifier():
-        return f"`{text}` is a word of the language and cannot be a name"
-    if accepted == {"IN"}:
-        return "a for loop is written `for (type name in values)`"
-    string = source.text.rfind('"', 0, offset)
-    if "\n" in source.text[source.text.rfind('"', 0, max(0, string)) + 1 : max(0, string)] and string == offset - 1:
-        return "the string before it goes over several lines; a quote may be missing"
-    return None
+    return "a for loop is written `for (type name in values)`" if accepted == {"IN"} else None
+
+
+def _line_of_long_string(source: SourceFile, offset: int) -> int | None:
+    """The line of the last string before an offset that goes over several lines, if there is one."""
+    line = None
+    for match in _STRING_OR_COMMENT.finditer(source.text, 0, offset):
+        if match["string"] and "\n" in match["string"]:
+            line = source.line_and_column(match.start())[0]
+    return line
