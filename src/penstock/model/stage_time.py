@@ -1,0 +1,102 @@
+"""How long a stage takes for a second of input, and what holds it up.
+
+Formulation:
+    The seconds of a stage are the largest of
+
+    - busiest thread * `in_turns`: one process or thread has one core; channels beyond the cores of a host wait;
+    - all threads * `crowding`: they share the cores of their hosts;
+    - bytes fetched by its exchange * what a byte costs on the links of hosts and the uplinks of racks.
+
+    Each grows in proportion to the input, and falls with faster cores, more cores and wider links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from penstock.model.hosts import Floats, Hosts
+from penstock.model.spread import Spread, link_factors
+from penstock.model.stages import StageLoad
+
+
+class Limit(Enum):
+    """What can hold up a stage, or a whole plan."""
+
+    OPERATOR = "sequential operator"
+    PE = "PE"
+    CROSSING = "crossing of PE"
+    HOST = "host"
+    LINK = "link"
+    UPLINK = "uplink"
+    OVERHEAD = "micro-batch overhead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StageTime:
+    """A stage with its time.
+
+    Attributes:
+        load: What it demands.
+        spread: How that falls on hosts.
+        seconds: For a second of input.
+        limit: What takes that long: `PE`, `CROSSING`, `HOST`, `LINK` or `UPLINK`.
+        index: Which PE, host or rack.
+        links: Seconds that the links of hosts and the uplinks of racks are busy, leaving and entering; None without
+            limits.
+    """
+
+    load: StageLoad
+    spread: Spread
+    seconds: float
+    limit: Limit
+    index: int
+    links: Floats | None = None
+
+
+def time_stage(hosts: Hosts, load: StageLoad, spread: Spread, fetched: Iterable[tuple[float, Spread]]) -> StageTime:
+    """Time a stage.
+
+    Args:
+        hosts: The cluster.
+        load: The demands of the stage.
+        spread: Of its channels.
+        fetched: The bytes that come by exchanges, each with the spread of its origin.
+    """
+    links = _busy_links(hosts, spread, fetched)
+    found = max(_own_limits(load, spread), key=lambda limit: limit[0])
+    if links is not None and links.size:
+        place = int(links.max(axis=0).argmax())
+        seconds = float(links[:, place].max())
+        if seconds > found[0]:
+            found = (seconds, *link_at(hosts, place))
+    return StageTime(load=load, spread=spread, seconds=found[0], limit=found[1], index=found[2], links=links)
+
+
+def link_at(hosts: Hosts, place: int) -> tuple[Limit, int]:
+    """What stands at a place of `StageTime.links`."""
+    count = len(hosts.hosts)
+    return (Limit.LINK, place) if place < count else (Limit.UPLINK, place - count)
+
+
+def _own_limits(load: StageLoad, spread: Spread) -> list[tuple[float, Limit, int]]:
+    kind = Limit.PE if load.in_process else Limit.CROSSING
+    return [
+        (load.busiest * spread.longest, kind, load.pe),
+        (load.busiest * spread.in_turns, Limit.HOST, spread.waiting_host),
+        (load.total * spread.crowding, Limit.HOST, spread.crowded_host),
+    ]
+
+
+def _busy_links(hosts: Hosts, spread: Spread, fetched: Iterable[tuple[float, Spread]]) -> Floats | None:
+    if not hosts.has_links:
+        return None
+    busy = np.zeros((2, len(hosts.hosts) + len(hosts.racks)))
+    for count, origin in fetched:
+        factors = link_factors(hosts, origin, spread)
+        busy[0] += count * factors.leaving
+        busy[1] += count * factors.entering
+    return busy

@@ -1,0 +1,210 @@
+"""From PEs to the stages of a micro-batch, and the threads that work in each.
+
+Introduction:
+    Spark runs a micro-batch stage by stage. Within a stage, one task for each channel: a chain of PEs, each a Python
+    process, with a thread of the JVM before each of them that feeds it (and drains the one before), and one at the end
+    that drains the last. They all work at the same time on different tuples. An exchange ends a stage: the next one
+    starts when every task has finished.
+
+Formulation:
+    A stream between PEs p and q is narrow, and both are in one stage, if p sends to q alone, q receives from p alone,
+    q is not keyed, the stream closes no loop, and both have the same channels on the same hosts. Else it takes an
+    exchange: tuples change channels, or are merged (fan-in), or the exchange keeps p from running once for each of its
+    consumers (fan-out). So stages are chains (`chain_up`).
+
+    The threads of a chain (`stage_load`), for each channel's share of the tuples:
+
+    - a process for each PE: its operators, python_receive of what enters, python_send of what leaves;
+    - a thread before each PE: exchange_read at the head of the chain or jvm_drain of the PE before, then jvm_feed;
+    - a thread at the end: jvm_drain of the last PE and exchange_write.
+
+    A PE in the JVM has no process: its operators run in the thread that pulls from it.
+
+Example:
+    a -> b -> c with a and b on one channel and c on four: stages (a, b) and (c,).
+
+When it does not apply:
+    Feedback between PEs waits for the next micro-batch; it costs an exchange but orders no stages.
+
+Algorithm:
+    Each PE is looked at a constant number of times for each of its streams.
+
+Preserves:
+    Every operator's work, and every end of a stream between PEs, is counted once.
+
+Reference:
+    Gedik et al., CIKM 2009, sections 3.4 and 4 (CompLoad); Khandekar et al., Middleware 2009, equation 1. The stages
+    and the JVM's threads are Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from penstock.model.demand import Demand
+
+Chain = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PeLoad:
+    """What a PE demands in mips, wherever the others are.
+
+    Attributes:
+        work: Of its operators.
+        receive: To take in what enters.
+        feed: To hand it over, in the JVM.
+        read: To fetch it, if it comes by an exchange.
+        send: To hand back what leaves.
+        drain: To take it, in the JVM.
+        write: To leave it for the next stage, if it goes by an exchange.
+        entering: The streams that enter, each with whether it only closes loops.
+        leaving: The streams that leave.
+        hottest: The operator that works most.
+    """
+
+    work: float
+    receive: float
+    feed: float
+    read: float
+    send: float
+    drain: float
+    write: float
+    entering: tuple[tuple[int, bool], ...]
+    leaving: tuple[int, ...]
+    hottest: int
+
+    @property
+    def process(self) -> float:
+        """Of its Python process: SIZE of equation 1, the Python side of it."""
+        return self.work + self.receive + self.send
+
+
+def pe_load(demand: Demand, members: frozenset[int]) -> PeLoad:
+    """What the PE of these operators demands."""
+    entering: dict[int, bool] = {}
+    leaving: list[int] = []
+    ordered = sorted(members)
+    for operator in ordered:
+        for stream, feedback in demand.inputs[operator]:
+            if demand.producer[stream] not in members:
+                entering[stream] = feedback and entering.get(stream, True)
+        for stream in demand.outputs[operator]:
+            if any(taker not in members for taker, _ in demand.subscribers[stream]):
+                leaving.append(stream)
+    part = demand.part_mips
+    return PeLoad(
+        work=sum(demand.work_mips[o] for o in ordered),
+        receive=_total(part["python_receive"], entering),
+        feed=_total(part["jvm_feed"], entering),
+        read=_total(part["exchange_read"], entering),
+        send=_total(part["python_send"], leaving),
+        drain=_total(part["jvm_drain"], leaving),
+        write=_total(part["exchange_write"], leaving),
+        entering=tuple(entering.items()),
+        leaving=tuple(leaving),
+        hottest=max(ordered, key=demand.work_mips.__getitem__, default=-1),
+    )
+
+
+def _total(mips: tuple[float, ...], streams: Iterable[int]) -> float:
+    return sum(mips[stream] for stream in streams)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """The PEs around a PE.
+
+    Attributes:
+        producers: Those it receives from, over feedback too.
+        consumers: Those it sends to, over feedback too.
+        loops: Those it receives from over feedback alone.
+    """
+
+    producers: frozenset[int]
+    consumers: frozenset[int]
+    loops: frozenset[int]
+
+
+def neighbours(demand: Demand, load: PeLoad, pe: int, pe_of: Sequence[int]) -> Neighbours:
+    """The PEs around a PE."""
+    ends = [(pe_of[demand.producer[stream]], feedback) for stream, feedback in load.entering]
+    forward = frozenset(p for p, feedback in ends if not feedback)
+    takers = {pe_of[taker] for stream in load.leaving for taker, _ in demand.subscribers[stream]}
+    return Neighbours(
+        producers=frozenset(p for p, _ in ends),
+        consumers=frozenset(takers - {pe}),
+        loops=frozenset(p for p, feedback in ends if feedback) - forward,
+    )
+
+
+def chain_up(around: Sequence[Neighbours], alike: Sequence[object], keyed: Sequence[bool]) -> list[Chain]:
+    """The stages: maximal chains of narrow streams, by their first PE.
+
+    Args:
+        around: The neighbours of each PE.
+        alike: Of each PE, its place; equal places have the same channels on the same hosts.
+        keyed: Whether a PE takes its tuples by an exchange in any case.
+    """
+    following: dict[int, int] = {}
+    for pe, near in enumerate(around):
+        if len(near.consumers) == 1:
+            (taker,) = near.consumers
+            other = around[taker]
+            if len(other.producers) == 1 and not keyed[taker] and not other.loops and alike[pe] == alike[taker]:
+                following[pe] = taker
+    inner = set(following.values())
+    chains = []
+    for head in range(len(around)):
+        if head not in inner:
+            chain = [head]
+            while chain[-1] in following:
+                chain.append(following[chain[-1]])
+            chains.append(tuple(chain))
+    return chains
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StageLoad:
+    """What a stage demands in mips.
+
+    Attributes:
+        busiest: Of the thread or process that works most.
+        pe: The PE that it belongs to.
+        in_process: Whether it is the work of the PE itself; else it is a crossing.
+        total: Of all threads and processes.
+    """
+
+    busiest: float
+    pe: int
+    in_process: bool
+    total: float
+
+
+def stage_load(chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool]) -> StageLoad:
+    """The demands of a chain."""
+    threads: list[tuple[float, int, bool]] = []
+    # The thread of the JVM that is under way: what it carries, and the JVM's own PE that works most in it.
+    carried, hosted, native = loads[chain[0]].read, 0.0, chain[0]
+    for pe in chain:
+        load = loads[pe]
+        if in_jvm[pe]:
+            carried += load.work
+            if load.work > hosted:
+                hosted, native = load.work, pe
+            continue
+        threads.append(_jvm_thread(carried + load.feed, hosted, native, pe))
+        threads.append((load.process, pe, True))
+        carried, hosted, native = load.drain, 0.0, pe
+    last = chain[-1]
+    threads.append(_jvm_thread(carried + loads[last].write, hosted, native, last))
+    busiest = max(threads, key=lambda thread: thread[0])
+    return StageLoad(
+        busiest=busiest[0], pe=busiest[1], in_process=busiest[2], total=sum(thread[0] for thread in threads)
+    )
+
+
+def _jvm_thread(mips: float, hosted: float, native: int, pe: int) -> tuple[float, int, bool]:
+    """A thread of the JVM, named after the PE that runs in it if that is most of its work, else after its crossing."""
+    return (mips, native, True) if 2 * hosted > mips else (mips, pe, False)

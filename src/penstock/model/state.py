@@ -1,0 +1,217 @@
+"""A plan with everything that follows from it, kept so that a small change costs little.
+
+Introduction:
+    An optimizer asks about thousands of plans that differ by one operator. A state keeps what each PE demands, what is
+    around it, and how long each stage takes; `changed` makes the next state out of it and works out only what the
+    change has touched.
+
+Algorithm:
+    Moving operators between PEs touches the PEs they leave and enter (their loads are summed anew) and the PEs at the
+    other ends of their streams (what is around them). A stage is timed anew if it holds a touched PE, or did not exist.
+    What is left for every change is linear in PEs, not in operators: chains, order, the longest way.
+
+Preserves:
+    A changed state equals one built from scratch, up to the rounding of sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from penstock.model.demand import Demand
+from penstock.model.hosts import Floats, Hosts
+from penstock.model.plan import Place, PlacedPE, Plan
+from penstock.model.schedule import in_order, longest_way
+from penstock.model.spread import Spread, spread_over
+from penstock.model.stage_time import StageTime, time_stage
+from penstock.model.stages import Chain, Neighbours, PeLoad, chain_up, neighbours, pe_load, stage_load
+
+
+class Setting:
+    """What all states of a model share: the demands, the hosts, and the spreads that were worked out."""
+
+    def __init__(self, demand: Demand, hosts: Hosts) -> None:
+        self.demand = demand
+        self.hosts = hosts
+        self.index_of = {id_: i for i, id_ in enumerate(demand.ids)}
+        self._spreads: dict[Place, Spread] = {}
+
+    def spread(self, place: Place) -> Spread:
+        """The spread of a place."""
+        if place not in self._spreads:
+            self._spreads[place] = spread_over(self.hosts, place)
+        return self._spreads[place]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlanState:
+    """A plan, worked out.
+
+    Attributes:
+        setting: What it shares with others.
+        pes: The PEs with their places; who is in them stands in `members`.
+        pe_of: The PE of each operator.
+        members: The operators of each PE, which may be none.
+        loads: What each PE demands.
+        around: The neighbours of each PE.
+        known: The stages of the state before.
+        touched: The PEs for which these may not hold any more.
+    """
+
+    setting: Setting
+    pes: tuple[PlacedPE, ...]
+    pe_of: list[int]
+    members: list[frozenset[int]]
+    loads: list[PeLoad]
+    around: list[Neighbours]
+    known: Mapping[Chain, StageTime] = field(default_factory=dict)
+    touched: frozenset[int] = frozenset()
+
+    @cached_property
+    def stages(self) -> dict[Chain, StageTime]:
+        """Every stage with its time."""
+        in_jvm = [pe.in_jvm for pe in self.pes]
+        stages: dict[Chain, StageTime] = {}
+        for chain in chain_up(self.around, [pe.place for pe in self.pes], [pe.keyed for pe in self.pes]):
+            if chain in self.known and self.touched.isdisjoint(chain):
+                stages[chain] = self.known[chain]
+            elif self.members[chain[0]]:
+                load, spread = stage_load(chain, self.loads, in_jvm), self.spread(chain[0])
+                stages[chain] = time_stage(self.setting.hosts, load, spread, self.fetched(chain[0]))
+        return stages
+
+    def spread(self, pe: int) -> Spread:
+        """How the load of a PE falls on hosts."""
+        return self.setting.spread(self.pes[pe].place)
+
+    def fetched(self, pe: int) -> list[tuple[float, Spread]]:
+        """The bytes that enter a PE in a second, each with the spread of its origin."""
+        demand = self.setting.demand
+        origins = [(demand.stream_bytes[s], self.pe_of[demand.producer[s]]) for s, _ in self.loads[pe].entering]
+        return [(count, self.spread(origin)) for count, origin in origins]
+
+    @cached_property
+    def before(self) -> dict[Chain, tuple[Chain, ...]]:
+        """For each stage, those that must have finished."""
+        stage_of = {pe: chain for chain in self.stages for pe in chain}
+        found = {}
+        for chain in self.stages:
+            near = self.around[chain[0]]
+            forward = near.producers - near.loops
+            found[chain] = tuple(dict.fromkeys(stage_of[pe] for pe in sorted(forward) if pe in stage_of))
+        return found
+
+    @cached_property
+    def order(self) -> list[Chain] | None:
+        """The stages in an order in which they can run; None if the PEs form a cycle."""
+        held = sum(len(chain) for chain in self.stages)
+        return in_order(self.before) if held == sum(map(bool, self.members)) else None
+
+    @cached_property
+    def way(self) -> tuple[float, list[Chain]]:
+        """The longest way through the stages, in seconds for a second of input."""
+        assert self.order is not None
+        return longest_way(self.order, self.before, {chain: stage.seconds for chain, stage in self.stages.items()})
+
+    @cached_property
+    def depth(self) -> int:
+        """How many stages come one after the other."""
+        assert self.order is not None
+        return round(longest_way(self.order, self.before, dict.fromkeys(self.order, 1.0))[0])
+
+    @cached_property
+    def host_seconds(self) -> Floats:
+        """Seconds for which each host is busy with all its cores, for a second of input."""
+        mips = np.zeros(len(self.setting.hosts.hosts))
+        totals: dict[int, tuple[Spread, float]] = {}
+        for stage in self.stages.values():
+            sum_ = totals.get(id(stage.spread), (stage.spread, 0.0))[1]
+            totals[id(stage.spread)] = (stage.spread, sum_ + stage.load.total)
+        for spread, total in totals.values():
+            mips += total * spread.host_shares
+        return np.asarray(mips / self.setting.hosts.capacity_mips)
+
+    @cached_property
+    def link_seconds(self) -> Floats:
+        """Seconds for which each link and uplink is busy, leaving and entering, for a second of input."""
+        hosts = self.setting.hosts
+        busy = np.zeros((2, len(hosts.hosts) + len(hosts.racks)))
+        for stage in self.stages.values():
+            if stage.links is not None:
+                busy += stage.links
+        return busy
+
+    @property
+    def load_seconds(self) -> float:
+        """Seconds that a micro-batch takes for each second of input, beside what it takes in any case.
+
+        That is the longest way, unless independent stages need more of one host or link together.
+        """
+        busiest = max(float(self.host_seconds.max()), float(self.link_seconds.max(initial=0.0)))
+        return max(self.way[0], busiest)
+
+    def changed(
+        self, moves: Mapping[int, int] | None = None, hosts: Mapping[int, tuple[str, ...]] | None = None
+    ) -> PlanState:
+        """The state after operators have moved to other PEs, and PEs to other hosts."""
+        moved = {o: pe for o, pe in (moves or {}).items() if self.pe_of[o] != pe}
+        pe_of, members, loads, around = [*self.pe_of], [*self.members], [*self.loads], [*self.around]
+        touched = {self.pe_of[o] for o in moved} | set(moved.values())
+        for operator, pe in moved.items():
+            members[pe_of[operator]] -= {operator}
+            members[pe] |= {operator}
+            pe_of[operator] = pe
+        for pe in touched:
+            loads[pe] = pe_load(self.setting.demand, members[pe])
+        near = touched.union(*(self._ends(operator, pe_of) for operator in moved))
+        for pe in near:
+            around[pe] = neighbours(self.setting.demand, loads[pe], pe, pe_of)
+        for pe in hosts or {}:
+            near |= {pe} | around[pe].consumers
+        return PlanState(
+            setting=self.setting,
+            pes=_placed(self.pes, hosts or {}),
+            pe_of=pe_of,
+            members=members,
+            loads=loads,
+            around=around,
+            known=self.stages,
+            touched=frozenset(near),
+        )
+
+    def plan(self) -> Plan:
+        """The plan of the state; PEs without operators are left out."""
+        ids = self.setting.demand.ids
+        held = zip(self.pes, self.members, strict=True)
+        return Plan(pes=tuple(replace(pe, operators=tuple(ids[o] for o in sorted(m))) for pe, m in held if m))
+
+    def _ends(self, operator: int, pe_of: list[int]) -> Iterable[int]:
+        """The PEs at the other ends of an operator's streams."""
+        demand = self.setting.demand
+        for stream, _ in demand.inputs[operator]:
+            yield pe_of[demand.producer[stream]]
+        for stream in demand.outputs[operator]:
+            yield from (pe_of[taker] for taker, _ in demand.subscribers[stream])
+
+
+def build_state(setting: Setting, plan: Plan) -> PlanState:
+    """Work out a plan that `check_plan` has passed."""
+    demand = setting.demand
+    members = [frozenset(setting.index_of[o] for o in pe.operators) for pe in plan.pes]
+    pe_of = [-1] * len(demand.ids)
+    for pe, group in enumerate(members):
+        for operator in group:
+            pe_of[operator] = pe
+    loads = [pe_load(demand, group) for group in members]
+    around = [neighbours(demand, load, pe, pe_of) for pe, load in enumerate(loads)]
+    return PlanState(setting=setting, pes=plan.pes, pe_of=pe_of, members=members, loads=loads, around=around)
+
+
+def _placed(pes: tuple[PlacedPE, ...], hosts: Mapping[int, tuple[str, ...]]) -> tuple[PlacedPE, ...]:
+    if not hosts:
+        return pes
+    return tuple(replace(pe, hosts=hosts[i]) if i in hosts else pe for i, pe in enumerate(pes))

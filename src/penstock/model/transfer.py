@@ -1,0 +1,148 @@
+"""What it costs to move tuples: the mapping v of section 3.4 of the SPADE paper, on Spark.
+
+A stream that leaves a PE crosses from Python to the JVM, and from there to the Python of the next PE; where tuples
+change channels or hosts it also goes through an exchange. Each of the six parts of the way takes CPU time in a process
+or thread of its own, in proportion to tuples and bytes:
+
+    Python of the sender -- python_send, jvm_drain --> [exchange_write, exchange_read] -- jvm_feed, python_receive -->
+
+A micro-batch and each of its stages also take some time however little they carry.
+
+The times are those of one machine. On another they scale with the speed of a core, as the paper's footnote says.
+
+Example:
+    >>> crossing = Cost(seconds_per_tuple=1e-7, seconds_per_byte=1e-9)
+    >>> transfer = Transfer(mips=1000.0, python_send=crossing)
+    >>> round(transfer.fraction("python_send", rate_tps=1e6, tuple_bytes=100), 3)
+    0.2
+    >>> round(transfer.fraction("python_send", rate_tps=1e6, tuple_bytes=100, mips=4000.0), 3)
+    0.05
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.model.reading import AMOUNT, OBJECT, POSITIVE, Field, Reader, Record, load_object
+
+VERSION = 1
+
+CROSSING = ("jvm_feed", "python_receive", "python_send", "jvm_drain")
+EXCHANGE = ("exchange_write", "exchange_read")
+PARTS = CROSSING + EXCHANGE
+
+_COST = (Field("seconds_per_tuple", *AMOUNT, default=0.0), Field("seconds_per_byte", *AMOUNT, default=0.0))
+_TRANSFER = (
+    Field("version", lambda _: True, "the version"),
+    Field("mips", *POSITIVE),
+    *(Field(part, *OBJECT) for part in PARTS),
+    Field("batch_seconds", *AMOUNT, default=0.0),
+    Field("stage_seconds", *AMOUNT, default=0.0),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """CPU time of one part of the way."""
+
+    seconds_per_tuple: float = 0.0
+    seconds_per_byte: float = 0.0
+
+    def seconds(self, tuples: float, tuple_bytes: float) -> float:
+        """The CPU time that so many tuples of that size take."""
+        return tuples * (self.seconds_per_tuple + self.seconds_per_byte * tuple_bytes)
+
+
+FREE = Cost()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """What moving tuples costs on a machine.
+
+    Attributes:
+        mips: The speed of one core of the machine.
+        jvm_feed: A thread of the JVM hands tuples to a PE.
+        python_receive: The PE takes them in.
+        python_send: The PE hands tuples back.
+        jvm_drain: A thread of the JVM takes them in.
+        exchange_write: A task leaves tuples for the next stage.
+        exchange_read: A task of the next stage fetches them.
+        batch_seconds: A micro-batch, however small: planning it, and committing it.
+        stage_seconds: A stage of a micro-batch, however small: launching its tasks, and waiting for the last one.
+    """
+
+    mips: float
+    jvm_feed: Cost = FREE
+    python_receive: Cost = FREE
+    python_send: Cost = FREE
+    jvm_drain: Cost = FREE
+    exchange_write: Cost = FREE
+    exchange_read: Cost = FREE
+    batch_seconds: float = 0.0
+    stage_seconds: float = 0.0
+
+    def part(self, name: str) -> Cost:
+        """The cost of a part by its name."""
+        cost: Cost = getattr(self, name)
+        return cost
+
+    def fraction(self, part: str, *, rate_tps: float, tuple_bytes: float, mips: float | None = None) -> float:
+        """The paper's v: the fraction of a core that a part takes, here or on a core of another speed."""
+        return self.part(part).seconds(rate_tps, tuple_bytes) * self.mips / (mips or self.mips)
+
+
+def read_transfer(path: Path) -> Transfer:
+    """Read a calibration.
+
+    Raises:
+        UserError: The file cannot be read or is no calibration; every mistake is named.
+    """
+    return transfer_from_json(load_object(path), str(path))
+
+
+def write_transfer(transfer: Transfer, path: Path) -> None:
+    """Write a calibration, for `read_transfer` and for people."""
+    path.write_text(json.dumps(transfer_to_json(transfer), indent=2) + "\n", encoding="utf-8")
+
+
+def transfer_from_json(value: Record, path: str = "transfer") -> Transfer:
+    """A calibration from its JSON value; `path` is for messages.
+
+    Raises:
+        UserError: It is no calibration; every mistake is named.
+    """
+    reader = Reader(path)
+    reader.version(value, VERSION, "calibration")
+    head = reader.record({"version": VERSION, **value}, _TRANSFER, "the calibration")
+    costs = {
+        part: reader.record(value[part], _COST, f"`{part}`") for part in PARTS if isinstance(value.get(part), dict)
+    }
+    reader.raise_if_any()
+    assert head is not None
+    parts = {part: Cost(**{k: float(v) for k, v in cost.items()}) for part, cost in costs.items() if cost is not None}
+    rest = {key: float(head[key]) for key in ("mips", "batch_seconds", "stage_seconds")}
+    return Transfer(**rest, **parts)  # type: ignore[arg-type]  # the two dictionaries have keys of their own
+
+
+def transfer_to_json(transfer: Transfer) -> Record:
+    """A calibration as `write_transfer` writes it.
+
+    Example:
+        >>> transfer = Transfer(mips=1000.0, jvm_feed=Cost(seconds_per_tuple=1e-7), batch_seconds=0.1)
+        >>> transfer_from_json(transfer_to_json(transfer)) == transfer
+        True
+    """
+    costs = {part: transfer.part(part) for part in PARTS}
+    return {
+        "version": VERSION,
+        "mips": transfer.mips,
+        **{
+            part: {"seconds_per_tuple": cost.seconds_per_tuple, "seconds_per_byte": cost.seconds_per_byte}
+            for part, cost in costs.items()
+        },
+        "batch_seconds": transfer.batch_seconds,
+        "stage_seconds": transfer.stage_seconds,
+    }
