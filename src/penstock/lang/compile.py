@@ -16,6 +16,7 @@ from penstock.ir.graph import Application, Operator
 from penstock.ir.verify import verify
 from penstock.lang import ast
 from penstock.lang.composites import CompositeTarget, Instance
+from penstock.lang.depth import deep_recursion
 from penstock.lang.expand import expand
 from penstock.lang.feedback import mark_feedback
 from penstock.lang.functions import FunctionTable
@@ -88,6 +89,7 @@ def compile_text(
     return _compile(SourceFile(path=path, text=text), main, toolkits, compile_values, None, registry)
 
 
+@deep_recursion()
 def _compile(
     source: SourceFile,
     main: str | None,

@@ -15,8 +15,9 @@ When it does not apply:
     A stream that is used before it is declared, but lies on no loop, is not feedback.
 
 Algorithm:
-    All candidates are cut, which leaves only edges in order of declaration and so no loop. Then each is put back, in
-    order of declaration, unless it closes a loop: one search for each candidate, O(candidates * edges).
+    All candidates are cut, which leaves only edges in order of declaration and so no loop. Then each is put back, the
+    consumer that is declared last first, unless it closes a loop. So a loop is cut where the operator of it that is
+    declared first receives it. One search for each candidate: O(candidates * edges).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def mark_feedback(operators: Sequence[Operator]) -> tuple[Operator, ...]:
 
 
 def _closing(edges: set[Edge]) -> set[Edge]:
-    backward = sorted((e for e in edges if e[1] <= e[0]), key=lambda e: (e[1], e[0]))
+    backward = sorted((e for e in edges if e[1] <= e[0]), key=lambda e: (e[1], e[0]), reverse=True)
     successors: dict[int, set[int]] = defaultdict(set)
     for start, end in edges.difference(backward):
         successors[start].add(end)
