@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from plan_runner import run_plan
 
 from penstock.codegen.plan import is_sink, is_source, physical_plan
 from penstock.diagnostics import UserError
@@ -16,6 +15,7 @@ from penstock.ir.graph import Application
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.toolkit.program import Program
+from plan_runner import run_plan
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "spl" / "valid"
 PROGRAMS = sorted(FIXTURES.glob("*.spl"))
@@ -57,12 +57,9 @@ def assert_equal_in_pieces(program: Program, data: Path, tmp_path: Path, seed: i
         "random": random_fusion(application, seed),
     }
     for name, fusion in fusions.items():
-        try:
-            plan = physical_plan(application, fusion)
-        except UserError as error:
-            assert name == "none"
-            assert "is cut" in str(error)
-            continue
+        if name == "none" and any(port.feedback for o in application.operators for port in o.inputs):
+            continue  # a loop stays in one PE
+        plan = physical_plan(application, fusion)
         for turns in (1000, 3):
             out = tmp_path / f"{name}-{turns}"
             run_plan(program, plan, environment(data, out), turns_per_batch=turns)

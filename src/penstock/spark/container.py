@@ -69,15 +69,16 @@ class Container:
         self._place, self._left = (time_ns, number, path), 0
 
     def remember(self) -> dict[str, Any]:
-        """The state of all operators, as plain data."""
-        return {"time_ns": self._time_ns, "nodes": {n.id: n.remember() for n in self.nodes}}
+        """The state of the engine and of all operators, as plain data."""
+        return {"engine": self.engine.remember(), "nodes": {n.id: n.remember() for n in self.nodes}}
 
     def recall(self, state: dict[str, Any]) -> None:
         """Go on where a container that remembered this has stopped."""
-        self._time_ns = state["time_ns"]
-        self.engine.clock.advance_to(self._time_ns)
+        self.engine.recall(state["engine"])
+        self._time_ns = self.engine.clock.now_ns
         for id_, remembered in state["nodes"].items():
             self.node[id_].recall(remembered)
+        self._reported = self._counts()
 
     def leave(self, edge: int, kind: int, tuple_: Tuple | None = None) -> None:
         """Collect an item that leaves the PE."""
@@ -92,7 +93,7 @@ class Container:
 
     def report(self) -> Report:
         """What has happened since the last report."""
-        received, submitted = counts_of(self.nodes, self.plan.pes[self.pe].operators)
+        received, submitted = self._counts()
         letters = tuple(self.engine.dead_letters)
         self.engine.dead_letters.clear()
         since = Report(
@@ -103,6 +104,9 @@ class Container:
         )
         self._reported = (received, submitted)
         return since
+
+    def _counts(self) -> tuple[Counts, Counts]:
+        return counts_of(self.nodes, self.plan.pes[self.pe].operators)
 
     def _let_time_pass(self, time_ns: int) -> None:
         due = self.engine.timers.next_ns
