@@ -113,7 +113,28 @@ def test_a_file_that_does_not_exist_exits_with_1(place, tmp_path):
     assert "cannot read" in err
 
 
-@pytest.mark.parametrize("arguments", [["--machines", 0], ["--imbalance", 0.5], ["--algorithm", "magic"]])
+def test_more_machines_than_memory_could_hold_exits_with_1_too(place, words, tmp_path):
+    graph = tmp_path / "path.graph"
+    graph.write_text(PATH)
+    for problem in (words, graph):
+        status, _, err = place(problem, "--machines", 10**12)
+        assert status == 1
+        assert "there are 1000000000000 machines and only 4 tasks" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--machines", 0],
+        ["--imbalance", 0.5],
+        ["--imbalance", "nan"],
+        ["--imbalance", "inf"],
+        ["--deadline", "nan"],
+        ["--seed", -1],
+        ["--seed", 10**20],
+        ["--algorithm", "magic"],
+    ],
+)
 def test_a_bad_option_exits_with_2(place, words, arguments):
     assert place(words, *arguments)[0] == 2
 

@@ -95,6 +95,10 @@ MESSAGES = {
         "the weight of task `a` is too large",
     ),
     "a weight beyond measure": ({"tasks": [{"id": "a", "weight": 10**400}, TASKS[1]]}, "of task `a` is too large"),
+    "weights whose sum would overflow": (
+        {"tasks": [{"id": "a", "weight": 1e308}, TASKS[1]]},
+        "the weight of task `a` is too large or not a number; write a number up to 1e+100",
+    ),
     "both weight and weights": ({"tasks": [{"id": "a", "weight": 1, "weights": [1]}, TASKS[1]]}, "task `a` has both"),
     "empty weights": ({"tasks": [{"id": "a", "weights": []}, TASKS[1]]}, "the weights of task `a` are a list"),
     "uneven weights": ({"tasks": [*TASKS, {"id": "c", "weights": [1, 2]}]}, "task `c` has 2 weights; expected 1"),
@@ -136,6 +140,10 @@ MESSAGES = {
         {"tasks": TASKS, "machines": [{"id": "m"}, {"id": "n"}], "rack_factor": 0},
         "`rack_factor` is 0",
     ),
+    "a rack of another kind": (
+        {"tasks": TASKS, "machines": [{"id": "m", "rack": ["north"]}, {"id": "n"}]},
+        "the rack of machine `m` is a list",
+    ),
     "capacities of another kind": (
         {"tasks": TASKS, "machines": [{"id": "m"}, {"id": "n"}], "capacities": "soft"},
         "`capacities` is 'soft'; write one of hard, relative",
@@ -160,6 +168,17 @@ def test_all_mistakes_are_told_at_once():
     with pytest.raises(UserError) as raised:
         _parse({"tasks": [{"id": "a", "weight": -1}], "edges": [{"from": "a", "to": "b"}], "rack_factr": 2})
     assert len(raised.value.diagnostics) == 3
+
+
+def test_mistakes_in_machines_are_told_beside_those_in_tasks():
+    machines = [{"id": "m", "capacities": [9, 9]}, {"id": "m", "capacities": [9, -9]}]
+    with pytest.raises(UserError) as raised:
+        _parse({"tasks": [{"id": "a", "weights": [1, -1]}, {"id": "b", "weights": [1, 1]}], "machines": machines})
+    assert [str(d).removeprefix("error: p.json: ").split(";")[0] for d in raised.value.diagnostics] == [
+        "weights[1] of task `a` is negative: -1",
+        "the id `m` is given to machines[0] and to machines[1]",
+        "capacities[1] of machine `m` is negative: -9",
+    ]
 
 
 def test_malformed_json_is_shown_where_it_breaks():

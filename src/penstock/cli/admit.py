@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import print_json
+from penstock.cli.ranges import Number
 from penstock.diagnostics import Diagnostics, UserError
 from penstock.scheduler.answer import Answer
 from penstock.scheduler.deadline import Deadline
@@ -27,7 +28,7 @@ DEFAULT_DEADLINE_SECONDS = 60.0
 @click.argument("jobs", type=click.Path(path_type=Path))
 @click.option(
     "--deadline",
-    type=click.FloatRange(min=0.0),
+    type=Number(min=0.0),
     metavar="SECONDS",
     default=DEFAULT_DEADLINE_SECONDS,
     show_default=True,

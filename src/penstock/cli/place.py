@@ -11,15 +11,18 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import print_json
+from penstock.cli.ranges import Number
 from penstock.diagnostics import UserError
 from penstock.placement import ALGORITHMS, Algorithm, MetisSettings, Placement, PlacementProblem, equal_machines, place
 from penstock.placement.graph_format import read_graph, write_partition
-from penstock.placement.json_format import placement_to_json, read_problem
+from penstock.placement.json_format import FEWER_MACHINES, placement_to_json, read_problem, too_many_machines
 from penstock.placement.measure import cut, loads
 from penstock.placement.partition import Objective
 from penstock.placement.problem import DEFAULT_IMBALANCE
 
 _QUIET_SECONDS = 1.0
+_MOST_IMBALANCE = 1e6
+_LARGEST_SEED = 2**30
 _MOST_ROWS = 40
 
 
@@ -29,7 +32,7 @@ _MOST_ROWS = 40
 @click.option("--machines", type=click.IntRange(min=1), metavar="K", help="How many equal machines there are.")
 @click.option(
     "--imbalance",
-    type=click.FloatRange(min=1.0),
+    type=Number(min=1.0, max=_MOST_IMBALANCE),
     default=DEFAULT_IMBALANCE,
     show_default=True,
     help="How many times its share of the load a machine may carry.",
@@ -41,9 +44,11 @@ _MOST_ROWS = 40
     show_default=True,
     help="What metis minimizes: traffic between machines, or METIS's communication volume.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="What metis's random choices start from.")
+@click.option(
+    "--seed", type=click.IntRange(0, _LARGEST_SEED), default=1, help="What metis's random choices start from."
+)
 @click.option("--starts", type=click.IntRange(min=1), help="How many seeds metis tries; fewer for large graphs.")
-@click.option("--deadline", type=click.FloatRange(min=0), metavar="SECONDS", help="Return the best found by then.")
+@click.option("--deadline", type=Number(min=0), metavar="SECONDS", help="Return the best found by then.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def command(
     problem: Path,
@@ -89,17 +94,11 @@ def _read(path: Path, machines: int | None, imbalance: float) -> PlacementProble
         if machines is None:
             raise click.UsageError("a METIS file does not say how many machines there are; give --machines K")
         graph = read_graph(path)
-        problem = PlacementProblem(
-            graph=graph, machines=equal_machines(machines, resources=graph.resources), imbalance=imbalance
-        )
-    else:
-        problem = read_problem(path, machines=machines, imbalance=imbalance)
-    if problem.machines.count > problem.graph.tasks:
-        raise UserError(
-            f"{path}: there are {problem.machines.count} machines and only {problem.graph.tasks} tasks",
-            hint="a machine without a task is of no use; give fewer machines",
-        )
-    return problem
+        if machines > graph.tasks:
+            raise UserError(f"{path}: {too_many_machines(machines, graph.tasks)}", hint=FEWER_MACHINES)
+        places = equal_machines(machines, resources=graph.resources)
+        return PlacementProblem(graph=graph, machines=places, imbalance=imbalance)
+    return read_problem(path, machines=machines, imbalance=imbalance)
 
 
 def _write_part_file(path: Path, problem: PlacementProblem, answer: Placement) -> Path | None:

@@ -29,6 +29,7 @@ class _Header:
     has_volumes: bool
     weights: int
     has_traffic: bool
+    line: int
 
     @property
     def lead(self) -> int:
@@ -109,6 +110,7 @@ def _header(numbers: Ints, lines: Ints, complaints: Complaints) -> _Header:
         has_volumes=flags >= 100,
         weights=weights if flags // 10 % 10 else 0,
         has_traffic=flags % 10 == 1,
+        line=line,
     )
 
 
@@ -150,6 +152,8 @@ def _graph(header: _Header, values: Ints, counts: Ints, lines: Ints, complaints:
     matrix.sort_indices()
     _check_symmetry(matrix, lines, complaints)
     complaints.found.raise_if_any()
+    _check_count(header, len(adjacent), complaints)
+    complaints.found.raise_if_any()
     weights = leads[int(header.has_volumes) :] or [np.ones(header.tasks)]
     return CommunicationGraph(
         starts=matrix.indptr.astype(np.int64),
@@ -176,9 +180,13 @@ def _check_entries(
     )
     complain(adjacent == sources, "task {task} is a neighbour of itself")
     complain(traffic <= 0, "the edge from task {task} to task {other} weighs nothing; edge weights are 1 at least")
-    if len(adjacent) != 2 * header.edges:
-        said = f"the header says {header.edges} edges and the lines hold {len(adjacent) / 2:g}"
-        complaints.add(said, int(lines[0]) - 1, hint="an edge stands in the lines of both its tasks and counts once")
+
+
+def _check_count(header: _Header, entries: int, complaints: Complaints) -> None:
+    """Last, because an edge that only one of its tasks lists spoils the count too, and is the better thing to name."""
+    if entries != 2 * header.edges:
+        said = f"the header says {header.edges} edges and the lines hold {entries // 2}"
+        complaints.add(said, header.line, hint="an edge stands in the lines of both its tasks and counts once")
 
 
 def _check_symmetry(matrix: Matrix, lines: Ints, complaints: Complaints) -> None:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from penstock.diagnostics import Diagnostics, SourceFile, Span, UserError
 from penstock.placement.problem import Flags, Ints
 
-_NEWLINE, _PERCENT, _SPACE, _ZERO, _NINE = (ord(c) for c in "\n% 09")
+_NEWLINE, _PERCENT, _SPACE = (ord(c) for c in "\n% ")
+_IS_STRANGE = ~np.isin(np.arange(256), list(b"0123456789 \t\n\v\f\r"))
 _MOST_DIGITS = 18
 _QUOTED_BYTES = 1 << 20
 
@@ -82,7 +83,7 @@ def cut_up(data: NDArray[np.uint8], path: str) -> NumberText:
 
 def check_characters(text: NumberText, complaints: Complaints) -> None:
     """Complain of what is not a whole number from 0 up, or has more digits than we can count with."""
-    strange = np.flatnonzero((text.data > _SPACE) & ((text.data < _ZERO) | (text.data > _NINE)))
+    strange = np.flatnonzero(_IS_STRANGE[text.data])
     if len(strange):
         token, line = _token_at(text, int(strange[0])), int(np.searchsorted(text.ends, strange[0]))
         what = "a negative number" if token.startswith("-") else "not a whole number"
@@ -97,4 +98,4 @@ def check_characters(text: NumberText, complaints: Complaints) -> None:
 
 def _token_at(text: NumberText, position: int) -> str:
     first = int(text.tokens[np.searchsorted(text.tokens, position, side="right") - 1])
-    return text.data[first : first + 64].tobytes().decode("latin-1").split()[0]
+    return text.data[first : first + 64].tobytes().decode("latin-1").split()[0].encode("unicode_escape").decode()

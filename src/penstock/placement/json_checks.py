@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.diagnostics import Diagnostic, Diagnostics, SourceFile, Span, UserError, did_you_mean
+from penstock.diagnostics import Diagnostics, did_you_mean
+from penstock.json_source import kind_of
 
-
-def load_json(text: str, path: str) -> Any:
-    """Parse JSON; a mistake is shown in its line."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        span = Span(source=SourceFile(path=path, text=text), start=error.pos, end=error.pos + 1)
-        cut_short = error.pos >= len(text.rstrip())
-        hint = "the file is cut short" if cut_short else None
-        raise UserError(Diagnostic(message=f"not JSON: {error.msg.lower()}", span=span, hint=hint)) from error
-
-
-def kind_of(value: object) -> str:
-    """What a JSON value is, in words.
-
-    Example:
-        >>> kind_of([1]), kind_of(None)
-        ('a list', 'null')
-    """
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
+_LARGEST = 1e100
+"""Beyond this, sums and products would overflow."""
 
 
 class Mistakes:
@@ -84,10 +64,10 @@ class Mistakes:
         """A number from 0 up; 0 after a complaint."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.add(f"{what} is {kind_of(value)}", "write a number")
-        elif not _is_finite(value):
-            self.add(f"{what} is too large or not a number", "write a finite number")
+        elif not value <= _LARGEST:
+            self.add(f"{what} is too large or not a number", f"write a number up to {_LARGEST:g}")
         elif value < 0:
-            self.add(f"{what} is negative: {value:g}", "write a number from 0 up")
+            self.add(f"{what} is negative: {value}", "write a number from 0 up")
         elif above_zero and value == 0:
             self.add(f"{what} is 0", "write a number above 0")
         else:
@@ -112,10 +92,3 @@ class Mistakes:
         for i in uneven:
             self.add(f"{owners[i]} has {len(rows[i])} {what}; expected {length}", "give every one as many")
         return not uneven
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False

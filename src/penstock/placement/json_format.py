@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.diagnostics import UserError, did_you_mean
-from penstock.placement.json_checks import Mistakes, kind_of, load_json
+from penstock.diagnostics import UserError
+from penstock.json_source import kind_of, nearest, parse_json, read_json
+from penstock.placement.json_checks import Mistakes
 from penstock.placement.measure import cut, loads, volume
 from penstock.placement.problem import (
     DEFAULT_IMBALANCE,
@@ -27,6 +28,8 @@ from penstock.placement.problem import (
     equal_machines,
     sized_machines,
 )
+
+FEWER_MACHINES = "a machine without a task is of no use; give fewer machines"
 
 _PROBLEM_KEYS = ("tasks", "edges", "machines", "capacities", "rack_factor")
 _TASK_KEYS = ("id", "weight", "weights", "volume")
@@ -45,26 +48,25 @@ def read_problem(path: Path, *, machines: int | None = None, imbalance: float = 
     Raises:
         UserError: The file cannot be read or is not a problem; every mistake is named.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read `{path}`: {getattr(error, 'strerror', None) or error}") from error
-    return parse_problem(text, str(path), machines=machines, imbalance=imbalance)
+    return _problem(read_json(path), str(path), machines, imbalance)
 
 
 def parse_problem(
     text: str, path: str, *, machines: int | None = None, imbalance: float = DEFAULT_IMBALANCE
 ) -> PlacementProblem:
     """Parse a problem; `path` is for messages."""
+    return _problem(parse_json(text, path), path, machines, imbalance)
+
+
+def _problem(value: object, path: str, machines: int | None, imbalance: float) -> PlacementProblem:
     found = Mistakes(path)
-    value = load_json(text, path)
     if not isinstance(value, dict):
         raise UserError(
             f"{path}: the problem is {kind_of(value)}", hint='write an object: {"tasks": [...], "edges": [...]}'
         )
     found.check_keys(value, _PROBLEM_KEYS, "the problem")
     graph = _graph(value, found)
-    place = _machines(value, machines, graph.resources if graph else 1, found)
+    place = _machines(value, machines, graph, found)
     found.raise_if_any()
     assert graph is not None
     assert place is not None
@@ -148,46 +150,71 @@ def _end(edge: dict[str, Any], key: str, index: int, index_of: dict[str, int], f
         return None
     name = str(edge[key])
     if name not in index_of:
-        found.add(f"edges[{index}] goes `{key}` task `{name}`, which does not exist", did_you_mean(name, index_of))
+        found.add(f"edges[{index}] goes `{key}` task `{name}`, which does not exist", nearest(name, index_of))
     return index_of.get(name)
 
 
-def _machines(value: dict[str, Any], count: int | None, resources: int, found: Mistakes) -> Machines | None:
+def too_many_machines(machines: int, tasks: int) -> str:
+    """What to say where some machines would stay empty."""
+    return f"there are {machines} machines and only {tasks} tasks"
+
+
+def _machines(
+    value: dict[str, Any], count: int | None, graph: CommunicationGraph | None, found: Mistakes
+) -> Machines | None:
+    listed = _machine_list(value, count, found)
+    number = count or 0 if listed is None else len(listed)
+    if graph is not None and number > graph.tasks:
+        found.add(too_many_machines(number, graph.tasks), FEWER_MACHINES)
+    if listed:
+        return _listed_machines(value, listed, graph.resources if graph is not None else None, found)
+    if graph is None or found.found:
+        return None
+    return equal_machines(number, resources=graph.resources)
+
+
+def _machine_list(value: dict[str, Any], count: int | None, found: Mistakes) -> list[dict[str, Any]] | None:
+    """The machines in the problem; None where it leaves them to `--machines`."""
     if "machines" not in value:
         if count is None:
             found.add("the problem lists no machines", "list them, or say how many: --machines K")
-            return None
-        return equal_machines(count, resources=resources)
+        return None
     listed = found.objects(value, "machines", _MACHINE_KEYS)
     if not listed:
         found.add(
             "the problem has an empty list of machines", "list them, or leave `machines` out and say --machines K"
         )
-        return None
-    if count is not None and count != len(listed):
+    elif count is not None and count != len(listed):
         found.add(f"the problem lists {len(listed)} machines and --machines says {count}", "leave --machines out")
-    return _listed_machines(value, listed, resources, found)
+    return listed
 
 
 def _listed_machines(
-    value: dict[str, Any], listed: list[dict[str, Any]], resources: int, found: Mistakes
+    value: dict[str, Any], listed: list[dict[str, Any]], resources: int | None, found: Mistakes
 ) -> Machines | None:
     ids = found.ids(listed, "machines")
     owners = [f"machine `{machine.get('id', index)}`" for index, machine in enumerate(listed)]
     sized = [{"capacity", "capacities"} & machine.keys() for machine in listed]
     if any(sized) and not all(sized):
         found.add(f"{owners[sized.index(set())]} has no capacity and others have", "give every machine one, or none")
-    equal = [1.0] * resources
+    equal = [1.0] * (resources or 1)
     rows = [found.numbers(m, "capacity", "capacities", o, equal) for m, o in zip(listed, owners, strict=True)]
     hard = _one_of(value, "capacities", ("hard", "relative"), found) == "hard"
+    racks = [_rack(machine, owner, found) for machine, owner in zip(listed, owners, strict=True)]
     factor = found.number(value.get("rack_factor", DEFAULT_RACK_FACTOR), "`rack_factor`", above_zero=True)
-    if not found.same_length(rows, owners, "capacities", resources) or found.found:
+    if not found.same_length(rows, owners, "capacities", resources or len(rows[0])) or found.found:
         return None
     for resource in np.flatnonzero(np.sum(rows, axis=0) == 0):
         found.add(f"no machine has any capacity of resource {resource}")
         return None
-    racks = [str(machine.get("rack", "")) for machine in listed]
     return sized_machines(rows, hard=hard and any(sized), racks=racks, rack_factor=factor, ids=tuple(ids))
+
+
+def _rack(machine: dict[str, Any], owner: str, found: Mistakes) -> str:
+    rack = machine.get("rack", "")
+    if isinstance(rack, bool) or not isinstance(rack, str | int):
+        found.add(f"the rack of {owner} is {kind_of(rack)}", 'write "rack": "name"')
+    return str(rack)
 
 
 def _one_of(value: dict[str, Any], key: str, allowed: tuple[str, ...], found: Mistakes) -> str:
