@@ -82,14 +82,18 @@ class Growth:
 
     def _take_group(self, operator: str) -> Reason | None:
         """Take those that must be fused with an operator, and what lies on the way to them."""
-        waiting = list(self.ground.groups.get(operator, ()))
+        groups = self.ground.groups
+        waiting = list(groups.get(operator, ()))
+        entered = {waiting[0]} if waiting else set()
         while waiting:
             partner = waiting.pop()
             for step in self._way_to(partner):
                 reason = self._take(step)
                 if reason is not None:
-                    return _cannot_fuse(operator, partner, step, reason)
-                waiting.extend(self.ground.groups.get(step, ()))
+                    return _cannot_fuse(partner, step, reason)
+                if step in groups and groups[step][0] not in entered:
+                    entered.add(groups[step][0])
+                    waiting.extend(groups[step])
         return None
 
     def _way_to(self, operator: str) -> list[str]:
@@ -197,7 +201,7 @@ class Growth:
         return None
 
 
-def _cannot_fuse(operator: str, partner: str, step: str, reason: Reason) -> Reason:
+def _cannot_fuse(partner: str, step: str, reason: Reason) -> Reason:
     where = "" if step == partner else f", because of `{step}`"
     text = f"it must be fused with `{partner}`, which cannot join its region{where}: {reason.text}"
     return Reason(condition=Condition.FUSION, text=text)
