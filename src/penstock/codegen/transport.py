@@ -36,6 +36,11 @@ ITEMS_PER_VALUE = 20_000
 
 _ORDER = [pa.field("_t", pa.int64()), pa.field("_n", pa.int64()), pa.field("_k", pa.binary())]
 _MARK = pa.field("_p", pa.uint8())
+HEADER = pa.schema([*_ORDER, _MARK])
+"""The columns that say where items stand and what they are."""
+
+PULSE_NUMBER = 2**62
+"""The number of a pulse: it comes after all items of its time."""
 
 
 class Item(NamedTuple):
@@ -63,7 +68,7 @@ def _encode(items: Sequence[Item], schema: Schema) -> bytes:
         pa.array([i.path for i in items], pa.binary()),
         pa.array([i.kind for i in items], pa.uint8()),
     ]
-    header = pa.RecordBatch.from_arrays(order, schema=pa.schema([*_ORDER, _MARK]))
+    header = pa.RecordBatch.from_arrays(order, schema=HEADER)
     sink = pa.BufferOutputStream()
     # Marks carry no values, so the values are a batch of their own: one row for each tuple among the items.
     for batch in (header, values):

@@ -1,0 +1,122 @@
+"""What comes to a generated PE in one batch: decoded, put in the sequential order, one frame for each edge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.codegen.frames import Frame
+from penstock.codegen.paths import Paths
+from penstock.codegen.places import Array, Places
+from penstock.codegen.transport import FINAL, TUPLE, WINDOW
+from penstock.expr.vector_frame import to_column
+from penstock.ir.arrow import arrow_schema
+from penstock.ir.types import Schema
+
+Values = Iterable[tuple[int, bytes]]
+"""(edge, IPC stream) pairs, as they arrive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Arriving:
+    """The items of a batch, numbered in the sequential order.
+
+    Attributes:
+        time_ns: Of each item.
+        number: Of each item: what it descends from, at that time.
+        paths: Of each item.
+        frames: The tuples and window markers of each edge.
+        finals: The ends of streams, as (item, edge), in order.
+    """
+
+    time_ns: Array
+    number: Array
+    paths: Paths
+    frames: dict[int, Frame]
+    finals: tuple[tuple[int, int], ...]
+
+
+def arriving(values: Values, schemas: Mapping[int, Schema]) -> Arriving:
+    """Decode a batch; values of edges that are not in `schemas` are left out."""
+    found: dict[int, list[tuple[pa.Table, pa.RecordBatch]]] = {edge: [] for edge in schemas}
+    headers: list[tuple[int, pa.Table]] = []
+    for edge, value in values:
+        if edge in schemas:
+            header, tuples = _read(value)
+            found[edge].append((header, tuples))
+            headers.append((edge, header))
+    order = _Order(headers)
+    frames = {edge: _frame(order, edge, [t for _, t in found[edge]], schema) for edge, schema in schemas.items()}
+    ends = np.flatnonzero(order.kind == FINAL)
+    return Arriving(
+        time_ns=order.time_ns,
+        number=order.number,
+        paths=order.paths,
+        frames=frames,
+        finals=tuple((int(i), int(order.edge[i])) for i in ends),
+    )
+
+
+def _read(value: bytes) -> tuple[pa.Table, pa.RecordBatch]:
+    source = pa.BufferReader(value)
+    header = pa.ipc.open_stream(source).read_all()
+    return header, pa.ipc.open_stream(source).read_next_batch()
+
+
+class _Order:
+    """The headers of a batch as one, sorted by place."""
+
+    def __init__(self, headers: list[tuple[int, pa.Table]]) -> None:
+        sizes = [header.num_rows for _, header in headers]
+        paths = Paths.concatenated([_column(header, 2) for _, header in headers])
+        time_ns, number, kind = (_numbers(headers, column) for column in (0, 1, 3))
+        edge = np.repeat(np.array([e for e, _ in headers], np.int64), sizes)
+        self.sorted = paths.order(time_ns, number)
+        if self.sorted is None:
+            self.time_ns, self.number, self.kind, self.edge, self.paths = time_ns, number, kind, edge, paths
+        else:
+            by = self.sorted
+            self.time_ns, self.number, self.kind, self.edge = time_ns[by], number[by], kind[by], edge[by]
+            self.paths = paths.take(by)
+        self._tuple_before = np.flatnonzero(kind == TUPLE), edge
+
+    def items(self, edge: int, kind: int) -> Array:
+        """The numbers of the items of an edge."""
+        return np.flatnonzero((self.edge == edge) & (self.kind == kind))
+
+    def value_positions(self, edge: int, items: Array) -> Array | None:
+        """Where the values of the tuples lie among those of the edge as they came; None if they lie in order."""
+        if self.sorted is None:
+            return None
+        tuples, edges = self._tuple_before
+        mine = tuples[edges[tuples] == edge]
+        return np.searchsorted(mine, self.sorted[items])
+
+
+def _numbers(headers: list[tuple[int, pa.Table]], column: int) -> Array:
+    parts = [_column(header, column).to_numpy(zero_copy_only=False) for _, header in headers]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def _column(header: pa.Table, index: int) -> Any:
+    column = header.column(index)
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _frame(order: _Order, edge: int, batches: list[pa.RecordBatch], schema: Schema) -> Frame:
+    items = order.items(edge, TUPLE)
+    columns = {}
+    for i, attribute in enumerate(schema.attributes):
+        parts = [batch.column(i) for batch in batches]
+        array = pa.concat_arrays(parts) if parts else pa.array([], arrow_schema(schema).field(i).type)
+        columns[attribute.name] = to_column(array, attribute.type)
+    marks = Places(order.items(edge, WINDOW))
+    positions = order.value_positions(edge, items)
+    if positions is None or (np.diff(positions) == 1).all():
+        return Frame(Places(items), columns, marks)
+    shuffled = Frame(Places(np.arange(len(items))), columns).take(positions)
+    return Frame(Places(items), {name: shuffled[name] for name in columns}, marks)

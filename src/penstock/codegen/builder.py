@@ -1,0 +1,122 @@
+"""What the families of operators share while they write their part of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.codegen.body import Body
+from penstock.codegen.part import Part, Target
+from penstock.codegen.vector_text import Vector, VectorText, conjuncts, fold, sight
+from penstock.expr.emit_scope import Module
+from penstock.ir.expressions import Attribute, Expression
+from penstock.ir.graph import Assignment, Operator
+from penstock.ir.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A frame as an operator finds it.
+
+    Attributes:
+        frame: Its variable.
+        levels: What the operator adds to the places of what it makes of it.
+        schema: Of its rows.
+    """
+
+    frame: str
+    levels: tuple[int, ...]
+    schema: Schema
+
+
+class Builder:
+    """A module in the making.
+
+    Attributes:
+        part: What the PE holds.
+        body: The lines of `process`.
+        vectors: Writes expressions into the body.
+        frames: The variable of each stream.
+        received: For each operator, the text of the number of tuples that came in by each port.
+        given: What the loader has to provide for each operator, by the name that the module uses.
+        states: The state of operators: the text that makes a fresh one, by the operator's id.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.module = Module(part.plan.application.functions)
+        self.body = Body(self.module)
+        self.vectors = VectorText(self.body)
+        self.frames: dict[str, str] = {}
+        self.received: dict[str, list[str]] = {}
+        self.given: dict[str, tuple[str, str]] = {}
+        self.states: dict[str, str] = {}
+
+    def input(self, operator: Operator, port: int) -> Given:
+        """The frame of a port; several streams are merged in the sequential order."""
+        streams, schema = self.part.inputs[operator.id][port], operator.inputs[port].schema
+        if len(streams) == 1:
+            return Given(self.frames[streams[0]], self.part.level(streams[0], (operator.id, port)), schema)
+        return Given(self.merged(operator.id, self.subscribed(operator, port), schema.names), (), schema)
+
+    def subscribed(self, operator: Operator, port: int) -> list[str]:
+        """The texts of the frames that a port takes, each on its own way."""
+        streams = self.part.inputs[operator.id][port]
+        return [self.branched(s, (operator.id, port), streams[:i].count(s)) for i, s in enumerate(streams)]
+
+    def branched(self, stream: str, target: Target, again: int = 0) -> str:
+        """The text of a stream's frame on its way to one of its targets."""
+        return f"{self.frames[stream]}{branch(self.part.level(stream, target, again))}"
+
+    def merged(self, hint: str, parts: Sequence[str], names: Sequence[str]) -> str:
+        """The variable of several frames merged in the sequential order."""
+        merged = self.body.name(f"{hint}_merged")
+        self.body.add(f"{merged} = merged([{', '.join(parts)}], {list(names)!r})")
+        return merged
+
+    def count(self, operator: Operator, *frames: str) -> None:
+        """Count the tuples that came to each port."""
+        self.received[operator.id] = [f"len({frame})" for frame in frames]
+
+    def put(self, operator: Operator, port: int, text: str) -> str:
+        """Let an operator's port give a frame; returns its variable."""
+        stream = operator.outputs[port].stream
+        self.frames[stream] = self.body.name(stream)
+        self.body.add(f"{self.frames[stream]} = {text}")
+        return self.frames[stream]
+
+    def kept(self, given: Given, condition: Sequence[Expression]) -> str:
+        """The frame of the rows that satisfy a condition, if there is one; each part of it in its turn."""
+        frame = given.frame
+        for part in (c for whole in condition for c in conjuncts(fold(whole))):
+            text = self.vectors.column(part, sight(given.schema, frame)).text
+            frame = self.body.shared((frame, "where", part), f"{given.frame}_kept", f"{frame}.where({text})")
+        return frame
+
+    def assigned(self, assignments: Sequence[Assignment], frame: str, schema: Schema) -> str:
+        """The text of a frame with the columns of an output clause."""
+        copied = [a.attribute for a in assignments if _is_copy(a)]
+        made: dict[str, Vector] = {
+            a.attribute: self.vectors.column(a.value, sight(schema, frame)) for a in assignments if not _is_copy(a)
+        }
+        return to_text(frame, copied, {name: vector.text for name, vector in made.items()}, schema)
+
+
+def to_text(frame: str, copied: Sequence[str], made: dict[str, str], schema: Schema) -> str:
+    """The text of `frame.to`."""
+    if not made and tuple(copied) == schema.names:
+        return frame
+    columns = ", ".join(f'"{name}": {text}' for name, text in made.items())
+    names = ", ".join(f'"{name}"' for name in copied)
+    listed = f"[{names}]" if copied else "[]"
+    return f"{frame}.to({listed}, {{{columns}}})" if made else f"{frame}.to({listed})"
+
+
+def branch(levels: Sequence[int]) -> str:
+    """The text that takes a frame to some levels of the depth-first order."""
+    return f".branch({', '.join(map(str, levels))})" if levels else ""
+
+
+def _is_copy(assignment: Assignment) -> bool:
+    value = assignment.value
+    return isinstance(value, Attribute) and value.name == assignment.attribute and value.port == 0

@@ -1,0 +1,176 @@
+"""Generated PEs: one readable Python module for each, section 2 of the SPADE paper.
+
+Introduction:
+    A container pops items from a PE's inputs, sends them depth first through the operators inside, and collects what
+    leaves. Done tuple by tuple that is correct for every program, and slow. This module writes, for the PEs that it
+    can, a Python module that does the same to whole batches at once.
+
+Formulation:
+    The module has one function, `process`. Operators stand in it in an order in which every producer comes before its
+    consumers, each as a few lines over frames: columns of all rows of a batch, with their places (`places`). A stream
+    inside the PE is a variable. The depth-first order is not the order of the text; it is in the places of the
+    rows, and where streams meet or leave they are brought into it.
+
+Example:
+    `stream<Trades> Large = Filter(Trades) { param filter: price > 10.0; }` becomes
+
+        # Large: Filter
+        large = trades.where(trades["price"] > 10.0)
+
+When it does not apply:
+    `why_not` says why: a loop of the graph, an operator without a generated form, an error policy that sets tuples
+    aside, code with effects. Then the container runs the PE.
+
+Algorithm:
+    One pass over the operators, linear in the size of the graph and its expressions. `KERNELS` has the families.
+
+Preserves:
+    What leaves the PE, to the bit, and its order; the state between batches; the counts of tuples.
+
+Reference:
+    SPADE paper, section 2. We depart in that a PE has one thread and works on batches, and in that a call of the
+    next operator is not a call but the next line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from penstock.codegen import relational
+from penstock.codegen.builder import Builder
+from penstock.codegen.imports import imports_of
+from penstock.codegen.part import Part, feed, part_of
+from penstock.codegen.plan import PhysicalPlan
+from penstock.expr.analysis import functions_used, is_pure
+from penstock.expr.emit_functions import emit_functions
+from penstock.ir.expressions import Expression
+from penstock.ir.graph import ErrorPolicy, Operator
+from penstock.toolkit.effects import operator_parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """A generated module.
+
+    Attributes:
+        part: What the PE holds.
+        text: The module.
+        lines: The operators with the first of their lines, in order.
+        given: For each name that the loader provides, what it is and of which operator.
+        states: For each operator with state the text that makes a fresh one.
+    """
+
+    part: Part
+    text: str
+    lines: tuple[tuple[int, str], ...]
+    given: dict[str, tuple[str, str]]
+    states: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A family of operators: how it is written, and for which of them."""
+
+    write: Callable[[Builder, Operator], None]
+    can_write: Callable[[Operator], bool] = lambda operator: True
+
+
+KERNELS: dict[str, Kernel] = {
+    "Filter": Kernel(relational.write_filter),
+    "Functor": Kernel(relational.write_functor),
+    "Punctor": Kernel(relational.write_punctor),
+    "Split": Kernel(relational.write_split, relational.can_write_split),
+    "Union": Kernel(relational.write_union),
+}
+
+
+def why_not(part: Part) -> str | None:
+    """Why a PE has no generated form, or None if it has one."""
+    for operator in part.operators:
+        reason = _why_not(operator, part)
+        if reason is not None:
+            return f"`{operator.id}` ({operator.kind}) {reason}"
+    return None
+
+
+def _why_not(operator: Operator, part: Part) -> str | None:
+    kernel = KERNELS.get(operator.kind)
+    if any(port.feedback for port in operator.inputs):
+        return "closes a loop"
+    if operator.on_error is ErrorPolicy.SKIP:
+        return "sets tuples aside that it cannot process"
+    if kernel is None or operator.logic is not None or not kernel.can_write(operator):
+        return "has no generated form"
+    functions = part.plan.application.functions
+    if not all(isinstance(x, Expression) and is_pure(x, functions) for x in operator_parts(operator)):
+        return "has an effect, or asks for the time or for random numbers"
+    return None
+
+
+def generate(plan: PhysicalPlan, pe: int) -> Generated | str:
+    """The module of a PE, or the reason why it has none."""
+    part = part_of(plan, pe)
+    reason = why_not(part)
+    if reason is not None:
+        return reason
+    builder = Builder(part)
+    functions = plan.application.functions
+    parts = [x for operator in part.operators for x in operator_parts(operator)]
+    emit_functions(builder.module, functions_used(parts, functions))
+    starts = _write(builder)
+    return _assembled(builder, starts)
+
+
+def _write(builder: Builder) -> list[tuple[int, str]]:
+    """Write `process`; returns the operators with the first of their lines, counted from its beginning."""
+    body, part = builder.body, builder.part
+    for edge in part.entering:
+        frame = builder.frames[feed(edge)] = body.name(edge.stream)
+        body.add(f"# {edge.stream} comes by edge {edge.index}", f"{frame} = pe.frames[{edge.index}]")
+    starts = []
+    for operator in part.operators:
+        body.add("", f"# {operator.id}: {operator.kind}")
+        starts.append((len(body.lines), operator.id))
+        KERNELS[operator.kind].write(builder, operator)
+    body.add("")
+    for edge in part.leaving:
+        body.add(f"# {edge.stream} leaves by edge {edge.index}")
+        body.add(f"pe.leave({edge.index}, {builder.branched(edge.stream, edge.index)})")
+    _count(builder)
+    return starts
+
+
+def _count(builder: Builder) -> None:
+    """Write down how many tuples each operator has taken and given."""
+    received = ", ".join(f'"{id_}": [{", ".join(texts)}]' for id_, texts in builder.received.items())
+    submitted = ", ".join(
+        f'"{o.id}": [{", ".join(f"len({builder.frames[port.stream]})" for port in o.outputs)}]'
+        for o in builder.part.operators
+    )
+    builder.body.add("", "# tuples that came to each input port, and that left each output port")
+    builder.body.add(f"pe.received = {{{received}}}", f"pe.submitted = {{{submitted}}}")
+
+
+def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Generated:
+    builder.module.add(["def process(pe):", *builder.body.lines])
+    body = builder.module.body()
+    head = f"{_docstring(builder.part)}\n\n{imports_of(body)}\n\n"
+    text = f"{head}{body}"
+    first = text.splitlines().index("def process(pe):") + 1
+    return Generated(
+        part=builder.part,
+        text=text,
+        lines=tuple((first + line, id_) for line, id_ in starts),
+        given=builder.given,
+        states=builder.states,
+    )
+
+
+def _docstring(part: Part) -> str:
+    application = part.plan.application.name
+    operators = "\n".join(f"    {o.id}: {o.kind}" for o in part.operators)
+    return (
+        f'"""PE {part.pe} of {application}.\n\n{operators}\n\n'
+        'Generated by penstock: what is changed here is lost when it is generated again.\n"""'
+    )

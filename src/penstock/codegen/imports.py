@@ -1,0 +1,51 @@
+"""The imports of a generated module: the names that it uses, and no others."""
+
+from __future__ import annotations
+
+import ast
+
+from penstock.expr.emit_scope import PRELUDE
+
+_OURS = """\
+from penstock.codegen.columns import (
+    by_distinct, cast, choose, full, function, operation, shift, typed, values,
+)
+from penstock.codegen.frames import merged
+"""
+
+
+def _sources() -> dict[str, str]:
+    found = {}
+    for node in (*ast.parse(PRELUDE).body, *ast.parse(_OURS).body):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.update({alias.name: node.module for alias in node.names})
+    return found
+
+
+SOURCES = _sources()
+"""From the names that generated code may use to the modules that define them."""
+
+
+def imports_of(body: str) -> str:
+    """The import statements that a module needs.
+
+    Example:
+        >>> print(imports_of("x = full(3, inf, parse_type('float64')) + np.zeros(3)"))
+        from math import inf
+        <BLANKLINE>
+        import numpy as np
+        <BLANKLINE>
+        from penstock.codegen.columns import full
+        from penstock.ir.types import parse_type
+    """
+    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    by_module: dict[str, list[str]] = {}
+    for name in sorted(used & SOURCES.keys()):
+        by_module.setdefault(SOURCES[name], []).append(name)
+    lines = {module: f"from {module} import {', '.join(names)}" for module, names in by_module.items()}
+    blocks = [
+        [lines[m] for m in sorted(lines) if not m.startswith("penstock.")],
+        ["import numpy as np"] if "np" in used else [],
+        [lines[m] for m in sorted(lines) if m.startswith("penstock.")],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)

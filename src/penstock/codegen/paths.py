@@ -1,0 +1,101 @@
+"""The paths of many items: how they are ordered, and how a path grows when an item leaves a PE.
+
+A path is four bytes, the highest first, for each PE that an item has left. Mostly all items of a batch have left
+equally many, and their paths are one matrix of bytes; where not, they stay what they are in Arrow.
+
+Example:
+    >>> paths = Paths.concatenated([pa.array([b"0001", b"0000"], pa.binary())])
+    >>> paths.order(np.array([5, 5]), np.array([1, 1])).tolist()
+    [1, 0]
+    >>> paths.grown(np.array([1]), 7).to_pylist()
+    [b'0000\\x00\\x00\\x00\\x07']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.codegen.places import Array, Level
+
+STEP_BYTES = 4
+
+
+class Paths:
+    """The paths of items.
+
+    Args:
+        array: As Arrow lays them out; none if they are a matrix.
+        matrix: A row of bytes for each item, if all are of one length.
+    """
+
+    def __init__(self, array: pa.BinaryArray | None, matrix: Array | None) -> None:
+        self._array = array
+        self._matrix = matrix
+
+    @classmethod
+    def concatenated(cls, arrays: Sequence[pa.BinaryArray]) -> Paths:
+        """The paths of several headers."""
+        together: Any = pa.concat_arrays(arrays) if arrays else pa.array([], pa.binary())
+        lengths = np.diff(_offsets(together))
+        if not len(lengths) or (lengths != lengths[0]).any():
+            return cls(together, None)
+        start, width = int(_offsets(together)[0]), int(lengths[0])
+        size = len(lengths) * width
+        data = together.buffers()[2]
+        flat = np.frombuffer(data, np.uint8)[start : start + size] if size else np.zeros(0, np.uint8)
+        return cls(None, flat.reshape(len(lengths), width))
+
+    def take(self, chosen: Array) -> Paths:
+        """The paths of some items."""
+        if self._matrix is not None:
+            return Paths(None, self._matrix[chosen])
+        assert self._array is not None
+        return Paths(self._array.take(pa.array(chosen)), None)
+
+    def order(self, time_ns: Array, number: Array) -> Array | None:
+        """The positions of the items in the sequential order; None if they stand in it already."""
+        later = np.diff(time_ns)
+        if ((later > 0) | ((later == 0) & (np.diff(number) > 0))).all():
+            return None
+        return np.lexsort((*reversed(self._keys()), number, time_ns))
+
+    def _keys(self) -> list[Array]:
+        matrix = self._matrix
+        if matrix is not None and matrix.shape[1] % STEP_BYTES == 0:
+            steps = np.ascontiguousarray(matrix).view(">u4")
+            return [steps[:, i] for i in range(steps.shape[1])]
+        paths = self._array.to_pylist() if matrix is None else [row.tobytes() for row in matrix]  # type: ignore[union-attr]
+        ranks = {path: i for i, path in enumerate(sorted(set(paths)))}
+        return [np.array([ranks[path] for path in paths], np.int64)]
+
+    def grown(self, item: Array, steps: Level) -> pa.BinaryArray:
+        """The paths of what descends from items, one step longer."""
+        if self._matrix is None:
+            assert self._array is not None
+            suffixes = np.broadcast_to(np.asarray(steps, ">u4"), len(item))
+            ends = pa.array([step.tobytes() for step in suffixes], pa.binary())
+            return pc.binary_join_element_wise(self._array.take(pa.array(item)), ends, pa.scalar(b""))
+        width = self._matrix.shape[1] + STEP_BYTES
+        grown = np.empty((len(item), width), np.uint8)
+        grown[:, :-STEP_BYTES] = self._matrix[item]
+        grown[:, -STEP_BYTES:] = np.atleast_1d(np.asarray(steps, ">u4")).view(np.uint8).reshape(-1, STEP_BYTES)
+        return binary_array(grown)
+
+
+def binary_array(matrix: Array) -> pa.BinaryArray:
+    """The Arrow array of the rows of a matrix of bytes."""
+    rows, width = matrix.shape
+    offsets = np.arange(0, (rows + 1) * width, max(width, 1), dtype=np.int32)[: rows + 1]
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(matrix))]
+    return pa.Array.from_buffers(pa.binary(), rows, buffers)
+
+
+def _offsets(array: pa.BinaryArray) -> Array:
+    if not len(array):
+        return np.zeros(1, np.int32)
+    return np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]

@@ -1,0 +1,82 @@
+"""Generated PEs without state: what leaves is what leaves a container."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pes import assert_same, inner_pe, plan_of
+from feeding import feed, program
+
+from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, Item
+
+SCHEMA = "int32 n, float64 x, rstring s"
+ROWS = st.tuples(
+    st.integers(-3, 9) | st.sampled_from([2**31 - 1, -(2**31)]),
+    st.sampled_from([0.0, -0.0, 1.5, -2.25, 1e300, float("nan"), float("inf")]),
+    st.sampled_from(["", "a", "b", "Trade", "é"]),
+)
+
+STATELESS = (
+    "stream<{a}> {o} = Filter({a}) {{ param filter: n > 2; }}",
+    "stream<{a}> {o} = Filter({a}) {{ param filter: n != 0 && 10 / n > 1; }}",
+    '(stream<{a}> {o}; stream<{a}> {o}Rest) = Filter({a}) {{ param filter: s == "a" || x < 1.0; }}',
+    "stream<{a}> {o} = Functor({a}) {{ output {o}: n = n * 3 + 1, x = x * 0.5 - (float64) n; }}",
+    'stream<{a}> {o} = Functor({a}) {{ param filter: length(s) > 0; output {o}: s = s + "z"; }}',
+    "stream<{a}> {o} = Functor({a}) {{ param filter: hashCode(s) % 2u == 0u && n >= -1; output {o}: n = n > 4 ? n : -n; }}",
+    "(stream<{a}> {o}; stream<{a}> {o}Twice) = Functor({a}) {{ output {o}: n = n - 1; {o}Twice: x = x + x; }}",
+    "(stream<{a}> {o}; stream<{a}> {o}1; stream<{a}> {o}2) = Split({a}) {{ param index: (int64) n; }}",
+    "stream<{a}> {o} = Punctor({a}) {{ param punctuate: n % 2 == 0; position: before; }}",
+    "stream<{a}> {o} = Punctor({a}) {{ param punctuate: x > 0.0; position: after; output {o}: n = n + 7; }}",
+    "stream<{a}> {o} = Union({a}; {b}) {{}}",
+    "stream<{a}> {o} = Union({a}; {b}; {c}) {{}}",
+    "stream<{a}> {o} = Functor({a}, {b}) {{ output {o}: n = n & 3; }}",
+)
+
+
+def graph_text(draw: st.DrawFn, choices: tuple[str, ...], largest: int = 7) -> str:
+    """Operators that each take any of the streams before them, then sinks for all of them."""
+    streams, lines = ["A", "B"], []
+    for i in range(draw(st.integers(1, largest))):
+        a, b, c = (draw(st.sampled_from(streams)) for _ in range(3))
+        text = draw(st.sampled_from(choices)).format(a=a, b=b, c=c, o=f"O{i}")
+        lines.append(text)
+        streams += [name for name in (f"O{i}", f"O{i}Rest", f"O{i}Twice", f"O{i}1", f"O{i}2") if f"> {name}" in text]
+    wanted = draw(st.lists(st.sampled_from(streams[2:]), unique=True, min_size=1))
+    lines += [f'() as Sink{i} = FileSink({name}) {{ param file: "{name}"; }}' for i, name in enumerate(wanted)]
+    return "\n".join(lines)
+
+
+@st.composite
+def graphs(draw: st.DrawFn, choices: tuple[str, ...] = STATELESS) -> str:
+    return graph_text(draw, choices)
+
+
+@st.composite
+def batches(draw: st.DrawFn, edges: tuple[int, ...]) -> list[list[tuple[int, Item]]]:
+    """A few batches of items of edges, in no particular order within a batch; some edges may end."""
+    found, time_ns = [], 0
+    for _ in range(draw(st.integers(1, 3))):
+        batch: list[tuple[int, Item]] = []
+        for number in range(draw(st.integers(0, 8))):
+            time_ns += draw(st.integers(0, 1))
+            path = draw(st.sampled_from([b"", b"\0\0\0\1", b"\0\0\1\0\0\0\0\2"]))
+            kind = draw(st.sampled_from([TUPLE] * 7 + [WINDOW]))
+            row = draw(ROWS) if kind == TUPLE else None
+            batch.append((draw(st.sampled_from(edges)), Item(time_ns, number, path, kind, row)))
+        batch = draw(st.permutations(batch))
+        time_ns += 1
+        batch += [(edge, Item(time_ns, 2**62, b"", PULSE)) for edge in edges]
+        found.append(batch)
+    ends = draw(st.lists(st.sampled_from(edges), unique=True))
+    found[-1] += [(edge, Item(time_ns + i, 0, b"", FINAL)) for i, edge in enumerate(ends)]
+    return found
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), graph=graphs())
+def test_stateless_graphs_leave_what_a_container_leaves(data, graph):
+    made = program(graph, A=feed(SCHEMA, []), B=feed(SCHEMA, []))
+    plan = plan_of(made)
+    pe = inner_pe(plan)
+    edges = tuple(e.index for e in plan.into(pe))
+    assert_same(made, plan, pe, data.draw(batches(edges)))
