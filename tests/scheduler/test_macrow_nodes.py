@@ -62,8 +62,8 @@ def test_rules_and_what_runs_now_are_read() -> None:
     [
         ({"nodes": []}, "there are no `nodes` to place on; give a list of nodes"),
         ({"nodes": [{"id": "n", "mips": -1}]}, "node `n`: `mips` is -1; give a number of at least 0"),
-        ({"nodes": [{"id": "n"}]}, "node `n`: `mips` is missing; give what the node can give"),
-        ({"nodes": [{"mips": 1}]}, "node 0: its `id` is null; give a text"),
+        ({"nodes": [{"id": "n"}]}, "node `n`: `mips` is missing; give a number of at least 0"),
+        ({"nodes": [{"mips": 1}]}, "node 0: its `id` is missing; give a text"),
         (
             {"nodes": [{"id": "n", "mips": 1, "memory_mb": "lots"}]},
             'node `n`: `memory_mb` is "lots"; give a number of at least 0',
@@ -88,7 +88,7 @@ def test_rules_and_what_runs_now_are_read() -> None:
             {"nodes": [{"id": "n", "mips": 1}, {"id": "n", "mips": 2}]},
             "there are two nodes with the id `n`; give each its own",
         ),
-        ({"nodes": [7]}, "the problem: `nodes` holds 7; give a list of objects"),
+        ({"nodes": [7]}, "the problem: entry 0 of `nodes` is a number; give an object"),
         (
             {"links": [{"id": "k", "nodes": ["n3"], "capacity_mbps": 5}]},
             "link `k` names node `n3`, which the cluster does not have",
@@ -102,6 +102,9 @@ def test_rules_and_what_runs_now_are_read() -> None:
             {"constraints": [{"kind": "colocate", "pes": ["A.in", "A.out"]}]},
             "constraint 0 is of the unknown kind `colocate`; did you mean `colocation`?",
         ),
+        ({"constraints": [{"pes": ["A.in"]}]}, "constraint 0 has no `kind`; the kinds are resource_match, fixed"),
+        ({"nodes": [{"id": "n", "mips": 1, "up": "no"}]}, 'node `n`: `up` is "no"; give true or false'),
+        ({"nodes": [{"id": "n", "mips": math.inf}]}, "node `n`: `mips` is inf; give a number up to 1e+15"),
         (
             {"constraints": [{"kind": "exclusive", "pes": ["A.inn"]}]},
             "constraint 0 (exclusive) names PE `A.inn`, which no template has; did you mean `A.in`?",
@@ -135,7 +138,7 @@ def test_rules_and_what_runs_now_are_read() -> None:
             {"placement": {"current": {"A.in": {"n9": 5}}}},
             "placement, current, PE `A.in` names node `n9`, which the cluster does not have",
         ),
-        ({"placement": []}, "the problem: `placement` is []; give an object"),
+        ({"placement": []}, "the problem: `placement` is a list; give an object"),
     ],
 )
 def test_a_mistake_is_named(changes: dict[str, Any], message: str) -> None:
@@ -156,6 +159,19 @@ def test_all_mistakes_are_reported_at_once() -> None:
 def test_two_different_fixed_places_are_a_mistake() -> None:
     places = [{"kind": "fixed", "pes": ["A.in"], "nodes": [node]} for node in ("n1", "n2")]
     assert messages(constraints=places) == ["error: PE `A.in` is fixed on n1 and on n2"]
+
+
+def test_templates_that_share_a_pe_must_agree_on_what_it_needs() -> None:
+    changed = document()
+    output = {"stream": "A.s", "tuple_bytes": 64}
+    other = [{"id": "A.in", "max_mips": 10, "memory_mb": 2048}, {"id": "A.out", "max_mips": 10, "outputs": [output]}]
+    changed["jobs"][0]["templates"].append({"id": "rich", "pes": other})
+    with pytest.raises(UserError) as error:
+        cluster_from_json(changed)
+    assert [diagnostic.message for diagnostic in error.value.diagnostics] == [
+        "PE `A.in` needs something else in another template",
+        "stream `A.s` has other `tuple_bytes` in another template",
+    ]
 
 
 def test_a_bad_need_of_a_pe_is_named() -> None:

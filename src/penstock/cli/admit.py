@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,9 +12,10 @@ from rich.table import Table
 from penstock.cli import print_json
 from penstock.cli.ranges import Number
 from penstock.diagnostics import Diagnostics, UserError
+from penstock.json_source import read_json
 from penstock.scheduler.answer import Answer
 from penstock.scheduler.deadline import Deadline
-from penstock.scheduler.formats import problem_from_json, read_document
+from penstock.scheduler.formats import problem_from_json
 from penstock.scheduler.macroq import solve
 from penstock.scheduler.nodes import Cluster
 from penstock.scheduler.nodes_reader import cluster_from_json
@@ -77,7 +79,7 @@ def command(jobs: Path, deadline: float, with_placement: bool, as_json: bool) ->
 
 def _read(path: Path, *, with_placement: bool) -> tuple[Problem, Cluster | None]:
     """The problem and, if asked for, the cluster, or the mistakes in both."""
-    document = read_document(path)
+    document = read_json(path)
     found = Diagnostics()
     problem = cluster = None
     try:
@@ -85,11 +87,11 @@ def _read(path: Path, *, with_placement: bool) -> tuple[Problem, Cluster | None]
     except UserError as error:
         found.extend(error)
     try:
-        cluster = cluster_from_json(document) if with_placement else None
+        cluster = cluster_from_json(document) if with_placement and isinstance(document, dict) else None
     except UserError as error:
         found.extend(error)
-    found.raise_if_any()
-    assert problem is not None
+    if found or problem is None:
+        raise UserError(replace(mistake, message=f"{path}: {mistake.message}") for mistake in found)
     return problem, cluster
 
 

@@ -2,18 +2,18 @@
 
 The format is laid down in `docs/formats/admission.md`. This module knows the shape of the document; what only the
 whole problem can tell (ids that clash, streams that nobody produces) is checked in
-`penstock.scheduler.formats_verify`. The keys `nodes`, `links` and `constraints` belong to `penstock admit --place` and
-are left alone here.
+`penstock.scheduler.formats_verify`. The keys that belong to `penstock admit --place` are left to
+`penstock.scheduler.nodes_reader`.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections import Counter
 from pathlib import Path
 
 from penstock.diagnostics import Diagnostics, UserError
-from penstock.scheduler.formats_fields import Fields, kind_of, show
+from penstock.json_source import kind_of, read_json
+from penstock.scheduler.formats_fields import Fields, Item, shown
 from penstock.scheduler.formats_verify import verify
 from penstock.scheduler.problem import (
     Flow,
@@ -27,22 +27,16 @@ from penstock.scheduler.problem import (
     ValueFunction,
 )
 
+_PROBLEM_KEYS = ("mips", "jobs", "nodes", "links", "constraints", "placement")
+_PE_KEYS = (
+    *("id", "min_mips", "max_mips", "inputs", "offered_tps", "outputs"),
+    *("memory_mb", "max_nodes", "tags", "licences"),
+)
+
 
 def read_problem(path: Path) -> Problem:
     """Read and check the admission problem in a file."""
-    return problem_from_json(read_document(path))
-
-
-def read_document(path: Path) -> object:
-    """The JSON value in a file, or an error that says where it is not JSON."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read `{path}`: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"`{path}` is not a UTF-8 text file") from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg.lower()}") from error
+    return problem_from_json(read_json(path))
 
 
 def problem_from_json(document: object) -> Problem:
@@ -68,14 +62,14 @@ class _Reader(Fields):
     def problem(self, document: object) -> Problem:
         if not isinstance(document, dict):
             raise UserError(f"an admission problem is a JSON object; found {kind_of(document)}")
-        self.spelling("the problem", document, ("mips", "jobs", "nodes", "links", "constraints"))
+        self.spelling("the problem", document, _PROBLEM_KEYS)
         mips = self.number("", document, "mips", required=True)
         if "jobs" not in document:
             self._found.error("there is no `jobs`; give a list of jobs")
         items = self.objects("the problem", document, "jobs")
         return Problem(mips=mips, jobs=tuple(self.job(item, f"job {i}") for i, item in items))
 
-    def job(self, item: Mapping[str, object], place: str) -> Job:
+    def job(self, item: Item, place: str) -> Job:
         job_id = self.text(place, item, "id")
         where = f"job `{job_id}`"
         self.spelling(where, item, ("id", "rank", "required", "templates", "running"))
@@ -91,7 +85,7 @@ class _Reader(Fields):
             running=self.text(where, item, "running") if item.get("running") is not None else None,
         )
 
-    def template(self, item: Mapping[str, object], where: str, index: int) -> Template:
+    def template(self, item: Item, where: str, index: int) -> Template:
         template_id = self.text(f"{where}, template {index}", item, "id")
         place = f"{where}, template `{template_id}`"
         self.spelling(place, item, ("id", "pes"))
@@ -100,32 +94,32 @@ class _Reader(Fields):
             self._found.error(f"{place} has no PEs", hint="give at least one in `pes`")
         return Template(id=template_id, pes=pes)
 
-    def pe(self, item: Mapping[str, object], where: str, index: int) -> Pe:
+    def pe(self, item: Item, where: str, index: int) -> Pe:
         pe_id = self.text(f"{where}, PE {index}", item, "id")
         place = f"PE `{pe_id}`"
-        self.spelling(place, item, ("id", "min_mips", "max_mips", "inputs", "offered_tps", "outputs"))
+        self.spelling(place, item, _PE_KEYS)
         low = self.number(place, item, "min_mips")
         high = self.number(place, item, "max_mips", required=True)
         if "max_mips" in item and low > high:
             self._found.error(
-                f"{place}: `min_mips` is {show(low)}, above its `max_mips`, {show(high)}",
+                f"{place}: `min_mips` is {low:g}, above its `max_mips`, {high:g}",
                 hint="lower the one or raise the other",
             )
         pe = Pe(
             id=pe_id,
             min_mips=low,
             max_mips=high,
-            inputs=self.texts(place, item, "inputs"),
+            inputs=self._inputs(place, item),
             offered_tps=self.number(place, item, "offered_tps"),
             outputs=tuple(self.output(out, place, i) for i, out in self.objects(place, item, "outputs")),
         )
         self._has_load(place, pe, item)
         return pe
 
-    def output(self, item: Mapping[str, object], where: str, index: int) -> Output:
-        stream = self.text(f"{where}, output {index}", item, "stream", kind="stream")
+    def output(self, item: Item, where: str, index: int) -> Output:
+        stream = self.text(f"{where}, output {index}", item, "stream")
         place = f"stream `{stream}` of {where}"
-        self.spelling(place, item, ("stream", "rate", "value", "weight"))
+        self.spelling(place, item, ("stream", "rate", "value", "weight", "tuple_bytes"))
         return Output(
             stream=stream,
             rate=self._rate(place, item),
@@ -133,12 +127,18 @@ class _Reader(Fields):
             weight=self.number(place, item, "weight", default=1.0),
         )
 
-    def _has_load(self, place: str, pe: Pe, item: Mapping[str, object]) -> None:
+    def _inputs(self, place: str, item: Item) -> tuple[str, ...]:
+        streams = Counter(self.texts(place, item, "inputs"))
+        for twice in (stream for stream, times in streams.items() if times > 1):
+            self._found.error(f"{place} reads stream `{twice}` twice", hint="name it once")
+        return tuple(streams)
+
+    def _has_load(self, place: str, pe: Pe, item: Item) -> None:
         if pe.inputs or "offered_tps" in item or not any(isinstance(out.rate, Flow) for out in pe.outputs):
             return
         self._found.error(f"{place} has neither `inputs` nor `offered_tps`, so nothing flows", hint="give one of them")
 
-    def _rate(self, place: str, item: Mapping[str, object]) -> RateFunction:
+    def _rate(self, place: str, item: Item) -> RateFunction:
         kind, body = self._variant(place, item, "rate", ("flow", "table"))
         if kind == "table":
             return self.table(f"{place}: its rate", body)
@@ -147,12 +147,10 @@ class _Reader(Fields):
                 self._found.error(f"{place}: `flow` is {kind_of(body)}; give an object")
             return Flow(mips_per_tps=1.0, selectivity=1.0)
         self.spelling(place, body, ("mips_per_tps", "selectivity"))
-        cost = self.number(place, body, "mips_per_tps", required=True)
-        if cost == 0 and isinstance(body.get("mips_per_tps"), int | float):
-            self._found.error(f"{place}: `mips_per_tps` is 0; give a number above 0")
-        return Flow(mips_per_tps=cost or 1.0, selectivity=self.number(place, body, "selectivity", required=True))
+        cost = self.positive(place, body, "mips_per_tps")
+        return Flow(mips_per_tps=cost, selectivity=self.number(place, body, "selectivity", required=True))
 
-    def _value(self, place: str, item: Mapping[str, object]) -> ValueFunction | None:
+    def _value(self, place: str, item: Item) -> ValueFunction | None:
         if item.get("value") is None:
             return None
         kind, body = self._variant(place, item, "value", ("linear", "table"))
@@ -163,19 +161,19 @@ class _Reader(Fields):
         return None
 
     def _variant(
-        self, place: str, item: Mapping[str, object], key: str, kinds: tuple[str, str]
+        self, place: str, item: Item, key: str, kinds: tuple[str, str]
     ) -> tuple[str, object] | tuple[None, None]:
         body = item.get(key)
         if isinstance(body, dict) and len(body) == 1 and (kind := next(iter(body))) in kinds:
             return kind, body[kind]
         wanted = " or ".join(f'`{{"{kind}": ...}}`' for kind in kinds)
-        given = "missing" if body is None else f"`{json.dumps(body)}`"
+        given = "missing" if body is None else f"`{shown(body)}`"
         self._found.error(f"{place}: its `{key}` is {given}; give {wanted}")
         return None, None
 
-    def _rank(self, where: str, item: Mapping[str, object]) -> int:
+    def _rank(self, where: str, item: Item) -> int:
         rank = item.get("rank", 1)
         if isinstance(rank, int) and not isinstance(rank, bool) and rank >= 1:
             return rank
-        self._found.error(f"{where}: `rank` is {json.dumps(rank)}; ranks are whole numbers from 1, the best")
+        self._found.error(f"{where}: `rank` is {shown(rank)}; ranks are whole numbers from 1, the best")
         return 1

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from penstock.diagnostics import Diagnostics, did_you_mean
+from penstock.json_source import nearest
 from penstock.scheduler.problem import Job, Problem, Template
 
 
 def verify(problem: Problem, found: Diagnostics) -> None:
     """Report every mistake that spans more than one node of the problem."""
-    _unique((job.id for job in problem.jobs), "job", "", found)
+    report_twins((job.id for job in problem.jobs), "job", "", found)
     for job in problem.jobs:
         _verify_job(job, found)
     producers = _owners(problem, found)
@@ -22,7 +23,7 @@ def verify(problem: Problem, found: Diagnostics) -> None:
 
 
 def _verify_job(job: Job, found: Diagnostics) -> None:
-    _unique((template.id for template in job.templates), "template", f"job `{job.id}`: ", found)
+    report_twins((template.id for template in job.templates), "template", f"job `{job.id}`: ", found)
     templates = [template.id for template in job.templates]
     if job.running is not None and job.running not in templates:
         found.error(
@@ -31,11 +32,19 @@ def _verify_job(job: Job, found: Diagnostics) -> None:
         )
     for template in job.templates:
         where = f"job `{job.id}`, template `{template.id}`: "
-        _unique((pe.id for pe in template.pes), "PE", where, found)
-        _unique(template.streams, "stream", where, found)
+        report_twins((pe.id for pe in template.pes), "PE", where, found)
+        report_twins(template.streams, "stream", where, found)
 
 
-def _unique(ids: Iterable[str], kind: str, where: str, found: Diagnostics) -> None:
+def report_twins(ids: Iterable[str], kind: str, where: str, found: Diagnostics) -> None:
+    """Report ids that two things share.
+
+    Example:
+        >>> found = Diagnostics()
+        >>> report_twins(["n1", "n2", "n1"], "node", "", found)
+        >>> [str(diagnostic) for diagnostic in found]
+        ['error: there are two nodes with the id `n1`; give each its own']
+    """
     for twice in (name for name, count in Counter(ids).items() if count > 1):
         found.error(f"{where}there are two {kind}s with the id `{twice}`", hint="give each its own")
 
@@ -69,7 +78,7 @@ def _verify_inputs(job: Job, template: Template, producers: Mapping[str, Job], f
             owner = producers.get(stream)
             if owner is None:
                 found.error(
-                    f"PE `{pe.id}` reads stream `{stream}`, which no PE produces", hint=did_you_mean(stream, producers)
+                    f"PE `{pe.id}` reads stream `{stream}`, which no PE produces", hint=nearest(stream, producers)
                 )
             elif owner.id == job.id:
                 found.error(
