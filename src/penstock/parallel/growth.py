@@ -90,7 +90,7 @@ class Growth:
             for step in self._way_to(partner):
                 reason = self._take(step)
                 if reason is not None:
-                    return _cannot_fuse(partner, step, reason)
+                    return _cannot_fuse(partner, step, reason, is_direct=partner in groups[operator])
                 if step in groups and groups[step][0] not in entered:
                     entered.add(groups[step][0])
                     waiting.extend(groups[step])
@@ -201,7 +201,8 @@ class Growth:
         return None
 
 
-def _cannot_fuse(partner: str, step: str, reason: Reason) -> Reason:
+def _cannot_fuse(partner: str, step: str, reason: Reason, *, is_direct: bool) -> Reason:
     where = "" if step == partner else f", because of `{step}`"
-    text = f"it must be fused with `{partner}`, which cannot join its region{where}: {reason.text}"
+    bond = "be fused with" if is_direct else "share a region, for the sake of what is between fused operators, with"
+    text = f"it must {bond} `{partner}`, which cannot join its region{where}: {reason.text}"
     return Reason(condition=Condition.FUSION, text=text)
