@@ -70,12 +70,9 @@ TOYS: dict[str, tuple[Toy, OperatorModel]] = {
     "multiply": (multiply, model(selectivity=MANY, forwards="kl")),
     "rekey": (rekey, model(forwards="lm")),
     "count_all": (count_all, NOT_PARALLEL),
-    **{f"counted_{key}": (counted(key), model(key, forwards="kl")) for key in ("k", "l", "kl")},
-    **{
-        f"changed_{key}": (changed(key), model(key, selectivity=AT_MOST_ONE, forwards=NAMES))
-        for key in ("k", "l", "kl")
-    },
-    **{f"burst_{key}": (burst(key), model(key, selectivity=MANY, forwards="k")) for key in ("k", "l", "kl")},
+    **{f"counted_{key}": (counted(key), model(key, forwards="kl")) for key in KEYS},
+    **{f"changed_{key}": (changed(key), model(key, selectivity=AT_MOST_ONE)) for key in KEYS},
+    **{f"burst_{key}": (burst(key), model(key, selectivity=MANY, forwards="k")) for key in KEYS},
 }
 
 
