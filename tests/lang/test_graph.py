@@ -154,3 +154,18 @@ def test_application_functions_are_those_that_operators_call() -> None:
         int32 unused() { return 1; } int32 noisy(int32 n) { println(n); return n; }"""
     app = application("stream<int32 x> A = Functor(N) { output A: x = used(x) + noisy(x); }", before)
     assert [(f.name, f.stateful) for f in app.functions] == [("used", False), ("noisy", True), ("helper", False)]
+
+
+def test_a_composite_that_nobody_invokes_is_checked_as_far_as_it_can_be() -> None:
+    text = """composite Unused(output O; input I, stream<int32 y> J) { param expression<int32> $n; type $t; operator $o;
+          graph stream<int32 x> A = Functor(I) { output A: x = whatever + $n; }
+            stream<$t> T = Beacon() { }
+            stream<int32 x> P = $o(T) { param anything: 1; }
+            stream<int32 x> B = Functor(J) { output B: x = z; }
+            stream<int32 x> C = Nothing(I) { } }
+        composite Main { graph }"""
+    assert messages(text) == [
+        "test.spl:1:25: error: no invocation of `Unused` makes its output `O`",
+        "test.spl:5:60: error: there is no variable or attribute `z` here",
+        "test.spl:6:33: error: there is no operator `Nothing`",
+    ]

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from enum import IntEnum
 from typing import Any
 
@@ -221,10 +220,6 @@ def literal_text(x: ir.Literal) -> str:
             return f"(blob) [{', '.join(f'{byte}ub' for byte in value)}]"
         case int() if x.type == TIMESTAMP:
             return f"createTimestamp({value // 10**9}l, {value % 10**9}u)"
-    return _number_text(value) + _SUFFIXES[str(x.type)]
-
-
-def _number_text(value: int | float | Decimal) -> str:
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else f"(float64) {quoted(str(value))}"
-    return str(value)
+    if not math.isfinite(value):
+        return f"({x.type}) {quoted(str(value))}"
+    return (repr(value) if isinstance(value, float) else str(value)) + _SUFFIXES[str(x.type)]

@@ -17,7 +17,7 @@ from penstock.ir.verify import verify
 from penstock.lang import ast
 from penstock.lang.composites import CompositeTarget, Instance
 from penstock.lang.depth import deep_recursion
-from penstock.lang.expand import expand
+from penstock.lang.expand import Expanded, check_unused, expand
 from penstock.lang.feedback import mark_feedback
 from penstock.lang.functions import FunctionTable
 from penstock.lang.invocations import called
@@ -136,17 +136,24 @@ def _application(
     _check_definitions(module, compilation)
     compilation.functions.check_file(module)
     composite = _main_composite(module, main, compilation.found)
-    if composite is None:
-        return None
-    instance = Instance(compilation, CompositeTarget(composite=composite, module=module))
-    expanded = list(expand(instance))
+    expanded: list[Expanded] = []
+    if composite is not None:
+        instance = Instance(compilation, CompositeTarget(composite=composite, module=module))
+        expanded.extend(expand(instance))
+    _check_unused(module, compilation)
     constraints = placement_constraints(expanded, evaluator)
     operators = [item.operator for item in expanded]
     functions = compilation.functions.needed(e for o in operators for e in _expressions(o))
-    if compilation.found:
+    if compilation.found or composite is None:
         return None
     name = f"{module.namespace}::{composite.name}" if module.namespace else composite.name.text
     return Application(name=name, operators=mark_feedback(operators), functions=functions, constraints=constraints)
+
+
+def _check_unused(module: Module, compilation: Compilation) -> None:
+    for definition in module.file.definitions:
+        if isinstance(definition, ast.Composite) and id(definition) not in compilation.instantiated:
+            check_unused(CompositeTarget(composite=definition, module=module), compilation)
 
 
 def _expressions(operator: Operator) -> Iterator[Expression]:

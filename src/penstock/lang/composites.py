@@ -64,6 +64,7 @@ class Instance(Scope):
         composite: What it is an instance of.
         path: The prefix of the ids inside it, empty for the main composite.
         nodes: Its invocations.
+        is_probe: Whether it stands for nothing and is there to be checked: what is not given is unknown, not missing.
         chain: The instances around it, from the main composite to itself.
     """
 
@@ -75,10 +76,13 @@ class Instance(Scope):
         path: str = "",
         parent: Instance | None = None,
         invocation: ast.Invocation | None = None,
+        is_probe: bool = False,
     ) -> None:
         super().__init__(compilation=compilation, module=target.module)
         self.composite = target.composite
+        compilation.instantiated.add(id(self.composite))
         self.path = path
+        self.is_probe = is_probe
         self.invocation = invocation
         self.parent = parent
         self.chain: tuple[Instance, ...] = (*(parent.chain if parent else ()), self)
@@ -114,6 +118,8 @@ class Instance(Scope):
             return self.parent.forwarded(formal, actuals)
         if formal.default is not None:
             return Binding(formal=formal, actuals=formal.default, scope=self)
+        if self.is_probe:
+            return None
         name = formal.name.text.removeprefix("$")
         span = invocation.operator.span if invocation else formal.span
         hint = (
@@ -218,11 +224,11 @@ class Instance(Scope):
         index = self._input_index(name)
         if index is None:
             return None
+        declared = self.composite.inputs[index].type
         if self.parent is None or self.invocation is None or index >= len(self.invocation.inputs):
-            return StreamRef(ids=(), schema=None)
+            return StreamRef(ids=(), schema=None if declared is None else self.stream_type(declared))
         refs = [self.parent.stream(s.name.text) for s in self.invocation.inputs[index].streams]
         known = [ref for ref in refs if ref is not None]
-        declared = self.composite.inputs[index].type
         schema = known[0].schema if len(known) == len(refs) else None
         if schema is not None and declared is not None:
             schema = self.stream_type(declared)

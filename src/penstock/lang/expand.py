@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from penstock.diagnostics import UserError
 from penstock.ir.graph import Annotation, Operator
 from penstock.lang import ast
-from penstock.lang.composites import Instance, Node, find_stream
+from penstock.lang.composites import CompositeTarget, Instance, Node, find_stream
 from penstock.lang.invocations import Inherited, check_invocation
+from penstock.lang.scope import Compilation
 from penstock.lang.settings import check_annotation
 from penstock.toolkit.definition import OperatorDefinition
 
@@ -38,6 +39,17 @@ def expand(instance: Instance, inherited: Inherited | None = None) -> Iterator[E
                 settings = (*own, *around.config)
                 placement = tuple((s, scope) for s, scope in settings if s.name.text == "placement")
                 yield Expanded(operator=operator, placement=placement)
+
+
+def check_unused(target: CompositeTarget, compilation: Compilation) -> None:
+    """Report what is wrong with a composite that nobody invokes, as far as that can be told without its inputs."""
+    probe = Instance(compilation, target, is_probe=True)
+    for _ in expand(probe):
+        continue
+    for formal in target.composite.outputs:
+        if probe.stream(formal.name.text) is None:
+            message = f"no invocation of `{target.composite.name}` makes its output `{formal.name}`"
+            compilation.found.error(message, formal.name.span)
 
 
 def _check_names(instance: Instance) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from penstock.diagnostics import Diagnostics, UserError, did_you_mean
+from penstock.diagnostics import Diagnostics, Span, UserError, did_you_mean
 from penstock.expr import typing
 from penstock.ir.expressions import Expression, Literal
 from penstock.ir.types import BLOB, EnumType, ListType, MapType, OptionalType, SetType, TupleType, Type
@@ -191,11 +191,22 @@ def _call(syntax: code.CallSyntax, names: Names, expected: Type | None) -> Expre
 
 def _prefix(syntax: code.PrefixSyntax, names: Names, expected: Type | None) -> Expression:
     if syntax.operator == "-" and isinstance(syntax.operand, code.NumberSyntax):
-        return number(f"-{syntax.operand.text}", syntax.span)
+        return _negative(syntax.operand, syntax.span)
     operand = check_expression(syntax.operand, names, expected)
     if syntax.operator == "+":
         return typing.unary("-", typing.unary("-", operand, syntax.span), syntax.span)
     return typing.unary(syntax.operator, operand, syntax.span)
+
+
+def _negative(operand: code.NumberSyntax, span: Span) -> Expression:
+    """A negative number; one that does not fit, such as `-1u`, is computed and wraps."""
+    try:
+        return number(f"-{operand.text}", span)
+    except UserError as problem:
+        try:
+            return typing.unary("-", number(operand.text, operand.span), span)
+        except UserError:
+            raise problem from None
 
 
 def _binary(syntax: code.BinarySyntax, names: Names, expected: Type | None) -> Expression:

@@ -78,11 +78,13 @@ class Compilation:
         library: Files and operators.
         found: Receives every mistake.
         functions: The application's functions.
+        instantiated: The composites (by identity) that have an instance.
     """
 
     library: Library
     found: Diagnostics
     functions: FunctionTable = field(init=False)
+    instantiated: set[int] = field(default_factory=set)
     _scopes: dict[int, Scope] = field(default_factory=dict)
 
     def scope_of(self, module: Module) -> Scope:
