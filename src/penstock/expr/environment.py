@@ -76,3 +76,11 @@ class Environment:
     relaunch_count: int = 0
     is_shutdown: bool = False
     open_files: dict[int, object] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, object]:
+        """What can be taken to another process: all but what is open here."""
+        return {name: value for name, value in vars(self).items() if name not in ("stdout", "log", "open_files")}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(vars(Environment()))
+        vars(self).update(state)

@@ -91,9 +91,9 @@ def _source(spark: SparkSession, job: Job, pe: PE, pickled: Path) -> DataFrame:
 def _pe(job: Job, pe: PE, frames: dict[int, DataFrame], pickled: Path) -> DataFrame:
     entering = _entering(job, pe, frames)
     if pe.role == "stateful":
-        made = entering.groupBy(F.lit(0).alias("channel")).transformWithStateInPandas(
-            StatefulPE(str(pickled), pe.index), SPARK_SCHEMA, "Append", "None"
-        )
+        grouped = entering.withColumn("channel", F.lit(0)).groupBy("channel")
+        processor = StatefulPE(str(pickled), pe.index)
+        made = grouped.transformWithStateInPandas(processor, SPARK_SCHEMA, "Append", "None")
     else:
         made = entering.coalesce(1).mapInArrow(stateless_pe(str(pickled), pe.index), SPARK_SCHEMA)
     consumers = {e.consumer for e in job.plan.out_of(pe.index)}

@@ -39,6 +39,9 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
+    if master.startswith("local"):
+        # One machine talks to itself; nothing is offered to the network.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName("penstock").master(master)
     for name, value in {**SETTINGS, **settings}.items():
         builder = builder.config(name, value)

@@ -1,0 +1,197 @@
+"""On Spark every sink receives what the reference gives it, in the same order."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from penstock import App, col, map_
+from penstock.diagnostics import UserError
+from penstock.lang import compile_file, compile_text
+from penstock.spark.run import run_on_spark
+from penstock.testing import feed
+from spark_session import (
+    assert_equal_on_spark,
+    environment,
+    everything_fused,
+    files,
+    nothing_fused,
+    run_reference,
+    run_spark,
+    session,
+)
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests" / "fixtures" / "spl" / "valid"
+CHOSEN = [path for path in sorted(FIXTURES.glob("*.spl")) if 'file: "' in path.read_text()][:6]
+
+
+def generate(script: str, *arguments: str) -> None:
+    subprocess.run([sys.executable, str(ROOT / "examples" / script), *arguments], check=True)
+
+
+@pytest.mark.parametrize("path", CHOSEN, ids=lambda path: path.stem)
+def test_a_program_means_the_same_on_spark(path):
+    program = compile_text(path.read_text(), path=path.name)
+    if run_reference(program, FIXTURES / "data"):
+        assert_equal_on_spark(program, FIXTURES / "data", fusions=[everything_fused], turns_per_batch=20)
+
+
+def test_bargain_detection(tmp_path):
+    generate("bargains/generate.py", "--ticks", "3000", "--symbols", "8", "--out", str(tmp_path))
+    program = compile_file(ROOT / "examples/bargains/bargains.spl")
+    assert_equal_on_spark(program, tmp_path, fusions=[everything_fused], turns_per_batch=1000)
+
+
+def test_network_monitoring_with_a_source_in_python(tmp_path):
+    generate("network_monitoring/generate.py", "--seconds", "12", "--out", str(tmp_path))
+    program = compile_file(ROOT / "examples/network_monitoring/network_monitoring.spl")
+    assert_equal_on_spark(program, tmp_path, turns_per_batch=5000)
+
+
+def test_branches_that_part_and_meet_again_keep_the_sequential_order(tmp_path):
+    app = App("Diamond")
+    numbers = app.source(feed(range(40)), "int32 x", name="A")
+    low = numbers.filter(col.x % 3 != 0, name="B").with_columns(x=col.x * 10, name="C")
+    high = numbers.filter(col.x % 2 == 0, name="D")
+    low.union(high, name="E").write_file("out.csv", name="Sink")
+    assert_equal_on_spark(app.program(), tmp_path)
+
+
+def test_a_function_before_two_sinks_runs_once_for_each_tuple(tmp_path):
+    @map_
+    def stamped(t):
+        import uuid
+
+        return {"x": t.x, "id": uuid.uuid4().hex}
+
+    app = App("Stamps")
+    made = app.source(feed(range(50)), "int32 x", name="A").map(stamped, "int32 x, rstring id", name="B")
+    made.filter(col.x >= 0, name="L").write_file("left.csv", name="Left")
+    made.filter(col.x >= 0, name="R").write_file("right.csv", name="Right")
+    found, outcome = run_spark(app.program(), tmp_path, nothing_fused(app.program().application), turns_per_batch=20)
+    assert found["left.csv"] == found["right.csv"]
+    assert len(set(found["left.csv"].splitlines())) == 50
+    assert outcome.totals.received["B"] == [50]
+
+
+def test_poison_is_set_aside_and_the_counts_add_up(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(f"{n}\n" if n % 7 else "bad\n" for n in range(1, 101)))
+    text = """composite Main { graph
+        stream<int32 x> A = FileSource() { param file: "in.csv"; format: csv; parsing: permissive; }
+        @catch(exception=all) stream<int32 x> B = Functor(A) { output B: x = 1000 / (x % 5); }
+        () as Sink = FileSink(B) { param file: "out.csv"; } }"""
+    found, outcome = run_spark(compile_text(text), tmp_path, [["A", "B", "Sink"]], turns_per_batch=30)
+    good = [n for n in range(1, 101) if n % 7]
+    assert outcome.totals.rejected == {"A": 100 - len(good), "B": sum(n % 5 == 0 for n in good)}
+    assert outcome.totals.submitted["A"] == [len(good)]
+    assert len(found["out.csv"].splitlines()) == len(good) - outcome.totals.rejected["B"]
+    assert len(found["dead_letters.jsonl"].splitlines()) == sum(outcome.totals.rejected.values())
+
+
+def test_a_failure_names_the_operator_the_tuple_and_the_cause(tmp_path):
+    text = """composite Main { graph
+        stream<int32 x> A = Beacon() { param iterations: 5u; output A: x = (int32) IterationCount(); }
+        stream<int32 x> B = Functor(A) { output B: x = 10 / (x - 3); }
+        () as Sink = FileSink(B) { param file: "out.csv"; } }"""
+    with pytest.raises(UserError, match=r"operator `B` \(Functor\) failed on \{x=3\}: division by zero"):
+        run_spark(compile_text(text), tmp_path, [["A", "B", "Sink"]])
+
+
+def test_another_fusion_than_the_checkpoints_is_refused(tmp_path):
+    app = App("Numbers")
+    app.source(feed([1, 2]), "int32 x", name="A").filter(col.x > 0, name="B").filter(col.x > 1, name="C").write_file(
+        "out.csv", name="Sink"
+    )
+    program = app.program()
+    settings = {"environment": environment(tmp_path, tmp_path), "checkpoint": tmp_path / "job"}
+    run_on_spark(program, session(), fusion=everything_fused(program.application), **settings)
+    with pytest.raises(UserError, match="its operators were fused into 3 PEs, now they are fused into 4 others"):
+        run_on_spark(program, session(), fusion=nothing_fused(program.application), **settings)
+
+
+SLOW = """
+use slow::*;
+composite Main {
+  graph
+    stream<int32 k, int32 x> A = Beacon() {
+      param iterations: 400u;
+      output A: k = (int32) IterationCount() % 5, x = (int32) IterationCount();
+    }
+    stream<int32 k, int32 total> B = Aggregate(A) {
+      window A: sliding, count(7), count(2), partitioned;
+      param partitionBy: k;
+      output B: k = Any(k), total = Sum(x);
+    }
+    stream<int32 k, int32 total, int32 x> C = Join(B; A) {
+      window B: sliding, count(3), partitioned; A: sliding, count(2), partitioned;
+      param partitionByLHS: B.k; partitionByRHS: A.k; equalityLHS: B.k; equalityRHS: A.k;
+      output C: k = B.k;
+    }
+    () as Sums = FileSink(B) { param file: "sums.csv"; }
+    () as Joined = FileSink(C) { param file: "joined.csv"; }
+}
+""".replace("use slow::*;\n", "")
+
+DRIVER = """
+import sys
+from pathlib import Path
+from penstock.lang import compile_file
+from penstock.spark.run import run_on_spark
+from penstock.spark.session import open_session
+from spark_session import environment, everything_fused
+folder = Path(sys.argv[1])
+program = compile_file(folder / "slow.spl")
+run_on_spark(
+    program, open_session("local[2]"), fusion=everything_fused(program.application),
+    environment=environment(folder, folder / "out"), checkpoint=folder / "job", turns_per_batch=25,
+    on_progress=lambda p: print("batch", p["batchId"], flush=True),
+)
+print("done", flush=True)
+"""
+
+
+def drive(folder: Path, kill_after: int | None) -> bool:
+    """Run the driver in a process of its own; kill it with all its children after so many batches."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+    )
+    assert process.stdout is not None
+    try:
+        for seen, line in enumerate(process.stdout, 1):
+            if line.startswith("done"):
+                process.wait(60)
+                return True
+            if kill_after is not None and seen >= kill_after:
+                time.sleep(random.Random(kill_after).random())
+                return False
+        return False
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_job_whose_driver_is_killed_goes_on_and_writes_everything_once(tmp_path):
+    (tmp_path / "slow.spl").write_text(SLOW)
+    (tmp_path / "out").mkdir()
+    wanted = run_reference(compile_file(tmp_path / "slow.spl"), tmp_path)
+    for kill_after in itertools.chain([2, 3], itertools.repeat(None)):
+        if drive(tmp_path, kill_after):
+            break
+    assert files(tmp_path / "out") == wanted
