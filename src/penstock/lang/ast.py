@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.diagnostics import Span
 from penstock.lang.ast_code import BlockStatement, DeclareStatement, Node, Statement, SyntaxExpression, TypeSyntax, Word
 
 
@@ -83,7 +82,7 @@ class OutputSyntax(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation(Node):
-    """One operator invocation of a graph clause; `head` is where a message about the whole of it points."""
+    """One operator invocation of a graph clause."""
 
     outputs: tuple[StreamSyntax, ...]
     alias: Word | None
@@ -170,8 +169,3 @@ class File(Node):
     namespace: str
     uses: tuple[Use, ...]
     definitions: tuple[Definition, ...]
-
-
-def join_spans(first: Span, last: Span) -> Span:
-    """The stretch from the start of one span to the end of another."""
-    return Span(source=first.source, start=first.start, end=max(first.end, last.end))

@@ -11,8 +11,8 @@ from penstock.expr.functions.registry import overloads
 from penstock.ir.expressions import Call, Expression, Field, Index, Variable
 from penstock.ir.statements import Function
 from penstock.lang import ast_code as code
+from penstock.lang.mistakes import error
 from penstock.lang.names import PUNCTUATION, Names
-from penstock.lang.scope import error
 from penstock.toolkit.output_calls import output_call, output_function_names
 
 

@@ -22,8 +22,9 @@ from penstock.lang.feedback import mark_feedback
 from penstock.lang.functions import FunctionTable
 from penstock.lang.invocations import called
 from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
+from penstock.lang.mistakes import error
 from penstock.lang.placement import placement_constraints
-from penstock.lang.scope import Compilation, error
+from penstock.lang.scope import Compilation
 from penstock.toolkit.program import Program
 from penstock.toolkit.registry import Registry, standard
 

@@ -27,7 +27,9 @@ from penstock.ir.types import TupleType, Type
 from penstock.lang import ast
 from penstock.lang import ast_code as code
 from penstock.lang.library import Module
-from penstock.lang.scope import NO_TYPES, Binding, Compilation, Scope, StreamRef, error, resolve_type, silent
+from penstock.lang.mistakes import error, silent
+from penstock.lang.scope import Binding, Compilation, Scope, StreamRef
+from penstock.lang.type_syntax import NO_TYPES, resolve_type
 from penstock.toolkit.definition import OperatorDefinition
 
 IGNORED = frozenset({"JobControlPlane", "spl.control::JobControlPlane"})

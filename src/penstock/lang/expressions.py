@@ -16,8 +16,10 @@ from penstock.ir.types import BLOB, EnumType, ListType, MapType, OptionalType, S
 from penstock.lang import ast_code as code
 from penstock.lang.calls import check_call, check_changeable
 from penstock.lang.literals import number, string
+from penstock.lang.mistakes import error
 from penstock.lang.names import Names
-from penstock.lang.scope import Binding, error, resolve_type
+from penstock.lang.scope import Binding
+from penstock.lang.type_syntax import resolve_type
 from penstock.toolkit.complete_outputs import default_expression
 
 

@@ -17,9 +17,11 @@ from penstock.ir.types import VOID
 from penstock.lang import ast
 from penstock.lang import ast_code as code
 from penstock.lang.library import Module
+from penstock.lang.mistakes import error, silent
 from penstock.lang.names import Local, Names
-from penstock.lang.scope import Compilation, Scope, error, resolve_type, silent
+from penstock.lang.scope import Compilation, Scope
 from penstock.lang.statements import Around, check_block
+from penstock.lang.type_syntax import resolve_type
 
 _EMPTY = Block(body=())
 

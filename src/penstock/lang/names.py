@@ -11,7 +11,8 @@ from penstock.expr.functions.symbols import SYSTEM_TYPES, symbol_type
 from penstock.ir.expressions import Attribute, Expression, InputTuple, Variable
 from penstock.ir.types import EnumType, Schema, Type
 from penstock.lang import ast_code as code
-from penstock.lang.scope import Scope, error, silent
+from penstock.lang.mistakes import error, silent
+from penstock.lang.scope import Scope
 from penstock.toolkit.definition import OperatorDefinition
 
 PUNCTUATION = SYSTEM_TYPES["Sys.Punctuation"]

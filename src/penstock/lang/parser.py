@@ -22,8 +22,7 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from penstock.diagnostics import Diagnostics, SourceFile, Span
 from penstock.lang.ast import File
-from penstock.lang.ast_code import SyntaxExpression
-from penstock.lang.build import FileBuilder, build_file
+from penstock.lang.build import build_file
 from penstock.lang.pieces import enclosing_piece
 from penstock.lang.syntax_errors import describe
 
@@ -33,7 +32,7 @@ MOST_ERRORS = 20
 @cache
 def _lark() -> Lark:
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", start=["start", "expr", "block"], propagate_positions=True)
+    return Lark(grammar, parser="lalr", propagate_positions=True)
 
 
 def parse_file(source: SourceFile, found: Diagnostics) -> File | None:
@@ -55,22 +54,11 @@ def parse_file(source: SourceFile, found: Diagnostics) -> File | None:
         return None
 
 
-def parse_expression(source: SourceFile, found: Diagnostics) -> SyntaxExpression | None:
-    """The syntax tree of a lone expression, or None after reporting why there is none."""
-    try:
-        return FileBuilder(source).build(_lark().parse(source.text, start="expr"))  # type: ignore[no-any-return]
-    except UnexpectedInput as error:
-        describe(error, source, found)
-    except RecursionError:
-        found.error("the expression is nested too deeply", Span(source=source, start=0, end=1))
-    return None
-
-
 def _parse(source: SourceFile, found: Diagnostics) -> Tree[Token] | None:
     text, resume = source.text, 0
     for attempt in range(MOST_ERRORS):
         try:
-            tree = _lark().parse(text, start="start")
+            tree = _lark().parse(text)
             return tree if attempt == 0 else None
         except UnexpectedInput as error:
             offset = error.pos_in_stream or 0

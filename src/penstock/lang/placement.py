@@ -27,8 +27,8 @@ from penstock.lang import ast_code as code
 from penstock.lang.composites import Instance
 from penstock.lang.expand import Expanded
 from penstock.lang.expressions import check_expression
+from penstock.lang.mistakes import error
 from penstock.lang.names import Names
-from penstock.lang.scope import error
 
 _TAGGED = {
     "partitionColocation": ConstraintKind.PE_COLOCATION,

@@ -17,8 +17,9 @@ from penstock.ir.types import VOID, ListType, TupleType, TypedName
 from penstock.lang import ast
 from penstock.lang import ast_code as code
 from penstock.lang.expressions import check_expression
+from penstock.lang.mistakes import error
 from penstock.lang.names import Names
-from penstock.lang.scope import Scope, error
+from penstock.lang.scope import Scope
 
 
 def check_annotation(syntax: ast.AnnotationSyntax, scope: Scope) -> Annotation:

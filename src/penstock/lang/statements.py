@@ -31,8 +31,9 @@ from penstock.lang import ast_code as code
 from penstock.lang.calls import check_changeable
 from penstock.lang.expressions import check_converted, check_expression
 from penstock.lang.literals import number
+from penstock.lang.mistakes import error
 from penstock.lang.names import PUNCTUATION, Local, Names
-from penstock.lang.scope import error, resolve_type
+from penstock.lang.type_syntax import resolve_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,10 +131,6 @@ def _check(syntax: code.Statement, names: Names, around: Around) -> Statement | 
         return None
 
 
-def _nested(syntax: code.Statement, names: Names, around: Around) -> Block:
-    return check_block(syntax, names, around)
-
-
 def _test(syntax: code.SyntaxExpression, names: Names, around: Around) -> Expression | None:
     """A condition, or none after reporting why it is not one: the statements below are checked all the same."""
     try:
@@ -152,21 +149,21 @@ def _block(syntax: code.BlockStatement, names: Names, around: Around) -> Stateme
 
 def _if(syntax: code.IfStatement, names: Names, around: Around) -> Statement | None:
     test = _test(syntax.test, names, around)
-    then = _nested(syntax.then, names, around)
-    otherwise = None if syntax.otherwise is None else _nested(syntax.otherwise, names, around)
+    then = check_block(syntax.then, names, around)
+    otherwise = None if syntax.otherwise is None else check_block(syntax.otherwise, names, around)
     return None if test is None else If(test=test, then=then, otherwise=otherwise, span=syntax.span)
 
 
 def _while(syntax: code.WhileStatement, names: Names, around: Around) -> Statement | None:
     test = _test(syntax.test, names, around)
-    body = _nested(syntax.body, names, replace(around, in_loop=True))
+    body = check_block(syntax.body, names, replace(around, in_loop=True))
     return None if test is None else While(test=test, body=body, span=syntax.span)
 
 
 def _for(syntax: code.ForStatement, names: Names, around: Around) -> Statement | None:
     type_, values = _loop(syntax, names, around)
     inner = names.declared(syntax.name.text, Local(type=type_, mutable=syntax.mutable))
-    body = _nested(syntax.body, inner, replace(around, in_loop=True))
+    body = check_block(syntax.body, inner, replace(around, in_loop=True))
     if type_ is None or values is None:
         return None
     return For(name=syntax.name.text, type=type_, values=values, body=body, span=syntax.span)

@@ -12,8 +12,8 @@ from penstock.ir.types import FLOAT64, INT32, TIMESTAMP, is_numeric
 from penstock.lang import ast
 from penstock.lang import ast_code as code
 from penstock.lang.expressions import check_converted, check_expression
+from penstock.lang.mistakes import error
 from penstock.lang.names import Names
-from penstock.lang.scope import error
 
 _KINDS = {kind.value: kind for kind in WindowKind}
 _POLICIES = {kind.value: kind for kind in PolicyKind}
