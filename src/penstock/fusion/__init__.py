@@ -15,10 +15,14 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from penstock.diagnostics import Infeasible
+from penstock.fusion.advanced_cola import fuse_by_advanced_cola
 from penstock.fusion.all import fuse_all
+from penstock.fusion.cola import fuse_by_cola
+from penstock.fusion.complete_search import fits
 from penstock.fusion.conflicts import refuse_overload, valid_graph
 from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import measure
+from penstock.fusion.exact import fuse_exactly
 from penstock.fusion.greedy import fuse_greedily
 from penstock.fusion.manual import fuse_manually
 from penstock.fusion.none import leave_unfused
@@ -26,11 +30,12 @@ from penstock.fusion.place_pes import NoHosts
 from penstock.fusion.problem import Assignment, Fusion, FusionProblem, fusion_problem
 from penstock.fusion.settings import Settings
 from penstock.fusion.super_graph import SuperGraph
+from penstock.fusion.throughput import fuse_for_throughput
 from penstock.fusion.validity import violations
 
 __all__ = ["ALGORITHMS", "Algorithm", "Fusion", "FusionProblem", "Settings", "fuse", "fusion_problem"]
 
-Algorithm = Literal["none", "all", "manual", "greedy"]
+Algorithm = Literal["none", "all", "manual", "greedy", "cola", "advanced-cola", "exact", "throughput"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 
 _RUN: dict[Algorithm, Callable[[SuperGraph, Settings, Deadline], Assignment]] = {
@@ -38,7 +43,12 @@ _RUN: dict[Algorithm, Callable[[SuperGraph, Settings, Deadline], Assignment]] = 
     "all": fuse_all,
     "manual": fuse_manually,
     "greedy": fuse_greedily,
+    "cola": fuse_by_cola,
+    "advanced-cola": fuse_by_advanced_cola,
+    "exact": fuse_exactly,
+    "throughput": fuse_for_throughput,
 }
+_PROOF_SECONDS = 10.0
 
 
 def fuse(
@@ -77,7 +87,8 @@ def fuse(
     assert not broken, f"{algorithm} broke {broken[0]}"
     measures = measure(problem, assignment)
     if not measures.fits:
-        refuse_overload(graph, lambda smaller: None)
+        in_time = deadline.sooner(_PROOF_SECONDS)
+        refuse_overload(graph, lambda smaller: fits(smaller, in_time))
     return Fusion(
         algorithm=algorithm,
         assignment=assignment,

@@ -13,8 +13,8 @@ Example:
     pe_colocation of a, b with pe_exlocation of a, b: these two are named, however many others there are.
 
 When it does not apply:
-    Whether capacities can be kept is bin packing. It is decided for small problems (`exact.fits`) and by simple bounds
-    (`outgrown`) for all; where neither settles it, nothing is claimed.
+    Whether capacities can be kept is bin packing. It is decided for small problems (`complete_search.fits`) and by
+    simple bounds (`outgrown`) for all; where neither settles it, nothing is claimed.
 
 Algorithm:
     Validity persists when PEs are split, so a valid fusion exists exactly if the finest one is valid: one build of the

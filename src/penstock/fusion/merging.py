@@ -1,8 +1,9 @@
 """Bottom-up fusion: PEs that are merged two at a time, and never into something that is not valid.
 
-Starts with a PE for each super operator. Before two groups are merged it is checked that the result keeps every demand
-on PEs, that hosts can still be found, and, in acyclic plans, that no cycle closes. So every state is valid.
-Groups are of templates: the replicas of an isomorphic high availability are merged alike.
+Starts with a PE for each super operator, or with PEs that were made otherwise. Before two groups are merged it is
+checked that the result keeps every demand on PEs, that hosts can still be found, and, in acyclic plans, that no cycle
+closes. So every state is valid. Groups are of templates: the replicas of an isomorphic high availability are merged
+alike.
 
 Example:
     >>> from penstock.fusion.problem import fusion_problem
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import copy
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from penstock.fusion.order import Order
 from penstock.fusion.scheduling import is_assignable
@@ -27,41 +28,61 @@ from penstock.fusion.super_graph import Group, SuperGraph
 class Merger:
     """A valid fusion that gets coarser.
 
-    Attributes:
+    Args:
         graph: What is fused.
+        start: A valid fusion; one group for each template unless given.
+
+    Attributes:
         groups: The templates of each PE (or of each row of corresponding PEs), by number.
         costs: The cost of the operators of each group.
         sizes: SIZE of each group.
-        between: What flows between groups, in mips.
+        between: What flows between corresponding PEs of two groups, in mips: what a merge saves, once.
     """
 
-    def __init__(self, graph: SuperGraph) -> None:
+    def __init__(self, graph: SuperGraph, start: Iterable[Group] | None = None) -> None:
         self.graph = graph
-        self.groups: dict[int, Group] = {t: (t,) for t in range(len(graph.templates))}
-        self.costs = {t: sum(graph.costs[v] for v in vertices) for t, vertices in enumerate(graph.templates)}
-        self.sizes = {t: sum(graph.size((v,)) for v in vertices) for t, vertices in enumerate(graph.templates)}
-        self.between: dict[int, dict[int, float]] = {t: {} for t in self.groups}
-        self._connect()
-        self._order = Order(graph.successors, graph.predecessors) if graph.acyclic else None
-        self._exclusions = {t: [graph.exclusions[v] for v in vs] for t, vs in enumerate(graph.templates)}
+        singles = ((template,) for template in range(len(graph.templates)))
+        self.groups: dict[int, Group] = dict(enumerate(singles if start is None else start))
+        rows = [list(graph.real(group)) for group in self.groups.values()]
+        self.costs = {g: sum(graph.costs[v] for pe in row for v in pe) for g, row in enumerate(rows)}
+        self.sizes = {g: sum(graph.size(pe) for pe in row) for g, row in enumerate(rows)}
+        self.between: dict[int, dict[int, float]] = {g: {} for g in self.groups}
+        self._pes_of: dict[int, list[int]] = {}
+        self._first: list[int] = []
+        self._exclusions: dict[int, list[frozenset[int]]] = {}
+        for number, row in enumerate(rows):
+            self._pes_of[number] = list(range(len(self._first), len(self._first) + len(row)))
+            self._first += [pe[0] for pe in row]
+            self._exclusions[number] = [frozenset().union(*(graph.exclusions[v] for v in pe)) for pe in row]
+        self._order = self._connect([pe for row in rows for pe in row])
         self._unit_of = list(range(graph.vertices))
         self._unit_need = dict(zip(graph.clusters, graph.needs, strict=True))
+        for pe in (pe for row in rows for pe in row) if graph.has_needs else ():
+            for v in pe[1:]:
+                self._join_units(pe[0], v)
 
-    def _connect(self) -> None:
-        """Only what flows between corresponding replicas can be saved by a merge."""
-        place = {v: (t, replica) for t, vs in enumerate(self.graph.templates) for replica, v in enumerate(vs)}
-        for v, neighbours in enumerate(self.graph.neighbours):
-            template, replica = place[v]
+    def _connect(self, pes: list[Group]) -> Order | None:
+        """Count what flows between groups; only what flows between PEs of one replica can be saved by a merge."""
+        graph = self.graph
+        place = {pe: (g, replica) for g, row in self._pes_of.items() for replica, pe in enumerate(row)}
+        pe_of = {v: number for number, pe in enumerate(pes) for v in pe}
+        for v, neighbours in enumerate(graph.neighbours):
+            (mine, replica), row = place[pe_of[v]], self.between[place[pe_of[v]][0]]
             for u, cost in neighbours.items():
-                other, other_replica = place[u]
-                if replica == other_replica and other != template:
-                    self.between[template][other] = self.between[template].get(other, 0.0) + cost
+                theirs, other = place[pe_of[u]]
+                if replica == other and mine != theirs:
+                    row[theirs] = row.get(theirs, 0.0) + cost
+        if not graph.acyclic:
+            return None
+        after = [{pe_of[u] for v in pe for u in graph.successors[v]} - {i} for i, pe in enumerate(pes)]
+        before = [{pe_of[u] for v in pe for u in graph.predecessors[v]} - {i} for i, pe in enumerate(pes)]
+        return Order(after, before)
 
     def may_merge(self, one: int, other: int) -> bool:
         """Whether the fusion is still valid when two groups are merged."""
         graph = self.graph
         pairs = self._corresponding(one, other)
-        if any(graph.kinds[u] != graph.kinds[v] for u, v in pairs):
+        if any(graph.kinds[self._first[p]] != graph.kinds[self._first[q]] for p, q in pairs):
             return False
         exclusions = zip(self._exclusions[one], self._exclusions[other], strict=True)
         if any(not mine.isdisjoint(theirs) for mine, theirs in exclusions):
@@ -70,11 +91,11 @@ class Merger:
 
     def merge(self, one: int, other: int) -> None:
         """Merge the second group into the first; the caller has asked `may_merge`."""
-        for u, v in self._corresponding(one, other):
+        for p, q in self._corresponding(one, other):
             if self._order is not None:
-                self._order.merge(u, v)
+                self._order.merge(p, q)
             if self.graph.has_needs:
-                self._join_units(u, v)
+                self._join_units(self._first[p], self._first[q])
         saved = self.between[one].pop(other, 0.0)
         for neighbour, cost in self.between.pop(other).items():
             if neighbour != one:
@@ -84,6 +105,7 @@ class Merger:
         self.costs[one] += self.costs.pop(other)
         self.sizes[one] += self.sizes.pop(other) - 2 * saved
         self.groups[one] += self.groups.pop(other)
+        del self._pes_of[other]
         theirs = self._exclusions.pop(other)
         self._exclusions[one] = [a | b for a, b in zip(self._exclusions[one], theirs, strict=True)]
 
@@ -108,9 +130,8 @@ class Merger:
         return [pe for group in self.groups.values() for pe in self.graph.real(group)]
 
     def _corresponding(self, one: int, other: int) -> list[tuple[int, int]]:
-        """A super operator of each group, replica by replica; it stands for its PE."""
-        rows = (self.graph.templates[self.groups[group][0]] for group in (one, other))
-        return list(zip(*rows, strict=False))
+        """The PEs of two groups, replica by replica; groups of different numbers of replicas differ in kind anyway."""
+        return list(zip(self._pes_of[one], self._pes_of[other], strict=False))
 
     def _leaves_order(self, pairs: list[tuple[int, int]]) -> bool:
         if self._order is None:
@@ -119,24 +140,21 @@ class Merger:
             return self._order.may_merge(*pairs[0])
         # Several merges at once can close a cycle that none closes alone, so they are tried one after the other.
         trial = copy.deepcopy(self._order)
-        for u, v in pairs:
-            if not trial.may_merge(u, v):
+        for p, q in pairs:
+            if not trial.may_merge(p, q):
                 return False
-            trial.merge(u, v)
+            trial.merge(p, q)
         return True
 
     def _leaves_hosts(self, pairs: list[tuple[int, int]]) -> bool:
         if not self.graph.has_needs:
             return True
-        for u, v in pairs:
-            mine, theirs = self._unit_need[self._unit(u)], self._unit_need[self._unit(v)]
-            if not (mine.is_implied_by(theirs) or theirs.is_implied_by(mine)):
-                return self._can_assign(pairs)
-        return len(pairs) == 1 or self._can_assign(pairs)
-
-    def _can_assign(self, pairs: list[tuple[int, int]]) -> bool:
+        ends = [(self._first[p], self._first[q]) for p, q in pairs]
+        mine, theirs = (self._unit_need[self._unit(v)] for v in ends[0])
+        if len(ends) == 1 and (mine.is_implied_by(theirs) or theirs.is_implied_by(mine)):
+            return True
         before = self._unit_of.copy(), self._unit_need.copy()
-        joined = all(self._join_units(u, v) for u, v in pairs)
+        joined = all(self._join_units(u, v) for u, v in ends)
         fits = joined and is_assignable(self._unit_need.values(), self.graph.problem.hosts.count)
         self._unit_of, self._unit_need = before
         return fits

@@ -40,9 +40,9 @@ from penstock.fusion.program import Program
 from penstock.fusion.super_graph import Pe, SuperGraph
 
 MOST_COLUMNS = 6000
-_MOST_SECONDS = 2.0
+_MOST_SECONDS = 0.5
 _FIRST_SECONDS = 20.0
-_GAP = 1e-4
+_GAP = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,14 +133,24 @@ class SuperGraph:
         by_cluster = {self.clusters[v]: self.needs[v] for v in pe}
         return joined_needs(by_cluster.values(), self.problem.hosts.count)
 
+    def pes_of(self, assignment: Assignment) -> list[Group]:
+        """The PEs of an assignment, of super operators."""
+        pe_of = assignment.pe_of.tolist()
+        pes: list[list[int]] = [[] for _ in range(assignment.pes)]
+        for v, group in enumerate(self.members):
+            pes[pe_of[group[0]]].append(v)
+        return [tuple(pe) for pe in pes]
+
     def assignment(self, pes: Sequence[Sequence[int]], host_of: Sequence[int]) -> Assignment:
-        """PEs of super operators on their hosts, as an assignment of operators."""
-        labels = [0] * self.problem.operators
+        """PEs of super operators on their hosts, as an assignment of operators; PEs are numbered by their first."""
+        labels = np.empty(self.problem.operators, np.int64)
         for number, pe in enumerate(pes):
             for v in pe:
-                for operator in self.members[v]:
-                    labels[operator] = number
-        return Assignment(pe_of=np.array(labels), host_of=np.array(host_of))
+                labels[list(self.members[v])] = number
+        pe_of = numbered(labels)
+        hosts = np.empty(len(pes), np.int64)
+        hosts[pe_of] = np.asarray(host_of, np.int64)[labels]
+        return Assignment(pe_of=pe_of, host_of=hosts)
 
 
 def super_graph(problem: FusionProblem, *, acyclic: bool = False, glued: Iterable[tuple[int, int]] = ()) -> SuperGraph:
@@ -174,6 +184,14 @@ def super_graph(problem: FusionProblem, *, acyclic: bool = False, glued: Iterabl
         templates=_templates(problem, vertex_of, len(members)),
         has_needs=any(constraint.kind not in _OF_PES for constraint in problem.constraints),
     )
+
+
+def pe_widths(graph: SuperGraph) -> list[int]:
+    """The channels of any PE with the vertex, or 0 if that depends on who else is in it."""
+    of_kind: dict[int, set[int]] = {}
+    for kind, channels in zip(graph.kinds, graph.channels, strict=True):
+        of_kind.setdefault(kind, set()).add(channels)
+    return [next(iter(of_kind[kind])) if len(of_kind[kind]) == 1 else 0 for kind in graph.kinds]
 
 
 def _glue(problem: FusionProblem, acyclic: bool, glued: Iterable[tuple[int, int]]) -> Ints:

@@ -1,0 +1,70 @@
+"""The post-processor of COLA: merge PEs again where everything still fits.
+
+Introduction:
+    Splits are made one after the other and never taken back, so some turn out to be needless.
+
+Formulation:
+    A pair of PEs is mergeable if the fusion with both merged is valid and the LPT scheduler finds an assignment that
+    fits. Merge the mergeable pair that saves the most communication, until there is none.
+
+Example:
+    Two small PEs that were split off a large one early may go together once the large one has been split further.
+
+When it does not apply:
+    PEs between which nothing flows are left alone: merging them saves nothing.
+
+Algorithm:
+    A heap of pairs by what they save; one LPT schedule for each pair that is looked at. A pair that was turned down is
+    looked at again in the next round, because every merge leaves the hosts less to carry; rounds end when one merges
+    nothing.
+
+Preserves:
+    Validity and fit; the communication cost never grows.
+
+Reference:
+    Khandekar et al., Middleware 2009, section 2.2, post-processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from penstock.fusion.deadline import Deadline
+from penstock.fusion.merging import Merger
+from penstock.fusion.super_graph import Group, Pe, SuperGraph
+
+
+def merge_where_it_fits(
+    graph: SuperGraph, groups: Iterable[Group], is_fine: Callable[[list[Pe]], bool], deadline: Deadline
+) -> list[Group]:
+    """Merge groups while the result is fine.
+
+    Args:
+        graph: What is fused.
+        groups: A valid fusion.
+        is_fine: Whether PEs can be scheduled well enough.
+        deadline: When to stop.
+    """
+    merger = Merger(graph, groups)
+    pes = {number: _row(graph, group) for number, group in merger.groups.items()}
+
+    def is_wanted(one: int, other: int) -> bool:
+        if deadline.has_passed() or not merger.may_merge(one, other):
+            return False
+        merged = _row(graph, merger.groups[one] + merger.groups[other])
+        rest = [pe for number, row in pes.items() if number not in (one, other) for pe in row]
+        if not is_fine(rest + merged):
+            return False
+        pes[one] = merged
+        del pes[other]
+        return True
+
+    before = 0
+    while before != len(merger.groups):
+        before = len(merger.groups)
+        merger.merge_by_benefit(is_wanted)
+    return list(merger.groups.values())
+
+
+def _row(graph: SuperGraph, group: Group) -> list[Pe]:
+    return [graph.pe(pe) for pe in graph.real(group)]

@@ -1,0 +1,107 @@
+"""A fast sparsest cut for large PEs: sweeps over eigenvectors, and over a bisection of METIS.
+
+Introduction:
+    All-pairs distances are too much for thousands of super operators; a few eigenvectors are not.
+
+Formulation:
+    The ratio (2) relaxed: minimize the sum of w_e (x_u - x_v)^2 against the sum of w_v x_v^2, over x orthogonal to the
+    constant vector. The minimizers are eigenvectors of the Laplacian against the diagonal of the weights.
+
+Example:
+    A ring of eight vertices with two thin edges: the second eigenvector is positive between the thin edges on one way
+    round and negative on the other.
+
+When it does not apply:
+    Graphs with fewer than a handful of vertices are swept directly (`leighton_rao`).
+
+Algorithm:
+    Block conjugate gradients (LOBPCG) for the lowest few eigenvectors, started from a seeded random block; then a sweep
+    over each eigenvector, its negation, and the two sides of a METIS bisection. O(m) a step, tens of steps.
+
+Preserves:
+    By Cheeger's inequality the best sweep over the exact second eigenvector is at most about the square root of the
+    least ratio (after scaling); in practice `improvement` then lowers it further.
+
+Reference:
+    Spielman and Teng 1996; Knyazev 2001. The COLA paper uses Leighton and Rao alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pymetis
+from scipy import sparse
+from scipy.sparse.linalg import lobpcg
+
+from penstock.fusion.cut_graph import CutGraph
+from penstock.fusion.problem import Flags, Floats
+
+_VECTORS = 3
+_STEPS = 40
+_METIS_UNITS = 10_000
+
+
+def cut_by_spectrum(graph: CutGraph, seed: int = 1) -> tuple[float, Flags]:
+    """The best cut found and its ratio.
+
+    Example:
+        >>> from penstock.fusion.cut_graph import cut_graph
+        >>> ring = [(v, (v + 1) % 8, 1 if v in (2, 6) else 9) for v in range(8)]
+        >>> ratio, side = cut_by_spectrum(cut_graph([1] * 8, ring))
+        >>> ratio
+        0.5
+    """
+    return min((graph.sweep(graph.ordered(keys)) for keys in _keys(graph, seed)), key=lambda found: found[0])
+
+
+def _keys(graph: CutGraph, seed: int) -> Iterator[Floats]:
+    for vector in _eigenvectors(graph, seed).T:
+        yield vector
+        yield -vector
+    if len(graph.costs):
+        halves = _bisection(graph)
+        yield halves
+        yield 1.0 - halves
+
+
+def _eigenvectors(graph: CutGraph, seed: int) -> Floats:
+    adjacency = graph.matrix()
+    degrees = np.asarray(adjacency.sum(axis=1)).ravel()
+    laplacian = sparse.csr_array(sparse.diags_array(degrees) - adjacency)
+    weights = graph.weights / graph.weights.mean()
+    block = np.random.default_rng(seed).standard_normal((graph.vertices, min(_VECTORS, graph.vertices - 1)))
+    if graph.vertices < 5 * _VECTORS:
+        return _dense_eigenvectors(laplacian, weights)
+    with warnings.catch_warnings():
+        # Vectors that have not converged still give good sweeps.
+        warnings.simplefilter("ignore")
+        _, vectors = lobpcg(
+            laplacian,
+            block,
+            B=sparse.diags_array(weights),
+            M=sparse.diags_array(1.0 / np.maximum(degrees, 1e-12)),
+            Y=np.ones((graph.vertices, 1)),
+            largest=False,
+            maxiter=_STEPS,
+            tol=1e-4,
+        )
+    return np.asarray(vectors, np.float64)
+
+
+def _dense_eigenvectors(laplacian: sparse.csr_array, weights: Floats) -> Floats:
+    scale = 1.0 / np.sqrt(weights)
+    _, vectors = np.linalg.eigh(scale[:, None] * laplacian.toarray() * scale)
+    return np.asarray(scale[:, None] * vectors[:, 1 : 1 + _VECTORS], np.float64)
+
+
+def _bisection(graph: CutGraph) -> Floats:
+    """0 and 1 for the two halves that METIS finds."""
+    matrix = graph.matrix()
+    costs = np.maximum(1, matrix.data * (_METIS_UNITS / matrix.data.max())).astype(np.int64)
+    weights = np.maximum(1, graph.weights * (_METIS_UNITS / graph.weights.max())).astype(np.int64)
+    adjacency = pymetis.CSRAdjacency(adj_starts=matrix.indptr, adjacent=matrix.indices)
+    _, sides = pymetis.part_graph(2, adjacency=adjacency, eweights=costs, vweights=weights)
+    return np.array(sides, np.float64)

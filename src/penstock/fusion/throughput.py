@@ -1,0 +1,208 @@
+"""The fusion with the highest throughput that can be found by a deadline.
+
+Introduction:
+    The COLA paper minimizes communication because throughput is hard to model. We have a model (`evaluate`), so we look
+    for throughput itself: how far all rates can grow before a host, a PE or a link is full.
+
+Formulation:
+    Maximize `throughput_scale`, that is, minimize the bottleneck, subject to all demands, to the capacities of the
+    hosts and, in acyclic plans, to a graph of PEs without cycles. Among equals the smaller cut.
+
+Example:
+    Two heavy operators with a light stream between them on a host of two cores: fused they are limited to one core,
+    apart they use both. COLA fuses them, because it looks at the host as one unit; this one does not.
+
+When it does not apply:
+    Without a deadline it ends when a number of attempts have brought nothing; that is no proof. `optimal` is true if
+    the lower bound is reached or if the exact search ended.
+
+Algorithm:
+    1. Glue what lemma 1 allows: no PE and no host gets larger, so the optimum is kept (`lemma`).
+    2. Starts: every other algorithm, and runs of a topological order with as many parts as there are cores. Each is
+       improved by local search (`descent`).
+    3. Large neighbourhoods (`neighbourhood`) around what is the fullest, on graphs of up to `_MOST_REBUILT` super
+       operators; on larger ones random changes followed by local search.
+    4. Small graphs are searched completely at the end.
+
+Preserves:
+    Validity; never worse than any of its starts that ended in time.
+
+Reference:
+    Ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from penstock.fusion.advanced_cola import fuse_by_advanced_cola
+from penstock.fusion.all import fuse_all
+from penstock.fusion.cola import fuse_by_cola
+from penstock.fusion.complete_search import BETTER, Clock, solve
+from penstock.fusion.deadline import Deadline
+from penstock.fusion.descent import Descent
+from penstock.fusion.evaluate import measure
+from penstock.fusion.greedy import fuse_greedily
+from penstock.fusion.kick import kick
+from penstock.fusion.lemma import fuse_by_lemma
+from penstock.fusion.live import Live
+from penstock.fusion.neighbourhood import near, place_anew
+from penstock.fusion.none import leave_unfused
+from penstock.fusion.place_pes import NoHosts
+from penstock.fusion.problem import Assignment
+from penstock.fusion.runs import fuse_runs
+from penstock.fusion.settings import Settings
+from penstock.fusion.super_graph import SuperGraph
+
+_MOST_REBUILT = 400
+_MOST_ADVANCED = 1500
+_MOST_SEARCHED = 14
+_FREED = (5, 10)
+_STEPS = 4000
+_COMPLETE_STEPS = 60_000
+_PATIENCE = 40
+_LARGE_PATIENCE = 6
+
+
+def fuse_for_throughput(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
+    """Search for the highest `throughput_scale`.
+
+    Example:
+        >>> from penstock.fusion.problem import fusion_problem
+        >>> from penstock.fusion.super_graph import super_graph
+        >>> graph = super_graph(fusion_problem([9, 9], [(0, 1, 1)], [40], cores=[2]))
+        >>> fuse_for_throughput(graph, Settings(), Deadline.after(None)).pe_of.tolist()
+        [0, 1]
+    """
+    search = _Search(graph, settings, deadline)
+    for start in search.starts():
+        search.improve(start)
+        if search.is_optimal() or (search.best is not None and deadline.has_passed()):
+            break
+    search.explore()
+    assert search.best is not None
+    return search.best
+
+
+class _Search:
+    """The best fusion so far, and ways to a better one."""
+
+    def __init__(self, graph: SuperGraph, settings: Settings, deadline: Deadline) -> None:
+        self.whole = graph
+        self.graph = fuse_by_lemma(graph)
+        self.settings = settings
+        self.deadline = deadline
+        self.rng = np.random.default_rng(settings.seed)
+        self.best: Assignment | None = None
+        self.value: tuple[bool, float, float] = (True, float("inf"), float("inf"))
+        self.bound = lower_bound(self.graph)
+
+    def starts(self) -> Iterator[Assignment]:
+        """What the other algorithms say, the quick ones first; each takes a part of what time is left."""
+        algorithms = [fuse_greedily, fuse_runs, leave_unfused, fuse_by_cola, fuse_all]
+        if self.graph.vertices <= _MOST_ADVANCED:
+            algorithms.append(fuse_by_advanced_cola)
+        for algorithm in algorithms:
+            share = self.deadline.sooner(0.5 * self.deadline.left())
+            try:
+                yield algorithm(self.whole, self.settings, share)
+            except NoHosts:
+                continue
+
+    def improve(self, start: Assignment) -> None:
+        """Keep a start, glued as the lemma says if that is possible, and what local search makes of it."""
+        self._keep(start)
+        if self._is_glued(start):
+            live = Live(self.graph, self.graph.pes_of(start), start.host_of.tolist())
+            Descent(live, self.rng, self.deadline.sooner(0.5 * self.deadline.left())).run(goal=self.bound)
+            self._keep(self.graph.assignment(*live.pes()))
+
+    def explore(self) -> None:
+        """Look for better fusions around the best one until time or patience is up."""
+        if self._is_glued(self.best):
+            attempt = self._rebuild if self.graph.vertices <= _MOST_REBUILT else self._shake
+            patience = _PATIENCE if self.graph.vertices <= _MOST_REBUILT else _LARGE_PATIENCE
+            left = patience
+            while left and not self.is_optimal() and not self.deadline.has_passed():
+                left = patience if attempt() else left - 1
+        if self.graph.vertices <= _MOST_SEARCHED and not self.is_optimal() and not self.value[0]:
+            best, finished = solve(self.graph, self.best, self.value[1], Clock(self.deadline, _COMPLETE_STEPS))
+            assert best is not None
+            self._keep(best)
+            self._mark_optimal(finished)
+
+    def is_optimal(self) -> bool:
+        """Whether nothing can be better."""
+        if self.value[0] or self.value[1] * BETTER > self.bound:
+            return False
+        self._mark_optimal(True)
+        return True
+
+    def _mark_optimal(self, is_proven: bool) -> None:
+        assert self.best is not None
+        self.best = Assignment(pe_of=self.best.pe_of, host_of=self.best.host_of, optimal=is_proven)
+
+    def _keep(self, assignment: Assignment) -> bool:
+        measures = measure(self.graph.problem, assignment)
+        value = (not measures.fits, measures.bottleneck if measures.fits else measures.max_utilization, measures.cut)
+        is_better = (value[0], value[1], value[2]) < self.value
+        if is_better:
+            self.best, self.value = assignment, value
+        return is_better
+
+    def _is_glued(self, assignment: Assignment | None) -> bool:
+        """Whether operators that the lemma has glued share their PEs."""
+        assert assignment is not None
+        pe_of = assignment.pe_of.tolist()
+        return all(len({pe_of[operator] for operator in group}) == 1 for group in self.graph.members)
+
+    def _rebuild(self) -> bool:
+        """Free some operators, half of the time around what is the fullest."""
+        assert self.best is not None
+        before = self.value[:2]
+        pes, host_of = self.graph.pes_of(self.best), self.best.host_of.tolist()
+        start = self._around_fullest() if self.rng.random() < 0.5 else []
+        freed = near(self.graph, start[:3], int(self.rng.integers(*_FREED)), self.rng)
+        bottleneck = float("inf") if self.value[0] else self.value[1]
+        found = place_anew(self.graph, pes, host_of, freed, bottleneck, Clock(self.deadline, _STEPS))
+        if found is not None:
+            self.improve(self.graph.assignment(found[0], found[1]))
+        return self.value[:2] < before
+
+    def _shake(self) -> bool:
+        """Change the best fusion at random near what is the fullest, and let local search repair it."""
+        assert self.best is not None
+        before = self.value[:2]
+        live = Live(self.graph, self.graph.pes_of(self.best), self.best.host_of.tolist())
+        kick(live, self._around_fullest(), self.rng)
+        Descent(live, self.rng, self.deadline).run(goal=self.bound)
+        self._keep(self.graph.assignment(*live.pes()))
+        return self.value[:2] < before
+
+    def _around_fullest(self) -> list[int]:
+        """The vertices of the fullest host or PE, in random order."""
+        assert self.best is not None
+        live = Live(self.graph, self.graph.pes_of(self.best), self.best.host_of.tolist())
+        host = max(range(len(live.loads)), key=live.utilization)
+        pe = max(live.members, key=live.core_utilization)
+        is_pe = live.core_utilization(pe) > live.utilization(host)
+        vertices = list(live.members[pe]) if is_pe else [v for p in live.on_host[host] for v in live.members[p]]
+        self.rng.shuffle(vertices)
+        return vertices
+
+
+def lower_bound(graph: SuperGraph) -> float:
+    """A bottleneck that no fusion goes below: all operators on all hosts, and each operator on the best cores for it.
+
+    Example:
+        >>> from penstock.fusion.problem import fusion_problem
+        >>> from penstock.fusion.super_graph import super_graph
+        >>> lower_bound(super_graph(fusion_problem([9, 9], [(0, 1, 1)], [40], cores=[2])))
+        0.45
+    """
+    hosts = graph.problem.hosts
+    spread = sum(graph.costs) / float(hosts.capacities.sum())
+    best = {c: float((hosts.core_mips * np.minimum(c, hosts.cores)).max()) for c in set(graph.channels)}
+    return max(spread, *(cost / best[width] for cost, width in zip(graph.costs, graph.channels, strict=True)))
