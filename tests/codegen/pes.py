@@ -32,9 +32,9 @@ def inner_pe(plan: PhysicalPlan) -> int:
     return pe
 
 
-def generated(plan: PhysicalPlan, pe: int) -> Generated:
+def generated(program: Program, plan: PhysicalPlan, pe: int) -> Generated:
     """The generated module; fails with the reason if there is none."""
-    made = generate(plan, pe)
+    made = generate(program, plan, pe)
     assert isinstance(made, Generated), made
     return made
 
@@ -58,7 +58,7 @@ def by_generated_code(
     program: Program, plan: PhysicalPlan, pe: int, batches: Sequence[Batch]
 ) -> list[tuple[Left, object]]:
     """What leaves generated code, batch by batch; between batches the state is pickled and a new instance goes on."""
-    made = generated(plan, pe)
+    made = generated(program, plan, pe)
     state, found = None, []
     for batch in batches:
         instance = GeneratedPE(made, program, Environment())

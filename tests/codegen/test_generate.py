@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pes import assert_same, inner_pe, plan_of
-from feeding import feed, program
 
+from feeding import feed, program
 from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, Item
 
 SCHEMA = "int32 n, float64 x, rstring s"
@@ -22,7 +22,7 @@ STATELESS = (
     '(stream<{a}> {o}; stream<{a}> {o}Rest) = Filter({a}) {{ param filter: s == "a" || x < 1.0; }}',
     "stream<{a}> {o} = Functor({a}) {{ output {o}: n = n * 3 + 1, x = x * 0.5 - (float64) n; }}",
     'stream<{a}> {o} = Functor({a}) {{ param filter: length(s) > 0; output {o}: s = s + "z"; }}',
-    "stream<{a}> {o} = Functor({a}) {{ param filter: hashCode(s) % 2u == 0u && n >= -1; output {o}: n = n > 4 ? n : -n; }}",
+    "stream<{a}> {o} = Functor({a}) {{ param filter: hashCode(s) % 2u == 0u && n > 0; output {o}: n = n>4 ? n : -n; }}",
     "(stream<{a}> {o}; stream<{a}> {o}Twice) = Functor({a}) {{ output {o}: n = n - 1; {o}Twice: x = x + x; }}",
     "(stream<{a}> {o}; stream<{a}> {o}1; stream<{a}> {o}2) = Split({a}) {{ param index: (int64) n; }}",
     "stream<{a}> {o} = Punctor({a}) {{ param punctuate: n % 2 == 0; position: before; }}",
@@ -30,6 +30,33 @@ STATELESS = (
     "stream<{a}> {o} = Union({a}; {b}) {{}}",
     "stream<{a}> {o} = Union({a}; {b}; {c}) {{}}",
     "stream<{a}> {o} = Functor({a}, {b}) {{ output {o}: n = n & 3; }}",
+)
+
+
+PER_TUPLE = (
+    "stream<{a}> {o} = Functor({a}) {{ output {o}: x = exp(x) + (float64) n, n = n + 1; }}",
+    "stream<{a}> {o} = Filter({a}) {{ param filter: n == 0 || 7 / n > 1; }}",
+    "stream<{a}> {o} = Custom({a}) {{ logic onTuple {a}: {{ if (n > 0) submit({a}, {o}); }} }}",
+    """stream<{a}> {o} = Custom({a}) {{
+         logic state: mutable int32 c = 0;
+               onTuple {a}: {{ c += n; {a}.n = c; submit({a}, {o}); if (c % 2 == 0) submit({a}, {o}); }} }}""",
+    """(stream<{a}> {o}; stream<{a}> {o}Rest) = Custom({a}) {{
+         logic state: mutable list<int32> seen = [];
+               onTuple {a}: {{
+                 if (n in seen) {{ submit({a}, {o}Rest); return; }}
+                 appendM(seen, n);
+                 for (int32 i in range(size(seen))) {{
+                   if (i > 2) break;
+                   submit({{n = seen[i], x = x, s = s}}, {o});
+                 }}
+               }} }}""",
+    """stream<{a}> {o} = Functor({a}) {{
+         logic state: mutable int32 c = 0;
+               onTuple {a}: {{ c++; if (n > 5) c += 2; }}
+         param filter: c % 3 != 0; output {o}: n = n + c; }}""",
+    "(stream<{a}> {o}; stream<{a}> {o}Rest) = Split({a}) {{ param index: [(int64) n, 1l, (int64) n - 2l]; }}",
+    """stream<{a}> {o} = Custom({a}) {{ logic onTuple {a}: {{ mutable int32 i = 0; while (i < n && i < 3) {{
+         submit({a}, {o}); i++; }} }} }}""",
 )
 
 
@@ -70,6 +97,16 @@ def batches(draw: st.DrawFn, edges: tuple[int, ...]) -> list[list[tuple[int, Ite
     ends = draw(st.lists(st.sampled_from(edges), unique=True))
     found[-1] += [(edge, Item(time_ns + i, 0, b"", FINAL)) for i, edge in enumerate(ends)]
     return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), graph=graphs((*STATELESS, *PER_TUPLE, *PER_TUPLE)))
+def test_graphs_with_code_leave_what_a_container_leaves(data, graph):
+    made = program(graph, A=feed(SCHEMA, []), B=feed(SCHEMA, []))
+    plan = plan_of(made)
+    pe = inner_pe(plan)
+    edges = tuple(e.index for e in plan.into(pe))
+    assert_same(made, plan, pe, data.draw(batches(edges)))
 
 
 @settings(max_examples=300, deadline=None)

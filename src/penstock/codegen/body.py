@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 
+from penstock.codegen.imports import SOURCES
 from penstock.expr.emit_scope import INDENT, Locals, Module
 from penstock.ir.types import Type
 
@@ -17,12 +18,13 @@ class Body:
     Attributes:
         module: Where definitions go.
         lines: Of the function, indented.
+        locals: The names of its variables.
     """
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.lines: list[str] = []
-        self._locals = Locals(taken=("pe", "np"))
+        self.locals = Locals(taken=("pe", "np", "at", "times", "turn", *SOURCES))
         self._shared: dict[Hashable, str] = {}
 
     def add(self, *lines: str) -> None:
@@ -31,7 +33,7 @@ class Body:
 
     def name(self, wanted: str) -> str:
         """A new variable, near a name of the user's such as `Group0.Trades`."""
-        return self._locals.name(re.sub(r"\W+", "_", wanted).strip("_").lower() or "stream")
+        return self.locals.name(re.sub(r"\W+", "_", wanted).strip("_").lower() or "stream")
 
     def type(self, type_: Type) -> str:
         """The name of a type."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,7 +40,9 @@ class Builder:
         frames: The variable of each stream.
         received: For each operator, the text of the number of tuples that came in by each port.
         given: What the loader has to provide for each operator, by the name that the module uses.
-        states: The state of operators: the text that makes a fresh one, by the operator's id.
+        states: The state of operators: the text that makes a fresh one, by the operator's id; `logic` for variables of
+            a logic clause.
+        ways: For streams that a loop makes, the text that takes their frame to each target.
     """
 
     def __init__(self, part: Part) -> None:
@@ -51,10 +54,14 @@ class Builder:
         self.received: dict[str, list[str]] = {}
         self.given: dict[str, tuple[str, str]] = {}
         self.states: dict[str, str] = {}
+        self.ways: dict[str, dict[int, str]] = {}
 
     def input(self, operator: Operator, port: int) -> Given:
         """The frame of a port; several streams are merged in the sequential order."""
         streams, schema = self.part.inputs[operator.id][port], operator.inputs[port].schema
+        if len(streams) == 1 and streams[0] in self.ways:
+            text = self.branched(streams[0], (operator.id, port))
+            return Given(self.body.shared(("way", text), operator.id, text), (), schema)
         if len(streams) == 1:
             return Given(self.frames[streams[0]], self.part.level(streams[0], (operator.id, port)), schema)
         return Given(self.merged(operator.id, self.subscribed(operator, port), schema.names), (), schema)
@@ -66,6 +73,9 @@ class Builder:
 
     def branched(self, stream: str, target: Target, again: int = 0) -> str:
         """The text of a stream's frame on its way to one of its targets."""
+        if stream in self.ways:
+            rank = [i for i, t in enumerate(self.part.targets[stream]) if t == target][again]
+            return f"{self.frames[stream]}{self.ways[stream][rank]}"
         return f"{self.frames[stream]}{branch(self.part.level(stream, target, again))}"
 
     def merged(self, hint: str, parts: Sequence[str], names: Sequence[str]) -> str:
@@ -84,6 +94,15 @@ class Builder:
         self.frames[stream] = self.body.name(stream)
         self.body.add(f"{self.frames[stream]} = {text}")
         return self.frames[stream]
+
+    def provided(self, operator: Operator, what: str) -> str:
+        """The name under which the loader provides something of an operator's, such as the function that it calls."""
+        for name, found in self.given.items():
+            if found == (operator.id, what):
+                return name
+        name = self.module.fresh(re.sub(r"\W+", "_", f"{operator.id}_{what}"))
+        self.given[name] = (operator.id, what)
+        return name
 
     def kept(self, given: Given, condition: Sequence[Expression]) -> str:
         """The frame of the rows that satisfy a condition, if there is one; each part of it in its turn."""

@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.codegen.places import Array, Level, Places, merge
-from penstock.expr.vector_frame import Column, to_array
+from penstock.expr.values import to_arrow_array
+from penstock.expr.vector_frame import Column, to_array, to_column
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import Schema
 
@@ -87,6 +88,11 @@ class Frame:
         marks = None if self.marks is None else self.marks.under(*levels)
         return Frame(self.places.under(*levels), self._cells, marks)
 
+    def turned(self, turns: Sequence[int], mark: int) -> Frame:
+        """The same rows, each with its turn among all that a loop sent on; markers have theirs by the way they take."""
+        marks = None if self.marks is None else self.marks.under(mark)
+        return Frame(self.places.under(np.array(turns, np.int64)), self._cells, marks)
+
     def marked(self, marks: Places | None) -> Frame:
         """The same rows with other markers."""
         return Frame(self.places, self._cells, marks)
@@ -114,6 +120,23 @@ def merged(frames: Sequence[Frame], names: Sequence[str]) -> Frame:
     columns = {name: taken(_concatenated([f[name] for f in frames]), order) for name in names}
     marks = [f.marks for f in frames if f.marks is not None]
     return Frame(places, columns, merge(marks)[0] if marks else None)
+
+
+def picked(frame: Frame, at: Sequence[int], rows: Sequence[tuple[Any, ...]], schema: Schema) -> Frame:
+    """The frame of rows that a loop has made, each in the place of the row it was made of.
+
+    Example:
+        >>> from penstock.ir.types import parse_schema
+        >>> frame = Frame(Places(np.arange(2)), {})
+        >>> picked(frame, [1, 1], [(5,), (6,)], parse_schema("int8 x"))["x"].tolist()
+        [5, 6]
+    """
+    lists = zip(*rows, strict=True) if rows else ([] for _ in schema.attributes)
+    columns = {
+        a.name: to_column(to_arrow_array(list(values), a.type), a.type)
+        for a, values in zip(schema.attributes, lists, strict=True)
+    }
+    return Frame(frame.places.take(np.array(at, np.int64)), columns, frame.marks)
 
 
 def _concatenated(columns: Sequence[Any]) -> Column:

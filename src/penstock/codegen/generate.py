@@ -40,13 +40,17 @@ from dataclasses import dataclass
 from penstock.codegen import relational
 from penstock.codegen.builder import Builder
 from penstock.codegen.imports import imports_of
+from penstock.codegen.loops import LoopWriter
 from penstock.codegen.part import Part, feed, part_of
 from penstock.codegen.plan import PhysicalPlan
+from penstock.codegen.python_functions import write_batch_map
+from penstock.codegen.segments import PerTuple, Segment
 from penstock.expr.analysis import functions_used, is_pure
 from penstock.expr.emit_functions import emit_functions
 from penstock.ir.expressions import Expression
 from penstock.ir.graph import ErrorPolicy, Operator
 from penstock.toolkit.effects import operator_parts
+from penstock.toolkit.program import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,21 +89,26 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
-def why_not(part: Part) -> str | None:
+def why_not(program: Program, part: Part) -> str | None:
     """Why a PE has no generated form, or None if it has one."""
+    per_tuple = PerTuple(program, part)
     for operator in part.operators:
-        reason = _why_not(operator, part)
+        reason = _why_not(operator, part, per_tuple)
         if reason is not None:
             return f"`{operator.id}` ({operator.kind}) {reason}"
-    return None
+    return _effects_apart(part, per_tuple)
 
 
-def _why_not(operator: Operator, part: Part) -> str | None:
-    kernel = KERNELS.get(operator.kind)
+def _why_not(operator: Operator, part: Part, per_tuple: PerTuple) -> str | None:
     if any(port.feedback for port in operator.inputs):
         return "closes a loop"
     if operator.on_error is ErrorPolicy.SKIP:
         return "sets tuples aside that it cannot process"
+    if operator.id in per_tuple.chosen:
+        return per_tuple.why_not(operator)
+    if per_tuple.functions[operator.id] is not None:
+        return None
+    kernel = KERNELS.get(operator.kind)
     if kernel is None or operator.logic is not None or not kernel.can_write(operator):
         return "has no generated form"
     functions = part.plan.application.functions
@@ -108,31 +117,52 @@ def _why_not(operator: Operator, part: Part) -> str | None:
     return None
 
 
-def generate(plan: PhysicalPlan, pe: int) -> Generated | str:
+def _effects_apart(part: Part, per_tuple: PerTuple) -> str | None:
+    """Why effects could be seen in another order, if they could: they must all happen in one loop."""
+    with_effects = [o for o in part.operators if per_tuple.has_effects(o)]
+    if len(with_effects) < 2:
+        return None
+    heads = [o for o in part.operators if o.id in per_tuple.chosen]
+    together = any({o.id for o in with_effects} <= {o.id for o in per_tuple.segment(h).operators} for h in heads)
+    names = " and ".join(f"`{o.id}`" for o in with_effects[:2])
+    return None if together else f"the effects of {names} would come in another order"
+
+
+def generate(program: Program, plan: PhysicalPlan, pe: int) -> Generated | str:
     """The module of a PE, or the reason why it has none."""
     part = part_of(plan, pe)
-    reason = why_not(part)
+    reason = why_not(program, part)
     if reason is not None:
         return reason
     builder = Builder(part)
     functions = plan.application.functions
     parts = [x for operator in part.operators for x in operator_parts(operator)]
     emit_functions(builder.module, functions_used(parts, functions))
-    starts = _write(builder)
+    starts = _write(builder, PerTuple(program, part))
     return _assembled(builder, starts)
 
 
-def _write(builder: Builder) -> list[tuple[int, str]]:
+def _write(builder: Builder, per_tuple: PerTuple) -> list[tuple[int, str]]:
     """Write `process`; returns the operators with the first of their lines, counted from its beginning."""
     body, part = builder.body, builder.part
     for edge in part.entering:
         frame = builder.frames[feed(edge)] = body.name(edge.stream)
         body.add(f"# {edge.stream} comes by edge {edge.index}", f"{frame} = pe.frames[{edge.index}]")
-    starts = []
+    starts: list[tuple[int, str]] = []
+    written: set[str] = set()
     for operator in part.operators:
-        body.add("", f"# {operator.id}: {operator.kind}")
+        if operator.id in written:
+            continue
+        segment = per_tuple.segment(operator) if operator.id in per_tuple.chosen else Segment((operator,))
+        written.update(o.id for o in segment.operators)
+        body.add("", "# " + ", ".join(f"{o.id}: {o.kind}" for o in segment.operators))
         starts.append((len(body.lines), operator.id))
-        KERNELS[operator.kind].write(builder, operator)
+        if operator.id in per_tuple.chosen:
+            LoopWriter(builder, per_tuple, segment).write()
+        elif per_tuple.functions[operator.id] is not None:
+            write_batch_map(builder, operator)
+        else:
+            KERNELS[operator.kind].write(builder, operator)
     body.add("")
     for edge in part.leaving:
         body.add(f"# {edge.stream} leaves by edge {edge.index}")

@@ -15,7 +15,11 @@ from penstock.codegen.frames import Frame
 from penstock.codegen.generate import Generated
 from penstock.codegen.leaving import Leaving
 from penstock.codegen.part import Part, Target
+from penstock.codegen.python_functions import functions_of
+from penstock.expr.emit_parts import LogicState
 from penstock.expr.environment import Environment
+from penstock.expr.evaluate import Evaluator
+from penstock.ir.statements import Logic
 from penstock.toolkit.program import Program
 
 STATE_VERSION = 1
@@ -50,9 +54,31 @@ class Batch:
     def __init__(self, arriving: Arriving, leaving: Leaving, states: dict[str, Any]) -> None:
         self.frames: dict[int, Frame] = arriving.frames
         self.leave = leaving.add
+        self._time_ns = arriving.time_ns
         self.states = states
         self.received: Counts = {}
         self.submitted: Counts = {}
+
+    def times(self, frame: Frame) -> list[int]:
+        """The time of each row, in ns."""
+        found: list[int] = self._time_ns[frame.places.item].tolist()
+        return found
+
+
+class Variables:
+    """The variables of a logic clause."""
+
+    def __init__(self, variables: LogicState) -> None:
+        self.variables = variables
+
+    def remember(self) -> dict[str, Any]:
+        """Their values."""
+        return dict(vars(self.variables))
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Take these values."""
+        for name, value in state.items():
+            setattr(self.variables, name, value)
 
 
 class GeneratedPE:
@@ -67,12 +93,22 @@ class GeneratedPE:
         self.generated = generated
         self._part = generated.part
         self._schemas = self._part.schemas(self._part.entering), self._part.schemas(self._part.leaving)
-        self._names = _load(generated, environment)
+        self._names = _load(generated, program, environment)
         self._endings = _endings(self._part)
-        self._states = {id_: eval(text, self._names) for id_, text in generated.states.items()}
+        self._states = {id_: self._state(id_, text, program) for id_, text in generated.states.items()}
         self._time_ns = 0
         self.received: Counts = {}
         self.submitted: Counts = {}
+
+    def _state(self, id_: str, text: str, program: Program) -> Any:
+        """A fresh state: the variables of a logic clause, or what a text of the module makes."""
+        if text != "logic":
+            return eval(text, self._names)
+        logic = program.application.operator[id_].logic
+        assert logic is not None
+        evaluator = Evaluator(functions=program.application.functions, environment=self._names["environment"])
+        only_state = Logic(state=logic.state)
+        return Variables(evaluator.logic(only_state, ports=(), submit=(), punctuate=()).state)
 
     def take(self, values: Values) -> Iterator[tuple[int, list[bytes]]]:
         """Process a batch; yields the encoded values that leave, by edge.
@@ -131,11 +167,16 @@ class GeneratedPE:
 _loaded = count()
 
 
-def _load(generated: Generated, environment: Environment) -> dict[str, Any]:
+def _load(generated: Generated, program: Program, environment: Environment) -> dict[str, Any]:
     name = f"<PE {generated.part.pe}, module {next(_loaded)}>"
     # Tracebacks show lines of the module only if they are told where to find them.
     linecache.cache[name] = (len(generated.text), None, generated.text.splitlines(True), name)
     names: dict[str, Any] = {"environment": environment, "__name__": f"pe_{generated.part.pe}"}
+    functions: dict[str, dict[str, Any]] = {}
+    for given, (id_, what) in generated.given.items():
+        if id_ not in functions:
+            functions[id_] = functions_of(program, program.application.operator[id_], environment)
+        names[given] = functions[id_][what]
     exec(compile(generated.text, name, "exec"), names)
     return names
 

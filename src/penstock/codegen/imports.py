@@ -10,7 +10,9 @@ _OURS = """\
 from penstock.codegen.columns import (
     by_distinct, cast, choose, full, function, operation, shift, typed, values,
 )
-from penstock.codegen.frames import merged
+from penstock.codegen.frames import merged, picked
+from penstock.codegen.python_functions import mapped
+from itertools import count
 """
 
 
