@@ -19,7 +19,7 @@ from typing import Any
 
 from penstock.api.inference.copies import forwarded
 from penstock.api.inference.effects import Effects, function_effects
-from penstock.api.inference.paths import Count, count_emissions, returned_count
+from penstock.api.inference.paths import Count, count_emissions, returned_count, submits_elsewhere
 from penstock.api.inference.sources import FunctionTree, function_tree
 from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
 from penstock.ir.types import Schema, has_collection
@@ -43,6 +43,9 @@ def infer_model(
     state, key, why = _state(effects)
     selectivity, reason = _selectivity(tree, role)
     copies = _forwards(tree, role, inputs, outputs, owner)
+    if tree is not None and owner is not None and submits_elsewhere(tree, owner):
+        selectivity, copies = Selectivity.UNKNOWN, frozenset()
+        reason = ("selectivity: it submits tuples from other methods than `process`",)
     return OperatorModel(
         state=state,
         partition_by=(key,) if key else (),
@@ -82,13 +85,14 @@ def _selectivity(tree: FunctionTree | None, role: Role) -> tuple[Selectivity, tu
 
 def _emitted(tree: FunctionTree, role: Role) -> Count:
     nodes = [n for s in tree.body for n in ast.walk(s)]
-    if role is Role.PROCESS or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes):
-        return count_emissions(tree.body)
+    submitted = count_emissions(tree.body)
+    if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes):
+        return submitted
     returns = [returned_count(n.value) for n in nodes if isinstance(n, ast.Return)]
     total = returned_count(None) if not isinstance(tree.body[-1], ast.Return) else returns[-1]
     for count in returns:
         total = total | count
-    return total
+    return total + submitted if role is Role.PROCESS else total
 
 
 def _forwards(

@@ -1,28 +1,39 @@
 """What the local names of a Python function are aliases of, and which of them are keys.
 
-A local name is an alias of whatever stands on the right of its assignments: of the input tuple, of `self`, of the
-state of one key, or of nothing that outlives the call. A key is an attribute of the input tuple, a tuple of such, or a
+A local name is an alias of whatever stands on the right of its assignments: of the input tuple, of another parameter,
+of `self`, of the state of one key, or of nothing that outlives the call. What a call gives may be a part of any of its
+arguments, unless it is known to make something new. A key is an attribute of the input tuple, a tuple of such, or a
 local that is bound once to one.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from enum import Enum
 
+from penstock.api.inference.known import FRESH_BUILTINS, FRESH_METHODS
 from penstock.api.inference.sources import FunctionTree
 
 Key = frozenset[str]
 
 
 class Origin(Enum):
-    """What a local name may be an alias of."""
+    """What a local name may be an alias of; of several, the last one in this list counts."""
 
     NOTHING = "nothing"
     TUPLE = "the input tuple"
-    SELF = "self"
     KEYED = "the state of one key"
+    PARAMETER = "a parameter"
+    SELF = "self"
+
+
+_WORSE = list(Origin).index
+
+
+def _worst(origins: Iterable[Origin]) -> Origin:
+    return max(origins, key=_WORSE, default=Origin.NOTHING)
 
 
 class Names:
@@ -42,7 +53,10 @@ class Names:
         self.locals = {node.id for node in self._names() if isinstance(node.ctx, ast.Store | ast.Del)}
         self.locals |= {a.arg for n in ast.walk(tree.node) if isinstance(n, ast.arguments) for a in _all_arguments(n)}
         self._keys: dict[str, Key] = {}
-        self._origins: dict[str, Origin] = dict.fromkeys(tree.parameters, Origin.TUPLE)
+        outside = Origin.TUPLE if tuple_name is None else Origin.PARAMETER
+        self._origins: dict[str, Origin] = {a.arg: outside for a in _all_arguments(tree.node.args)}
+        if tuple_name is not None:
+            self._origins[tuple_name] = Origin.TUPLE
         self._name_keys()
         self._find_origins()
 
@@ -57,8 +71,9 @@ class Names:
         while changed:
             changed = False
             for name, value in self._bindings():
-                origin = self.origin(value)
-                if origin is not Origin.NOTHING and self._origins.get(name, Origin.NOTHING) is Origin.NOTHING:
+                before = self._origins.get(name, Origin.NOTHING)
+                origin = _worst((before, self.origin(value)))
+                if origin is not before:
                     self._origins[name] = origin
                     changed = True
 
@@ -91,12 +106,13 @@ class Names:
                 self.state_name(base) and method in ("get", "setdefault", "pop") and self.key_of(first)
             ):
                 return Origin.KEYED
-            case ast.Call(func=ast.Attribute(value=base, attr="get" | "setdefault" | "pop" | "items" | "values")):
-                return self.origin(base)
-            case ast.Call() | ast.Compare() | ast.Constant() | ast.JoinedStr():
+            case ast.Call(func=ast.Name(id=name)) if name in FRESH_BUILTINS and name not in self.locals:
                 return Origin.NOTHING
-        inner = [self.origin(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        return next((o for o in inner if o is not Origin.NOTHING), Origin.NOTHING)
+            case ast.Call(func=ast.Attribute(attr=method)) if method in FRESH_METHODS:
+                return Origin.NOTHING
+            case ast.Compare() | ast.Constant() | ast.JoinedStr() | ast.Lambda():
+                return Origin.NOTHING
+        return _worst(self.origin(part) for part in _parts(node))
 
     def state_name(self, node: ast.expr) -> str | None:
         """The attribute's name if the expression is `self.x`."""
@@ -106,16 +122,19 @@ class Names:
         return None
 
     def _name_keys(self) -> None:
-        """Find the locals that are bound once, to a key."""
-        bound: dict[str, list[ast.expr]] = {}
-        for name, value in self._bindings():
-            bound.setdefault(name, []).append(value)
-        augmented = {
-            name for n in ast.walk(self.tree.node) if isinstance(n, ast.AugAssign) for name in _bound_names(n.target)
-        }
-        for name, values in bound.items():
-            if len(values) == 1 and name not in augmented and (key := self.key_of(values[0])):
-                self._keys[name] = key
+        """Find the locals that are bound once, by a plain assignment, to a key."""
+        stores = Counter(n.id for n in self._names() if isinstance(n.ctx, ast.Store | ast.Del))
+        stores.update(
+            a.arg for n in ast.walk(self.tree.node) if isinstance(n, ast.arguments) for a in _all_arguments(n)
+        )
+        for node in (n for s in self.tree.body for n in ast.walk(s)):
+            match node:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=value)
+                    | ast.NamedExpr(target=ast.Name(id=name), value=value)
+                ):
+                    if stores[name] == 1 and (key := self.key_of(value)):
+                        self._keys[name] = key
 
     def key_of(self, node: ast.expr) -> Key | None:
         """The attributes that a key expression is made of, or None."""
@@ -143,6 +162,15 @@ def _bound_names(target: ast.expr) -> list[str]:
         case ast.Starred(value=inner):
             return _bound_names(inner)
     return []
+
+
+def _parts(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions that an expression is made of; those of a comprehension stand in its clauses."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            yield child
+        elif isinstance(child, ast.comprehension | ast.keyword):
+            yield from _parts(child)
 
 
 def _all_arguments(arguments: ast.arguments) -> list[ast.arg]:

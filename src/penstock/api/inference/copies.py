@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.api.inference.known import is_plain_record
 from penstock.api.inference.sources import FunctionTree
 
 
@@ -58,14 +59,13 @@ def copied(value: ast.expr, copies: Copies) -> frozenset[str]:
         case ast.Name(id=name) if name == copies.parameter:
             return frozenset(copies.inputs) & frozenset(copies.outputs)
         case ast.Dict(keys=keys, values=values):
-            named = [(k.value, v) for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant)]
-            return _matching(named, copies)
+            return _matching(_last_given(keys, values), copies)
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="_replace"), keywords=changes) if (
             name == copies.parameter and all(k.arg for k in changes)
         ):
             kept = frozenset(copies.inputs) & frozenset(copies.outputs)
             return kept - {str(k.arg) for k in changes}
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords):
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords) if _is_record(name, copies):
             fields = _record_fields(name, copies)
             positional = list(zip(fields, arguments, strict=False)) if not _has_star(arguments) else []
             return _matching([*positional, *((k.arg, k.value) for k in keywords)], copies)
@@ -78,11 +78,15 @@ def copied(value: ast.expr, copies: Copies) -> frozenset[str]:
 
 def _given(nodes: list[ast.AST]) -> Iterator[ast.expr]:
     """The expressions that become tuples: what is yielded, submitted, or returned (alone or in a list)."""
-    yields = any(isinstance(n, ast.Yield | ast.YieldFrom) or _is_submit(n) for n in nodes)
+    yields = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes)
     for node in nodes:
         match node:
-            case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
+            case ast.Yield(value=ast.expr() as value):
                 yield value
+            case ast.YieldFrom(value=ast.List(elts=elements)):
+                yield from elements
+            case ast.YieldFrom():
+                yield ast.Constant(value=...)
             case ast.Call(args=[value, *_]) if _is_submit(node):
                 yield value
             case ast.Return(value=ast.List(elts=elements)) if not yields:
@@ -101,6 +105,26 @@ def _is_submit(node: ast.AST) -> bool:
 
 def _matching(named: list[tuple[Any, ast.expr]], copies: Copies) -> frozenset[str]:
     return frozenset(name for name, value in named if name is not None and _source(value, copies) == name)
+
+
+def _last_given(keys: list[ast.expr | None], values: list[ast.expr]) -> list[tuple[Any, ast.expr]]:
+    """The items of a dictionary display that nothing after them can replace."""
+    given: dict[Any, ast.expr] = {}
+    for key, value in zip(keys, values, strict=True):
+        if isinstance(key, ast.Constant):
+            given[key.value] = value
+        else:
+            given.clear()
+    return list(given.items())
+
+
+def _is_record(name: str, copies: Copies) -> bool:
+    """Whether a name means a class that holds what it is given under the names it is given."""
+    try:
+        meant = copies.lookup(name) if copies.lookup else None
+    except (KeyError, ValueError):
+        return False
+    return meant is dict or is_plain_record(meant)
 
 
 def _source(value: ast.expr, copies: Copies) -> str | None:

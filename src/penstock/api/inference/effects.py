@@ -29,8 +29,11 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from penstock.api.inference.aliases import Key, Names, Origin
+from penstock.api.inference.constructors import holds_plain_value
 from penstock.api.inference.known import (
     CLOCK_FUNCTIONS,
+    CONTAINER_CLASSES,
+    EFFECT_METHODS,
     MUTATING_METHODS,
     PURE_BUILTINS,
     PURE_MODULES,
@@ -54,11 +57,15 @@ class Uses:
 
 @dataclass(slots=True)
 class Effects:
-    """What was found: reasons why the state is unknown, and the uses of each attribute of `self`."""
+    """What was found: reasons why the state is unknown, and the uses of each attribute of `self`.
+
+    `changes_entries`: whether the state of a key is changed through an alias, so that any keyed attribute may be.
+    """
 
     reasons: list[str] = field(default_factory=list)
     uses: dict[str, Uses] = field(default_factory=dict)
     side_effects: bool = False
+    changes_entries: bool = False
 
     def blame(self, reason: str) -> None:
         """Note a reason once."""
@@ -71,7 +78,7 @@ class Effects:
 
     def key(self) -> Key | None:
         """The key that partitions the state: None for no state at all, empty where no key does."""
-        written = [u for u in self.uses.values() if u.written or u.keyed_write]
+        written = [u for u in self.uses.values() if u.written or u.keyed_write or (self.changes_entries and u.keys)]
         if not written:
             return None
         if any(u.read or u.written for u in written):
@@ -155,6 +162,8 @@ class _Walk(ast.NodeVisitor):
         elif isinstance(node.ctx, ast.Store | ast.Del):
             self._change(node.value)
         else:
+            if node.attr in MUTATING_METHODS | EFFECT_METHODS:
+                self._change(node.value)
             self._read_attribute(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
@@ -220,7 +229,10 @@ class _Walk(ast.NodeVisitor):
         if is_constant(value):
             if _is_written_elsewhere(self.tree.module, name):
                 self.effects.blame(f"it reads `{name}`, which other code writes")
-        elif not (isinstance(value, type | FunctionType | ModuleType) or callable(value)):
+        elif callable(value) and not isinstance(value, type):
+            # A function that is passed on may be called there.
+            self._call(value, name)
+        elif not isinstance(value, type | ModuleType):
             self.effects.blame(f"it reads `{name}`, a {type(value).__name__} that can change")
 
     def _call_free(self, name: str, node: ast.Call) -> None:
@@ -236,10 +248,11 @@ class _Walk(ast.NodeVisitor):
             if name not in PURE_BUILTINS and not _is_exception(value):
                 self.effects.side_effects = True
                 self.effects.blame(f"it calls `{name}`, which has an effect or a memory")
-        elif _is_exception(value) or is_plain_record(value) or _is_pure_function(value) or value in self.seen:
+        elif _is_harmless_class(value) or _is_pure_function(value):
             return
         elif isinstance(value, FunctionType):
-            self._walk_into(value)
+            if value not in self.seen:
+                self._walk_into(value)
         else:
             self.effects.blame(f"it calls `{name}`, which cannot be seen into")
 
@@ -263,8 +276,12 @@ class _Walk(ast.NodeVisitor):
             if not is_pure_module(module) or method in CLOCK_FUNCTIONS:
                 self.effects.blame(f"it calls `{ast.unparse(node.func)}`, which has an effect or a memory")
             return
+        is_state = self.names.origin(base) in (Origin.SELF, Origin.KEYED, Origin.PARAMETER)
         if method in MUTATING_METHODS:
             self._change(base)
+        elif is_state and method not in READING_METHODS:
+            self.effects.side_effects |= method in EFFECT_METHODS
+            self.effects.blame(f"it calls `{method}` of what outlives the call, which cannot be seen into")
         elif isinstance(base, ast.Name) and base.id not in self.names.locals:
             self._call_on_free(base.id, method)
             return
@@ -301,15 +318,28 @@ class _Walk(ast.NodeVisitor):
         elif method in READING_METHODS:
             self.effects.of(state).read = True
         else:
+            self.effects.side_effects |= method in EFFECT_METHODS
             self.effects.of(state).written = True
             self.effects.blame(f"it calls `{method}` of `self.{state}`, which may change it")
 
     def _use_of_state(self, state: str, node: ast.Attribute) -> None:
         if isinstance(node.ctx, ast.Load):
-            self.effects.of(state).read = True
+            self._read_own(state)
         else:
             self.effects.of(state).written = True
             self.effects.blame(f"it writes `self.{state}`, which is one value for all tuples")
+
+    def _read_own(self, state: str) -> None:
+        """A read of `self.x`: of a value, of a method that is passed on, or of a property that runs code."""
+        defined = getattr(self.owner, state, None)
+        if isinstance(defined, FunctionType):
+            self._call_own_method(state)
+        elif hasattr(defined, "__get__"):
+            self.effects.blame(f"it uses the property `{state}`, which cannot be seen into")
+        else:
+            self.effects.of(state).read = True
+            if not holds_plain_value(self.owner, state):
+                self.effects.blame(f"it reads `self.{state}`, which reading may use up or change")
 
     def _keyed(self, state: str, key: Key, *, writes: bool) -> None:
         uses = self.effects.of(state)
@@ -334,9 +364,10 @@ class _Walk(ast.NodeVisitor):
             self.effects.blame("it changes a part of the input tuple, which others receive too")
         elif origin is Origin.SELF:
             self.effects.blame("it changes its state through an alias")
+        elif origin is Origin.PARAMETER:
+            self.effects.blame(f"it changes `{ast.unparse(_root(base))}`, which outlives the call")
         elif origin is Origin.KEYED:
-            for uses in self.effects.uses.values():
-                uses.keyed_write |= bool(uses.keys)
+            self.effects.changes_entries = True
         elif isinstance(root := _root(base), ast.Name) and root.id not in self.names.locals:
             self.effects.blame(f"it changes `{root.id}`, which outlives the call")
 
@@ -370,6 +401,12 @@ def _root(node: ast.expr) -> ast.expr:
 
 def _is_exception(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, Exception)
+
+
+def _is_harmless_class(value: Any) -> bool:
+    """Whether making an object of a class does nothing else."""
+    is_container = isinstance(value, type) and value in CONTAINER_CLASSES
+    return is_container or _is_exception(value) or is_plain_record(value)
 
 
 def _is_pure_function(value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import is_dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -12,9 +13,15 @@ from typing import Any
 
 PURE_BUILTINS = frozenset(
     "abs all any ascii bin bool bytearray bytes chr complex dict divmod enumerate filter float format frozenset "
-    "hash hex int isinstance issubclass len list map max min oct ord pow range repr reversed round set slice sorted "
+    "hex int isinstance issubclass len list map max min oct ord pow range repr reversed round set slice sorted "
     "str sum tuple zip".split()
 )
+
+FRESH_BUILTINS = frozenset(
+    "abs all any ascii bin bool bytes chr complex divmod float format frozenset hex int isinstance issubclass len oct "
+    "ord pow range repr round str sum".split()
+)
+"""Those whose result is no part of their arguments; `sum` of numbers, as tuples hold them."""
 
 PURE_MODULES = frozenset(
     "base64 binascii cmath datetime decimal fractions hashlib html ipaddress json math operator re statistics string "
@@ -26,8 +33,11 @@ CLOCK_FUNCTIONS = frozenset("now today utcnow".split())
 
 MUTATING_METHODS = frozenset(
     "add append appendleft clear difference_update discard extend insert intersection_update pop popitem popleft "
-    "remove reverse setdefault sort symmetric_difference_update update write writelines send close".split()
+    "remove reverse setdefault sort symmetric_difference_update update".split()
 )
+
+EFFECT_METHODS = frozenset("close flush send write writelines".split())
+"""Methods of objects that stand for something outside."""
 
 READING_METHODS = frozenset(
     "casefold center copy count decode encode endswith find findall finditer fullmatch format get group groupdict "
@@ -35,6 +45,12 @@ READING_METHODS = frozenset(
     "lstrip match partition replace rfind rindex rjust rpartition rsplit rstrip search split splitlines startswith "
     "strip sub subn swapcase title translate upper values zfill".split()
 )
+
+FRESH_METHODS = READING_METHODS - frozenset("copy get items keys values".split())
+"""Methods whose result is no part of the object or of their arguments."""
+
+CONTAINER_CLASSES = frozenset({Counter, OrderedDict, defaultdict, deque})
+"""Classes beside the builtin ones whose objects only hold what they are given."""
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, Decimal, Fraction, re.Pattern, enum.Enum, type(None), range)
 

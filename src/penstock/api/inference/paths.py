@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from penstock.api.inference.sources import FunctionTree, function_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,32 @@ def count_emissions(body: Iterable[ast.stmt]) -> Count:
     """The number of tuples that one call of a function with this body gives."""
     flow = _block(body)
     return _join(flow.through, flow.left) or NONE
+
+
+def submits_elsewhere(tree: FunctionTree, owner: type) -> bool:
+    """Whether a method submits through other methods of its class, or passes `self.submit` on."""
+    ready, seen = [tree], {tree.node.lineno}
+    while ready:
+        method = ready.pop()
+        nodes = [n for s in method.body for n in ast.walk(s)]
+        called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
+        for attribute, is_called in _own_attributes(method, nodes, called):
+            if attribute == "submit" and (method is not tree or not is_called):
+                return True
+            other = function_tree(getattr(owner, attribute, None))
+            if other is not None and other.node.lineno not in seen:
+                seen.add(other.node.lineno)
+                ready.append(other)
+    return False
+
+
+def _own_attributes(method: FunctionTree, nodes: list[ast.AST], called: set[int]) -> Iterator[tuple[str, bool]]:
+    """The attributes of `self` that a method uses, and whether it calls them."""
+    self_name = method.parameters[0] if method.parameters else None
+    for node in nodes:
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == self_name:
+                yield attribute, id(node) in called
 
 
 def returned_count(value: ast.expr | None) -> Count:
