@@ -2,9 +2,8 @@
 
 Introduction:
     Spark runs a micro-batch stage by stage. Within a stage, one task for each channel: a chain of PEs, each a Python
-    process, with a thread of the JVM before each of them that feeds it (and drains the one before), and one at the end
-    that drains the last. They all work at the same time on different tuples. An exchange ends a stage: the next one
-    starts when every task has finished.
+    process, and a thread of the JVM that feeds and drains them all. They work at the same time on different tuples. An
+    exchange ends a stage: the next one starts when every task has finished.
 
 Formulation:
     A stream between PEs p and q is narrow, and both are in one stage, if p sends to q alone, q receives from p alone,
@@ -15,10 +14,11 @@ Formulation:
     The threads of a chain (`stage_load`), for each channel's share of the tuples:
 
     - a process for each PE: its operators, python_receive of what enters, python_send of what leaves;
-    - a thread before each PE: exchange_read at the head of the chain or jvm_drain of the PE before, then jvm_feed;
-    - a thread at the end: jvm_drain of the last PE and exchange_write.
+    - the task's thread in the JVM: exchange_read of what enters the chain, jvm_feed and jvm_drain of every PE, the
+      operators of PEs that are in the JVM, exchange_write of what leaves the chain.
 
-    A PE in the JVM has no process: its operators run in the thread that pulls from it.
+    With `spark.python.udf.pipelined.enabled` (off unless set) the task has a thread before each PE, which drains the PE
+    before it and feeds this one, and one at the end.
 
 Example:
     a -> b -> c with a and b on one channel and c on four: stages (a, b) and (c,).
@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from penstock.model.demand import Demand
 
@@ -182,29 +183,44 @@ class StageLoad:
     total: float
 
 
-def stage_load(chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool]) -> StageLoad:
+class _Piece(NamedTuple):
+    """What a thread of the JVM does for one PE: its operators (`native`), or its crossings."""
+
+    mips: float
+    pe: int
+    native: bool = False
+
+
+def stage_load(chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool], *, pipelined: bool) -> StageLoad:
     """The demands of a chain."""
-    threads: list[tuple[float, int, bool]] = []
-    # The thread of the JVM that is under way: what it carries, and the JVM's own PE that works most in it.
-    carried, hosted, native = loads[chain[0]].read, 0.0, chain[0]
-    for pe in chain:
-        load = loads[pe]
-        if in_jvm[pe]:
-            carried += load.work
-            if load.work > hosted:
-                hosted, native = load.work, pe
-            continue
-        threads.append(_jvm_thread(carried + load.feed, hosted, native, pe))
-        threads.append((load.process, pe, True))
-        carried, hosted, native = load.drain, 0.0, pe
-    last = chain[-1]
-    threads.append(_jvm_thread(carried + loads[last].write, hosted, native, last))
+    tasks = _jvm_threads(chain, loads, in_jvm)
+    if not pipelined:
+        tasks = [[piece for task in tasks for piece in task]]
+    threads = [(loads[pe].process, pe, True) for pe in chain if not in_jvm[pe]]
+    threads += map(_summed, tasks)
     busiest = max(threads, key=lambda thread: thread[0])
     return StageLoad(
         busiest=busiest[0], pe=busiest[1], in_process=busiest[2], total=sum(thread[0] for thread in threads)
     )
 
 
-def _jvm_thread(mips: float, hosted: float, native: int, pe: int) -> tuple[float, int, bool]:
-    """A thread of the JVM, named after the PE that runs in it if that is most of its work, else after its crossing."""
-    return (mips, native, True) if 2 * hosted > mips else (mips, pe, False)
+def _jvm_threads(chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool]) -> list[list[_Piece]]:
+    """The threads of a pipelined task: one up to each PE, and one to the end."""
+    threads = [[_Piece(loads[chain[0]].read, chain[0])]]
+    for pe in chain:
+        if in_jvm[pe]:
+            threads[-1].append(_Piece(loads[pe].work, pe, native=True))
+        else:
+            threads[-1].append(_Piece(loads[pe].feed, pe))
+            threads.append([_Piece(loads[pe].drain, pe)])
+    threads[-1].append(_Piece(loads[chain[-1]].write, chain[-1]))
+    return threads
+
+
+def _summed(pieces: list[_Piece]) -> tuple[float, int, bool]:
+    """A thread with its name: the PE whose operators are most of it, else the crossing that costs most."""
+    total = sum(piece.mips for piece in pieces)
+    largest = max(pieces, key=lambda piece: piece.mips)
+    if largest.native and 2 * largest.mips > total:
+        return total, largest.pe, True
+    return total, max((piece for piece in pieces if not piece.native), key=lambda piece: piece.mips).pe, False

@@ -32,11 +32,12 @@ from penstock.model.stages import Chain, Neighbours, PeLoad, chain_up, neighbour
 
 
 class Setting:
-    """What all states of a model share: the demands, the hosts, and the spreads that were worked out."""
+    """What all states of a model share: demands, hosts, how tasks work, and the spreads that were worked out."""
 
-    def __init__(self, demand: Demand, hosts: Hosts) -> None:
+    def __init__(self, demand: Demand, hosts: Hosts, *, pipelined: bool) -> None:
         self.demand = demand
         self.hosts = hosts
+        self.pipelined = pipelined
         self.index_of = {id_: i for i, id_ in enumerate(demand.ids)}
         self._spreads: dict[Place, Spread] = {}
 
@@ -80,8 +81,8 @@ class PlanState:
             if chain in self.known and self.touched.isdisjoint(chain):
                 stages[chain] = self.known[chain]
             elif self.members[chain[0]]:
-                load, spread = stage_load(chain, self.loads, in_jvm), self.spread(chain[0])
-                stages[chain] = time_stage(self.setting.hosts, load, spread, self.fetched(chain[0]))
+                load = stage_load(chain, self.loads, in_jvm, pipelined=self.setting.pipelined)
+                stages[chain] = time_stage(self.setting.hosts, load, self.spread(chain[0]), self.fetched(chain[0]))
         return stages
 
     def spread(self, pe: int) -> Spread:

@@ -9,7 +9,7 @@ Formulation:
     Given a profile, a calibration, hosts, and a plan (which operators form a PE, with how many channels, where):
 
     1. Rates and demands in mips follow from the sources' rates (`demand`).
-    2. PEs form stages; each has a process for each PE and a thread for each crossing (`stages`).
+    2. PEs form stages; each has a process for each PE and a thread for the crossings (`stages`).
     3. A stage takes the time of its busiest thread, most crowded host or busiest link (`stage_time`).
     4. A micro-batch of x seconds of input takes T(x) = F + s x, where s is the longest way through the stages, or the
        time for which independent stages need one host or link together if that is more (`state`, `schedule`), and
@@ -111,7 +111,7 @@ class ThroughputModel:
         self.source_rates = dict(profile.source_rates if source_rates is None else source_rates)
         total = sum(self.source_rates.values())
         self.batch_limit = batch_tuples / total if total > 0 else math.inf
-        self.setting = Setting(demand(profile, transfer, self.source_rates), hosts)
+        self.setting = Setting(demand(profile, transfer, self.source_rates), hosts, pipelined=transfer.pipelined)
 
     def evaluate(self, plan: Plan) -> Prediction:
         """Predict a plan.

@@ -1,8 +1,8 @@
 """What it costs to move tuples: the mapping v of section 3.4 of the SPADE paper, on Spark.
 
 A stream that leaves a PE crosses from Python to the JVM, and from there to the Python of the next PE; where tuples
-change channels or hosts it also goes through an exchange. Each of the six parts of the way takes CPU time in a process
-or thread of its own, in proportion to tuples and bytes:
+change channels or hosts it also goes through an exchange. Each of the six parts of the way takes CPU time, in the
+process of a PE or in the JVM, in proportion to tuples and bytes:
 
     Python of the sender -- python_send, jvm_drain --> [exchange_write, exchange_read] -- jvm_feed, python_receive -->
 
@@ -25,7 +25,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.model.reading import AMOUNT, OBJECT, POSITIVE, Field, Reader, Record, load_object
+from penstock.model.reading import AMOUNT, FLAG, OBJECT, POSITIVE, Field, Reader, Record, load_object
 
 VERSION = 1
 
@@ -40,6 +40,7 @@ _TRANSFER = (
     *(Field(part, *OBJECT) for part in PARTS),
     Field("batch_seconds", *AMOUNT, default=0.0),
     Field("stage_seconds", *AMOUNT, default=0.0),
+    Field("pipelined", *FLAG, default=False),
 )
 
 
@@ -72,6 +73,7 @@ class Transfer:
         exchange_read: A task of the next stage fetches them.
         batch_seconds: A micro-batch, however small: planning it, and committing it.
         stage_seconds: A stage of a micro-batch, however small: launching its tasks, and waiting for the last one.
+        pipelined: Whether Spark's `spark.python.udf.pipelined.enabled` was on.
     """
 
     mips: float
@@ -83,6 +85,7 @@ class Transfer:
     exchange_read: Cost = FREE
     batch_seconds: float = 0.0
     stage_seconds: float = 0.0
+    pipelined: bool = False
 
     def part(self, name: str) -> Cost:
         """The cost of a part by its name."""
@@ -124,7 +127,7 @@ def transfer_from_json(value: Record, path: str = "transfer") -> Transfer:
     assert head is not None
     parts = {part: Cost(**{k: float(v) for k, v in cost.items()}) for part, cost in costs.items() if cost is not None}
     rest = {key: float(head[key]) for key in ("mips", "batch_seconds", "stage_seconds")}
-    return Transfer(**rest, **parts)  # type: ignore[arg-type]  # the two dictionaries have keys of their own
+    return Transfer(**rest, **parts, pipelined=head["pipelined"])  # type: ignore[arg-type]  # keys do not overlap
 
 
 def transfer_to_json(transfer: Transfer) -> Record:
@@ -145,4 +148,5 @@ def transfer_to_json(transfer: Transfer) -> Record:
         },
         "batch_seconds": transfer.batch_seconds,
         "stage_seconds": transfer.stage_seconds,
+        "pipelined": transfer.pipelined,
     }

@@ -98,7 +98,7 @@ def fit_costs(samples: Sequence[TransferSample]) -> Fit:
     return Fit(costs=costs, errors=tuple((rows @ found - 1.0).tolist()))
 
 
-def fit_transfer(samples: Sequence[TransferSample], *, mips: float) -> Transfer:
+def fit_transfer(samples: Sequence[TransferSample], *, mips: float, pipelined: bool = False) -> Transfer:
     """A calibration of a machine with cores of `mips` from samples that name `PARTS`, `batch` and `stage`.
 
     Example:
@@ -109,7 +109,8 @@ def fit_transfer(samples: Sequence[TransferSample], *, mips: float) -> Transfer:
     costs = fit_costs(samples).costs
     once = {part: costs.get(part, Cost()).seconds_per_tuple for part in ONCE}
     parts = {part: costs[part] for part in PARTS if part in costs}
-    return Transfer(mips=mips, batch_seconds=once["batch"], stage_seconds=once["stage"], **parts)
+    fixed = {"batch_seconds": once["batch"], "stage_seconds": once["stage"]}
+    return Transfer(mips=mips, pipelined=pipelined, **fixed, **parts)  # type: ignore[arg-type]  # keys do not overlap
 
 
 def _coefficient(sample: TransferSample, part: str, power: int) -> float:
