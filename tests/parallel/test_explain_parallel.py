@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from penstock.cli import main
+from penstock.cli import cli
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FIGURE_1 = EXAMPLES / "network_monitoring/network_monitoring.spl"
@@ -28,7 +28,7 @@ composite Main {
 
 
 def explain(*arguments: object) -> str:
-    result = CliRunner().invoke(main, ["explain", *map(str, arguments), "--stage", "parallel"], catch_exceptions=False)
+    result = CliRunner().invoke(cli, ["explain", *map(str, arguments), "--stage", "parallel"], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 
@@ -99,7 +99,7 @@ def test_an_instruction_that_is_not_safe_is_answered_with_a_warning(tmp_path):
     text = explain(path)
     assert "unsafe.spl:" in text
     assert (
-        "warning: `@parallel` on `B` is not followed, because it changes the state `total`, which is not a map keyed by "
-        "attributes; it runs on one channel"
+        "warning: `@parallel` on `B` is not followed, because it changes the state `total`, "
+        "which is not a map keyed by attributes; it runs on one channel"
     ) in text
     assert "no parallel regions" in text
