@@ -32,23 +32,21 @@ def run_plan(
     states: dict[int, bytes] = {}
     letters: list[DeadLetter] = []
     while True:
-        values: dict[int, Values] = {}
-        for index, source in sources.items():
+        values: Values = []
+        for source in sources.values():
             source.advance(turns_per_batch)
-            values[index] = _leaving(source.container)
+            values += _leaving(source.container)
         for pe in plan.pes:
             if pe.role != "source":
-                producers = dict.fromkeys(e.producer for e in plan.into(pe.index))
-                arriving = [value for p in producers for value in values[p]]
                 container = Container(program, plan, pe.index, environment)
                 if pe.index in states:
                     container.recall(pickle.loads(states[pe.index]))
-                values[pe.index] = _rows(process_batch(container, arriving))
+                values = _rows(process_batch(container, values))
                 if pe.role != "stateless":
                     states[pe.index] = pickle.dumps(container.remember())
                 for node in container.nodes:
                     node.runtime.close()
-        letters += [x for v in values.values() for e, r in v if e == REPORT for x in decode_report(r).dead_letters]
+        letters += [x for edge, value in values if edge == REPORT for x in decode_report(value).dead_letters]
         if all(source.has_ended for source in sources.values()):
             return letters
 

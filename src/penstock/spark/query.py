@@ -1,4 +1,10 @@
-"""Builds the query of a job: sources, PEs, exchanges, and one `foreachBatch` for all sinks."""
+"""Builds the query of a job: sources, then the PEs one behind the other, and one `foreachBatch` for all sinks.
+
+The PEs stand in one line, in an order in which every edge leads forward. A PE takes the rows of its own edges and
+passes the others on untouched. So a stream with several subscribers needs no second plan for each of them, which Spark would
+compute again from the source up to there (it shares an exchange between branches only if no stateful operator stands
+below it), and every operator runs once for each tuple whatever the number of sinks.
+"""
 
 from __future__ import annotations
 
@@ -47,34 +53,21 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     pickled = job.checkpoint / "program.pickle"
     dump(job.program, job.plan, job.environment, pickled)
     spark.dataSource.register(PenstockSource)
-    frames: dict[int, DataFrame] = {}
+    sources = [_source(spark, job, pe, pickled) for pe in job.plan.pes if pe.role == "source"]
+    frame = reduce(_union, sources)
     for pe in job.plan.pes:
-        if pe.role == "source":
-            frames[pe.index] = _source(spark, job, pe, pickled)
-        elif pe.role != "sink":
-            frames[pe.index] = _pe(job, pe, frames, pickled)
+        if pe.role in ("stateless", "stateful"):
+            frame = _pe(pe, frame, pickled)
     sink = next((pe.index for pe in job.plan.pes if pe.role == "sink"), None)
     sinks = SinkPE(job.program, job.plan, sink, job.environment, job.checkpoint / "sinks")
     query = (
-        _result(job, sink, frames)
-        .writeStream.foreachBatch(sinks.write)
+        frame.writeStream.foreachBatch(sinks.write)
         .option("checkpointLocation", str(job.checkpoint / "spark"))
         .trigger(availableNow=True)
         .queryName(job.program.application.name)
         .start()
     )
     return query, sinks
-
-
-def _result(job: Job, sink: int | None, frames: dict[int, DataFrame]) -> DataFrame:
-    """What reaches the driver: all that leads to the sinks, and the PEs whose tuples nobody takes."""
-    ends = [
-        pe.index
-        for pe in job.plan.pes
-        if (pe.role != "sink" and {e.consumer for e in job.plan.out_of(pe.index)} <= {sink})
-        or any(e.consumer == sink for e in job.plan.out_of(pe.index))
-    ]
-    return reduce(_union, (frames[i] for i in ends))
 
 
 def _source(spark: SparkSession, job: Job, pe: PE, pickled: Path) -> DataFrame:
@@ -88,22 +81,12 @@ def _source(spark: SparkSession, job: Job, pe: PE, pickled: Path) -> DataFrame:
     )
 
 
-def _pe(job: Job, pe: PE, frames: dict[int, DataFrame], pickled: Path) -> DataFrame:
-    entering = _entering(job, pe, frames)
-    if pe.role == "stateful":
-        grouped = entering.withColumn("channel", F.lit(0)).groupBy("channel")
-        processor = StatefulPE(str(pickled), pe.index)
-        made = grouped.transformWithStateInPandas(processor, SPARK_SCHEMA, "Append", "None")
-    else:
-        made = entering.coalesce(1).mapInArrow(stateless_pe(str(pickled), pe.index), SPARK_SCHEMA)
-    consumers = {e.consumer for e in job.plan.out_of(pe.index)}
-    # Consumers that differ only above an exchange share it, so that the PE runs once however many there are.
-    return made.repartition(1) if len(consumers) > 1 else made
-
-
-def _entering(job: Job, pe: PE, frames: dict[int, DataFrame]) -> DataFrame:
-    producers = dict.fromkeys(e.producer for e in job.plan.into(pe.index))
-    return reduce(_union, (frames[p] for p in producers))
+def _pe(pe: PE, frame: DataFrame, pickled: Path) -> DataFrame:
+    if pe.role == "stateless":
+        return frame.coalesce(1).mapInArrow(stateless_pe(str(pickled), pe.index), SPARK_SCHEMA)
+    grouped = frame.withColumn("channel", F.lit(0)).groupBy("channel")
+    processor = StatefulPE(str(pickled), pe.index)
+    return grouped.transformWithStateInPandas(processor, SPARK_SCHEMA, "Append", "None")
 
 
 def _union(left: DataFrame, right: DataFrame) -> DataFrame:

@@ -1,7 +1,6 @@
 """What PEs tell the driver of a batch: tuples in and out of each operator, and what was set aside.
 
-A report travels with the tuples, so it is counted exactly once, as they are. A PE passes on the reports that reach it;
-where several paths lead to the sinks, copies of one report arrive and one of them counts.
+A report travels with the tuples, so it is counted exactly once, as they are.
 """
 
 from __future__ import annotations
@@ -47,11 +46,6 @@ def decode_report(value: bytes) -> Report:
     read = json.loads(value)
     letters = tuple(DeadLetter(**letter) for letter in read.pop("dead_letters"))
     return Report(**read, dead_letters=letters)
-
-
-def distinct(reports: Iterable[Report]) -> list[Report]:
-    """One report for each PE, in order of their numbers."""
-    return [report for _, report in sorted({r.pe: r for r in reports}.items())]
 
 
 def counts_of(nodes: Iterable[Node], operators: Iterable[str]) -> tuple[Counts, Counts]:

@@ -20,7 +20,7 @@ from penstock.codegen.transport import REPORT
 from penstock.expr.environment import Environment
 from penstock.reference.result import DeadLetter
 from penstock.spark.container import Container
-from penstock.spark.reports import Counts, Report, add, decode_report, distinct
+from penstock.spark.reports import Counts, Report, add, decode_report
 from penstock.spark.workers import in_order
 from penstock.toolkit.program import Program
 
@@ -78,7 +78,7 @@ class SinkPE:
             self._go_back_to(batch - 1)
         collected: Any = frame.collect()
         arriving = [(int(row["edge"]), bytes(row["tuples"])) for row in collected]
-        reports = distinct(decode_report(value) for edge, value in arriving if edge == REPORT)
+        reports = [decode_report(value) for edge, value in arriving if edge == REPORT]
         if self._container is not None:
             self._container.take(in_order(self._container, arriving))
             reports.append(self._container.report())

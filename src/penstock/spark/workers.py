@@ -70,16 +70,19 @@ def make_container(program: str, pe: int) -> Container:
 
 
 def process_batch(container: Container, values: Values) -> Iterator[pa.RecordBatch]:
-    """Feed a batch to a container, in the sequential order; yields what leaves it."""
+    """Feed a batch to a container, in the sequential order; yields what leaves it, and what was meant for others."""
     arriving = list(values)
+    mine = {e.index for e in container.plan.into(container.pe)}
     container.take(in_order(container, arriving))
     container.pulse()
-    reports = [container.report().encode(), *(value for edge, value in arriving if edge == REPORT)]
-    yield values_as_rows(REPORT, reports)
+    yield values_as_rows(REPORT, [container.report().encode()])
+    for edge, value in arriving:
+        if edge not in mine:
+            yield values_as_rows(edge, [value])
     streams = container.plan.application.streams
-    for edge in container.plan.out_of(container.pe):
-        yield rows(edge.index, container.leaving[edge.index], streams[edge.stream].schema)
-        container.leaving[edge.index] = []
+    for out in container.plan.out_of(container.pe):
+        yield rows(out.index, container.leaving[out.index], streams[out.stream].schema)
+        container.leaving[out.index] = []
 
 
 def in_order(container: Container, values: Values) -> list[tuple[int, Item]]:
