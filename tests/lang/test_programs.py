@@ -1,10 +1,14 @@
+import io
 from pathlib import Path
 
 import pytest
-from programs import INVALID, VALID, compile_fixture, outcome
+from programs import FIXTURES, INVALID, VALID, compile_fixture, outcome
 
 from penstock.diagnostics import UserError
+from penstock.expr.environment import Environment
 from penstock.ir.codec import from_json, to_json
+from penstock.lang import compile_text
+from penstock.reference import run
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
@@ -36,3 +40,11 @@ def test_the_programs_use_every_standard_operator() -> None:
         DirectoryScan Split ThreadedSplit Union Punctor Pair DeDuplicate Delay Gate Switch DynamicFilter MetricsSink
         Combine Match"""
     assert used >= set(wanted.split())
+
+
+def test_applications_exchange_streams_by_id_and_by_properties(tmp_path: Path) -> None:
+    text = (FIXTURES / "export_import.spl").read_text(encoding="utf-8")
+    printed = io.StringIO()
+    both = [compile_text(text, main=name) for name in ("Exporter", "Importer")]
+    run(both, environment=Environment(output_directory=tmp_path, stdout=printed))
+    assert sorted(printed.getvalue().splitlines()) == ["number 0", "number 1", "number 2", "square 1", "square 4"]
