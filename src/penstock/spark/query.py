@@ -1,9 +1,9 @@
 """Builds the query of a job: sources, then the PEs one behind the other, and one `foreachBatch` for all sinks.
 
 The PEs stand in one line, in an order in which every edge leads forward. A PE takes the rows of its own edges and
-passes the others on untouched. So a stream with several subscribers needs no second plan for each of them, which Spark would
-compute again from the source up to there (it shares an exchange between branches only if no stateful operator stands
-below it), and every operator runs once for each tuple whatever the number of sinks.
+passes the others on untouched. So a stream with several subscribers needs no second plan for each of them, which Spark
+would compute again from the source up to there (it shares an exchange between branches only if no stateful operator
+stands below it), and every operator runs once for each tuple whatever the number of sinks.
 """
 
 from __future__ import annotations
