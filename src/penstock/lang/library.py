@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from penstock.diagnostics import Diagnostics, SourceFile, UserError
 from penstock.lang import ast
@@ -76,6 +76,7 @@ class Library:
     folders: tuple[Path, ...] = ()
     found: Diagnostics = field(default_factory=Diagnostics)
     _modules: dict[Path | None, list[Module]] = field(default_factory=dict)
+    _looked_up: dict[tuple[type, str, int], list[Any]] = field(default_factory=dict)
 
     def add(self, source: SourceFile, path: Path | None = None) -> Module | None:
         """Parse a file and make it known; none after reporting its mistakes."""
@@ -89,6 +90,12 @@ class Library:
 
     def lookup(self, kind: type[D], name: str, module: Module) -> list[tuple[D, Module]]:
         """The definitions of a kind that a name as written means in a file; several for overloaded functions."""
+        key = (kind, name, id(module))
+        if key not in self._looked_up:
+            self._looked_up[key] = self._look_up(kind, name, module)
+        return self._looked_up[key]
+
+    def _look_up(self, kind: type[D], name: str, module: Module) -> list[tuple[D, Module]]:
         namespaces, bare = module.namespaces_of(name)
         own = [(d, module) for d in module.definitions(kind, bare)] if module.namespace in namespaces else []
         if own:
