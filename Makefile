@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST_WORKERS ?= auto
 
-.PHONY: demo test lint bench format clean
+.PHONY: demo test lint bench format clean java
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -19,8 +19,14 @@ $(READY): pyproject.toml requirements.lock
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
-test: lint
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS)
+test: java lint
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup
+
+java:
+	@java -version >/dev/null 2>&1 \
+	  && test "$$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')" -ge 17 \
+	  || { echo "Spark needs Java 17 or newer. Install it, for example with" \
+	  "'apt-get install openjdk-17-jre-headless' or 'brew install openjdk@17'." >&2; exit 1; }
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -33,7 +39,8 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python benchmarks/reference.py
+	for name in soda scheduling epochs; do $(BIN)/penstock bench $$name || exit 1; done
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
