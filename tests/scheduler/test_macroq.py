@@ -8,7 +8,7 @@ from admission_instances import random_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.bench.soda_jobs import RANKS, published_importance, published_problem, synthetic_problem
+from penstock.bench.soda_jobs import synthetic_problem
 from penstock.diagnostics import Infeasible
 from penstock.scheduler.components import weak_components
 from penstock.scheduler.composition import compose
@@ -229,31 +229,6 @@ def test_the_measure_of_a_problem_is_found_in_thousandths() -> None:
     assert common_measure([0.0]) is None
     assert common_measure([78600.0, 69600.0, 33600.0]) == 600.0
     assert common_measure([0.001, 5.0]) == 0.001
-
-
-PERCENTS = sorted(published_importance(), reverse=True)
-
-
-@pytest.mark.parametrize("percent", PERCENTS)
-def test_the_papers_jobs_earn_at_least_what_was_published(percent: int) -> None:
-    published = published_importance()[percent]
-    answer = solve(published_problem(percent))
-    assert answer.importance >= sum(published.values()) - 1e-9
-    assert answer.mips_used <= 11_000 * percent
-    assert answer.waterline >= max(RANKS[name] for name in published)
-    if percent >= 95:
-        assert all(verdict.admitted for verdict in answer.jobs.values())
-
-
-def test_the_waterline_falls_from_3_to_2_to_1_as_the_cluster_shrinks() -> None:
-    lines = [solve(published_problem(percent)).waterline for percent in PERCENTS]
-    assert lines == sorted(lines, reverse=True)
-    assert (lines[0], lines[PERCENTS.index(50)], lines[-1]) == (3, 2, 1)
-
-
-def test_the_papers_required_jobs_do_not_fit_on_a_fifth_of_the_nodes() -> None:
-    with pytest.raises(Infeasible):
-        solve(published_problem(20))
 
 
 def test_a_table_that_pays_late_is_no_concave_component() -> None:

@@ -92,6 +92,7 @@ class Bench:
         yield axes
         axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
         axes.grid(visible=True, alpha=0.3)
+        axes.set_axisbelow(True)
         figure.savefig(self.out / f"{stem}.png", dpi=144)
         plt.close(figure)
 

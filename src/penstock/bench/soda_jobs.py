@@ -42,11 +42,25 @@ def _published(name: str) -> dict[int, dict[str, float]]:
     return rows
 
 
-def published_problem(percent: float) -> Problem:
+def published_waterline(percent: int) -> int:
+    """The worst rank that was admitted, by table 3.
+
+    Example:
+        >>> [published_waterline(percent) for percent in (65, 60, 30, 25)]
+        [3, 2, 2, 1]
+    """
+    return max(RANKS[job] for job in published_importance()[percent])
+
+
+def published_problem(percent: float, *, waterline: int = 3) -> Problem:
     """The paper's 19 jobs on a part of its nodes.
 
     Each job is one PE whose resource function runs through the published points, and whose importance is its rate; the
     least that was published is what it needs at least.
+
+    Args:
+        percent: Of the nodes.
+        waterline: Jobs of worse rank are withdrawn.
 
     Example:
         >>> problem = published_problem(100)
@@ -54,7 +68,7 @@ def published_problem(percent: float) -> Problem:
         (19, 1100000.0, 33600.0)
     """
     points = _points(published_mips(), published_importance())
-    jobs = tuple(_published_job(name, table) for name, table in points.items())
+    jobs = tuple(_published_job(name, table) for name, table in points.items() if RANKS[name] <= waterline)
     return Problem(mips=MIPS_AT_FULL_SIZE * percent / 100, jobs=jobs)
 
 
