@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import print_json
+from penstock.cli.progress import slow_progress
 from penstock.cli.ranges import Number
 from penstock.diagnostics import Diagnostics, UserError
 from penstock.json_source import read_json
@@ -63,9 +64,12 @@ def command(jobs: Path, deadline: float, with_placement: bool, as_json: bool) ->
     problem, cluster = _read(jobs, with_placement=with_placement)
     left = max(0.0, deadline - clock.elapsed())
     # Placing needs time too: macroQ gets the first half.
-    answer = solve(problem, deadline=Deadline(left / 2 if with_placement else left))
+    macroq_deadline = Deadline(left / 2 if with_placement else left)
+    report = slow_progress("admit")
+    answer = solve(problem, deadline=macroq_deadline, progress=report)
     placement = None
     if cluster is not None:
+        report(f"placing the PEs on {len(cluster.nodes)} nodes")
         left = max(0.0, deadline - clock.elapsed())
         placement = place(problem, answer, cluster, deadline_seconds=left)
     if as_json:
@@ -96,7 +100,7 @@ def _read(path: Path, *, with_placement: bool) -> tuple[Problem, Cluster | None]
 
 
 def _print_answer(problem: Problem, answer: Answer) -> None:
-    console = Console()
+    console = Console(markup=False, emoji=False)
     table = Table("job", "rank", "admitted", "template")
     for title in ("mips", "importance"):
         table.add_column(title, justify="right")
@@ -124,6 +128,6 @@ def _print_placement(placement: Placement) -> None:
     for pe, nodes in placement.mips.items():
         where = ", ".join(f"{node}: {mips:,.6g}" for node, mips in nodes.items() if mips > 0)
         table.add_row(pe, f"{placement.goals[pe]:,.6g}", where)
-    console = Console()
+    console = Console(markup=False, emoji=False)
     console.print(table)
     console.print(f"importance as placed {placement.importance:,.6g}, {placement.moves} moves", highlight=False)

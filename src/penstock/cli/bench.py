@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -13,6 +17,13 @@ from penstock.bench import EXPERIMENTS, Bench
 from penstock.cli import print_json
 from penstock.diagnostics import UserError, did_you_mean
 
+Row = dict[str, object]
+
+_FOUR_DIGITS = 1000
+_LONGEST_CELL = 40
+"""Longer texts are broken into lines."""
+
+_PADDING, _MARGIN = 3, 2
 _LISTING = "\n".join(f"    {name:<14}{what}" for name, what in EXPERIMENTS.items())
 
 
@@ -47,18 +58,55 @@ def command(name: str, quick: bool, out: Path, as_json: bool) -> int:
 
 
 def _print_tables(bench: Bench) -> None:
-    console = Console()
-    columns = list(dict.fromkeys(key for row in bench.rows for key in row))
-    results = Table(*columns, title=f"bench {bench.name}")
-    for row in bench.rows:
-        results.add_row(*(_cell(row.get(column, "")) for column in columns))
-    console.print(results)
-    checks = Table("check", "measured", "bar", "holds", title="checks")
+    console = Console(markup=False, emoji=False)
+    for title, rows in _parts(bench):
+        _print_part(console, title, rows, bench)
+    checks = Table("check", title="checks", title_justify="left", box=SIMPLE_HEAD)
+    for column in ("measured", "bar", "holds"):
+        checks.add_column(column, justify="right")
     for check in bench.checks:
         checks.add_row(check.name, _cell(check.value), _cell(check.bar), "yes" if check.holds else "NO")
     console.print(checks)
-    console.print(f"figures and plots are in {bench.out}/")
+    console.print(f"figures and plots are in {bench.out}/", highlight=False)
+
+
+def _parts(bench: Bench) -> Iterator[tuple[str, list[Row]]]:
+    """The rows in runs of one `part` and the same keys, each run with its title; `part` itself is taken out."""
+    shapes = ((row.get("part", bench.name), tuple(key for key in row if key != "part")) for row in bench.rows)
+    for (title, keys), run in groupby(zip(shapes, bench.rows, strict=True), key=itemgetter(0)):
+        yield str(title), [{key: row[key] for key in keys} for _, row in run]
+
+
+def _print_part(console: Console, title: str, rows: list[Row], bench: Bench) -> None:
+    cells = {name: [_cell(row[name]) for row in rows] for name in rows[0]}
+    shown = _fitting(cells, console.width)
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for name in shown:
+        is_text = any(isinstance(row[name], str) for row in rows)
+        table.add_column(name.replace("_", " "), justify="left" if is_text else "right")
+    for line in zip(*(cells[name] for name in shown), strict=True):
+        table.add_row(*line)
+    console.print(table)
+    if len(shown) < len(cells):
+        left_out = ", ".join(name for name in cells if name not in shown)
+        console.print(f"  and in {bench.name}.csv: {left_out}", highlight=False)
+
+
+def _fitting(cells: dict[str, list[str]], width: int) -> list[str]:
+    """The first columns, as many as fit; headings break between words, long texts too."""
+    shown: list[str] = []
+    width -= _MARGIN
+    for name, column in cells.items():
+        heading = max(len(word) for word in name.split("_"))
+        width -= _PADDING + max(heading, *(min(len(cell), _LONGEST_CELL) for cell in column))
+        if width < 0 and shown:
+            break
+        shown.append(name)
+    return shown
 
 
 def _cell(value: object) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+    """A figure with four digits, all digits of a whole one."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= _FOUR_DIGITS else f"{value:.4g}"

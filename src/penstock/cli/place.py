@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -11,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import print_json
+from penstock.cli.progress import slow_progress
 from penstock.cli.ranges import Number
 from penstock.diagnostics import UserError
 from penstock.placement import ALGORITHMS, Algorithm, MetisSettings, Placement, PlacementProblem, equal_machines, place
@@ -20,7 +19,6 @@ from penstock.placement.measure import cut, loads
 from penstock.placement.partition import Objective
 from penstock.placement.problem import DEFAULT_IMBALANCE
 
-_QUIET_SECONDS = 1.0
 _MOST_IMBALANCE = 1e6
 _LARGEST_SEED = 2**30
 _MOST_ROWS = 40
@@ -79,7 +77,7 @@ def command(
     """
     to_place = _read(problem, machines, imbalance)
     settings = MetisSettings(seed=seed, starts=starts, objective=objective)
-    answer = place(to_place, algorithm, settings=settings, deadline_seconds=deadline, progress=_slow_progress())
+    answer = place(to_place, algorithm, settings=settings, deadline_seconds=deadline, progress=slow_progress("place"))
     part_file = _write_part_file(problem, to_place, answer)
     _warn(to_place, answer)
     if as_json:
@@ -109,17 +107,6 @@ def _write_part_file(path: Path, problem: PlacementProblem, answer: Placement) -
     return part_file
 
 
-def _slow_progress() -> Callable[[str], None]:
-    """Reports on standard error, but only where the work takes long enough to wonder about."""
-    began = time.monotonic()
-
-    def report(line: str) -> None:
-        if time.monotonic() - began > _QUIET_SECONDS:
-            click.echo(f"place: {line}", err=True)
-
-    return report
-
-
 def _warn(problem: PlacementProblem, answer: Placement) -> None:
     if answer.within_limit:
         return
@@ -136,7 +123,7 @@ def _warn(problem: PlacementProblem, answer: Placement) -> None:
 
 
 def _print_tables(problem: PlacementProblem, answer: Placement, part_file: Path | None) -> None:
-    console = Console()
+    console = Console(markup=False, emoji=False)
     machines = problem.machines
     table = Table("machine", "rack", "tasks", *_load_titles(problem), title=f"placement by {answer.algorithm}")
     load = loads(problem, answer.machine_of)

@@ -33,7 +33,7 @@ minimum of a PE is never rounded (the paper rounds it down).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.scheduler.allocation import allocate
@@ -49,13 +49,20 @@ from penstock.scheduler.macroq_resolution import Effort, ladder, single_round
 from penstock.scheduler.problem import Problem, Template
 
 
-def solve(problem: Problem, *, deadline: Deadline | None = None, granularity: int | None = None) -> Answer:
+def solve(
+    problem: Problem,
+    *,
+    deadline: Deadline | None = None,
+    granularity: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Answer:
     """The best admission and allocation that is found by the deadline.
 
     Args:
         problem: What to decide.
         deadline: When the answer is due; without one the search goes to its end.
         granularity: Solve exhaustively with the cluster divided into this many units, instead of finer and finer.
+        progress: Is told, a line at a time, what is being tried and what the best answer earns so far.
 
     Raises:
         Infeasible: The required jobs do not fit.
@@ -72,7 +79,7 @@ def solve(problem: Problem, *, deadline: Deadline | None = None, granularity: in
         (290.0, 2, {'A': 50.0, 'B': 80.0, 'C': 0.0})
     """
     deadline = deadline or Deadline()
-    search = _Search(problem, deadline)
+    search = _Search(problem, deadline, progress or (lambda line: None))
     try:
         search.run(granularity)
     except OutOfTime:
@@ -115,9 +122,10 @@ class _Division:
 
 
 class _Search:
-    def __init__(self, problem: Problem, deadline: Deadline) -> None:
+    def __init__(self, problem: Problem, deadline: Deadline, progress: Callable[[str], None]) -> None:
         self._problem = problem
         self._deadline = deadline
+        self._progress = progress
         self._prepared = Prepared()
         self._corners = CornerCache()
         self._groups = job_groups(problem.jobs)
@@ -144,6 +152,8 @@ class _Search:
         else:
             rounds = single_round(self._problem, granularity)
         for i, effort in enumerate(rounds):
+            so_far = f"importance {self._best_importance:,.6g} so far"
+            self._progress(f"{so_far}; round {i + 1} of {len(rounds)}: {effort.grid.units:,} units")
             self.exact = self._lower_the_waterline(effort)
             self._granularity = max(1, effort.grid.units)
             is_finest = effort.grid == rounds[-1].grid and effort.method in ("labels", "grid")
