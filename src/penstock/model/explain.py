@@ -18,8 +18,7 @@ def predict(state: PlanState, transfer: Transfer, source_rates: Mapping[str, flo
     """The prediction of a state whose PEs form no cycle."""
     assert state.order is not None
     hosts = state.setting.hosts
-    fixed = transfer.batch_seconds + transfer.stage_seconds * state.depth
-    load = state.load_seconds
+    fixed, load = state.fixed_seconds(transfer), state.load_seconds
     scale = highest_scale(fixed, load, batch_limit)
     grown = scale if load > 0 else 0.0
     ids, links = [host.id for host in hosts.hosts], state.link_seconds.max(axis=0) * grown

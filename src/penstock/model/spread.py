@@ -89,30 +89,25 @@ def _last_host(hosts: Hosts, where: Ints, times: Floats) -> tuple[int, float]:
     return last
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LinkFactors:
-    """Seconds for each byte that goes from one place to another, by host and rack, the worse of both ways counted."""
-
-    leaving: Floats
-    entering: Floats
-
-
-def link_factors(hosts: Hosts, origin: Spread, goal: Spread) -> LinkFactors:
-    """How an exchange between two places loads the links: those of hosts first, then the uplinks of racks.
+def link_factors(hosts: Hosts, origin: Spread, goal: Spread) -> Floats:
+    """Seconds that each byte from one place to another keeps links busy.
 
     Every channel of the origin sends to every channel of the goal, in proportion to their shares.
+
+    Returns:
+        What leaves and what enters, in two rows: the links of hosts first, then the uplinks of racks.
 
     Example:
         >>> from penstock.model.hosts import equal_hosts
         >>> hosts = equal_hosts(2, link_mbps=8.0)
         >>> one, both = (spread_over(hosts, (names, 2, ())) for names in (("h0",), ("h0", "h1")))
-        >>> link_factors(hosts, one, both).leaving.tolist()
-        [5e-07, 0.0, 0.0]
+        >>> link_factors(hosts, one, both).tolist()
+        [[5e-07, 0.0, 0.0], [0.0, 5e-07, 0.0]]
     """
     racks = len(hosts.racks)
-    sides = [
-        (s.host_shares, np.bincount(hosts.rack_of, weights=s.host_shares, minlength=racks)) for s in (origin, goal)
-    ]
+    sent, taken = (
+        np.concatenate([s.host_shares, np.bincount(hosts.rack_of, weights=s.host_shares, minlength=racks)])
+        for s in (origin, goal)
+    )
     capacity = np.concatenate([hosts.link_bytes, hosts.uplink_bytes])
-    sent, taken = (np.concatenate(side) for side in sides)
-    return LinkFactors(leaving=sent * (1.0 - taken) / capacity, entering=taken * (1.0 - sent) / capacity)
+    return np.asarray([sent * (1.0 - taken) / capacity, taken * (1.0 - sent) / capacity])

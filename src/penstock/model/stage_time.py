@@ -12,14 +12,14 @@ Formulation:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
 from penstock.model.hosts import Floats, Hosts
-from penstock.model.spread import Spread, link_factors
+from penstock.model.spread import Spread
 from penstock.model.stages import StageLoad
 
 
@@ -45,8 +45,8 @@ class StageTime:
         seconds: For a second of input.
         limit: What takes that long: `PE`, `CROSSING`, `HOST`, `LINK` or `UPLINK`.
         index: Which PE, host or rack.
-        links: Seconds that the links of hosts and the uplinks of racks are busy, leaving and entering; None without
-            limits.
+        links: Seconds that the links of hosts and the uplinks of racks are busy, leaving and entering; None where
+            nothing flows, or nothing is limited.
     """
 
     load: StageLoad
@@ -57,18 +57,18 @@ class StageTime:
     links: Floats | None = None
 
 
-def time_stage(hosts: Hosts, load: StageLoad, spread: Spread, fetched: Iterable[tuple[float, Spread]]) -> StageTime:
+def time_stage(hosts: Hosts, load: StageLoad, spread: Spread, fetched: Sequence[tuple[float, Floats]]) -> StageTime:
     """Time a stage.
 
     Args:
         hosts: The cluster.
         load: The demands of the stage.
         spread: Of its channels.
-        fetched: The bytes that come by exchanges, each with the spread of its origin.
+        fetched: The bytes that come by exchanges, each with its `link_factors`; none where no link is limited.
     """
-    links = _busy_links(hosts, spread, fetched)
+    links = np.sum([count * factors for count, factors in fetched], axis=0) if fetched else None
     found = max(_own_limits(load, spread), key=lambda limit: limit[0])
-    if links is not None and links.size:
+    if links is not None:
         place = int(links.max(axis=0).argmax())
         seconds = float(links[:, place].max())
         if seconds > found[0]:
@@ -89,14 +89,3 @@ def _own_limits(load: StageLoad, spread: Spread) -> list[tuple[float, Limit, int
         (load.busiest * spread.in_turns, Limit.HOST, spread.waiting_host),
         (load.total * spread.crowding, Limit.HOST, spread.crowded_host),
     ]
-
-
-def _busy_links(hosts: Hosts, spread: Spread, fetched: Iterable[tuple[float, Spread]]) -> Floats | None:
-    if not hosts.has_links:
-        return None
-    busy = np.zeros((2, len(hosts.hosts) + len(hosts.racks)))
-    for count, origin in fetched:
-        factors = link_factors(hosts, origin, spread)
-        busy[0] += count * factors.leaving
-        busy[1] += count * factors.entering
-    return busy

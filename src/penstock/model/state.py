@@ -26,9 +26,10 @@ from penstock.model.demand import Demand
 from penstock.model.hosts import Floats, Hosts
 from penstock.model.plan import Place, PlacedPE, Plan
 from penstock.model.schedule import in_order, longest_way
-from penstock.model.spread import Spread, spread_over
+from penstock.model.spread import Spread, link_factors, spread_over
 from penstock.model.stage_time import StageTime, time_stage
 from penstock.model.stages import Chain, Neighbours, PeLoad, chain_up, neighbours, pe_load, stage_load
+from penstock.model.transfer import Transfer
 
 
 class Setting:
@@ -40,12 +41,19 @@ class Setting:
         self.pipelined = pipelined
         self.index_of = {id_: i for i, id_ in enumerate(demand.ids)}
         self._spreads: dict[Place, Spread] = {}
+        self._links: dict[tuple[Place, Place], Floats] = {}
 
     def spread(self, place: Place) -> Spread:
         """The spread of a place."""
         if place not in self._spreads:
             self._spreads[place] = spread_over(self.hosts, place)
         return self._spreads[place]
+
+    def link_factors(self, origin: Place, goal: Place) -> Floats:
+        """How what flows between two places loads the links."""
+        if (origin, goal) not in self._links:
+            self._links[origin, goal] = link_factors(self.hosts, self.spread(origin), self.spread(goal))
+        return self._links[origin, goal]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,11 +97,13 @@ class PlanState:
         """How the load of a PE falls on hosts."""
         return self.setting.spread(self.pes[pe].place)
 
-    def fetched(self, pe: int) -> list[tuple[float, Spread]]:
-        """The bytes that enter a PE in a second, each with the spread of its origin."""
-        demand = self.setting.demand
-        origins = [(demand.stream_bytes[s], self.pe_of[demand.producer[s]]) for s, _ in self.loads[pe].entering]
-        return [(count, self.spread(origin)) for count, origin in origins]
+    def fetched(self, pe: int) -> list[tuple[float, Floats]]:
+        """The bytes that enter a PE in a second, each with its `link_factors`; none where no link is limited."""
+        setting, demand, goal = self.setting, self.setting.demand, self.pes[pe].place
+        if not setting.hosts.has_links:
+            return []
+        origins = [(s, self.pes[self.pe_of[demand.producer[s]]].place) for s, _ in self.loads[pe].entering]
+        return [(demand.stream_bytes[s], setting.link_factors(origin, goal)) for s, origin in origins]
 
     @cached_property
     def before(self) -> dict[Chain, tuple[Chain, ...]]:
@@ -123,6 +133,12 @@ class PlanState:
         """How many stages come one after the other."""
         assert self.order is not None
         return round(longest_way(self.order, self.before, dict.fromkeys(self.order, 1.0))[0])
+
+    def fixed_seconds(self, transfer: Transfer) -> float:
+        """Seconds that a micro-batch takes in any case."""
+        # The depth is worth its while only if a stage costs something: what-ifs come here by the thousand.
+        stages = transfer.stage_seconds * self.depth if transfer.stage_seconds else 0.0
+        return transfer.batch_seconds + stages
 
     @cached_property
     def host_seconds(self) -> Floats:

@@ -157,8 +157,7 @@ class ThroughputModel:
         """The highest scale of a state; 0 where its PEs form a cycle, because such a plan cannot run."""
         if state.order is None:
             return 0.0
-        fixed = self.transfer.batch_seconds + self.transfer.stage_seconds * state.depth
-        return highest_scale(fixed, state.load_seconds, self.batch_limit)
+        return highest_scale(state.fixed_seconds(self.transfer), state.load_seconds, self.batch_limit)
 
 
 class WhatIf:
