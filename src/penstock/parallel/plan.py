@@ -141,6 +141,11 @@ class ParallelRegions:
         """From each operator in a region to the region."""
         return {id_: region for region in self.regions for id_ in region.operators}
 
+    @cached_property
+    def crossing(self) -> dict[tuple[str, str], Boundary]:
+        """From (stream, receiver) to the boundary that the stream crosses there."""
+        return {(boundary.stream, boundary.consumer): boundary for boundary in self.boundaries}
+
     def may_share_pe(self, first: str, second: str) -> bool:
         """Whether two operators may be fused: a PE never spans the boundary of a region."""
         return self.region_of.get(first) is self.region_of.get(second)

@@ -74,7 +74,7 @@ def _selectivity(region: Region) -> str:
 
 def _region(application: Application, plan: ParallelRegions, region: Region) -> Iterator[str]:
     yield summary_of(region) + _width(region)
-    yield f"  first joint: {_entry(plan, region)}"
+    yield f"  first joint: {_entry(application, plan, region)}"
     for id_ in region.operators:
         yield f"    {id_}  {application.operator[id_].kind}: {allowance(plan.analyses[id_])}"
     for exit_ in region.exits:
@@ -87,12 +87,13 @@ def _width(region: Region) -> str:
     return f", width {widths} (@parallel)" if widths else ""
 
 
-def _entry(plan: ParallelRegions, region: Region) -> str:
+def _entry(application: Application, plan: ParallelRegions, region: Region) -> str:
     text = f"{region.first_joint.value}, {_route(region)}"
-    for boundary in plan.boundaries:
-        if boundary.consumer == region.operators[0]:
-            text += f", behind `{boundary.producer}`"
-            text += "" if boundary.about == boundary.consumer else f"; {_why(boundary)}"
+    first = application.operator[region.operators[0]]
+    for stream in (s for port in first.inputs for s in port.streams):
+        boundary = plan.crossing[stream, first.id]
+        text += f", behind `{boundary.producer}`"
+        text += "" if boundary.about == first.id else f"; {_why(boundary)}"
     return text
 
 
@@ -101,9 +102,9 @@ def _route(region: Region) -> str:
 
 
 def _exit(plan: ParallelRegions, exit_: Exit) -> str:
-    if exit_.stream is None:
+    if exit_.stream is None or exit_.receiver is None:
         return f"{exit_.joint.value} behind `{exit_.operator}`"
-    boundary = next(b for b in plan.boundaries if (b.stream, b.consumer) == (exit_.stream, exit_.receiver))
+    boundary = plan.crossing[exit_.stream, exit_.receiver]
     return f"{exit_.joint.value}, before `{exit_.receiver}`; {_why(boundary)}"
 
 
