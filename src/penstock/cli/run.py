@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -18,10 +20,12 @@ from penstock.cli.application import AppArguments, takes_application
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
+    from penstock.reference.engine import Engine
     from penstock.reference.result import RunResult
     from penstock.toolkit.program import Program
 
 DEAD_LETTERS = "dead_letters.jsonl"
+PROGRESS_SECONDS = 3.0
 
 
 @click.command()
@@ -155,7 +159,8 @@ def _run_on_reference(program: Program, environment: Environment, seconds: float
     from penstock.reference import run
 
     started = time.perf_counter()
-    result = run(program, environment=environment, max_time_ns=None if seconds is None else round(seconds * 1e9))
+    limit_ns = None if seconds is None else round(seconds * 1e9)
+    result = run(program, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
     return Summary(
         application=program.application.name,
         engine="reference",
@@ -167,6 +172,20 @@ def _run_on_reference(program: Program, environment: Environment, seconds: float
         dead_letters_file=_write_dead_letters(result, environment.output_directory),
         more={"metrics": dict(result.metrics)},
     )
+
+
+def _show_progress(engine: Engine) -> None:
+    """On a terminal, say every few seconds how far the sources are."""
+    if not sys.stderr.isatty():
+        return
+
+    def report() -> None:
+        while True:
+            time.sleep(PROGRESS_SECONDS)
+            time_s = engine.clock.now_ns / 1e9
+            click.echo(f"{engine.source_tuples:,} tuples from the sources, at {time_s:,.1f} s", err=True)
+
+    threading.Thread(target=report, daemon=True).start()
 
 
 def _run_on_spark(

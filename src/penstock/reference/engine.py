@@ -63,6 +63,11 @@ class Engine:
         self._is_over = False
 
     @property
+    def source_tuples(self) -> int:
+        """How many tuples the sources have sent so far; safe to read from another thread."""
+        return self._source_tuples
+
+    @property
     def is_interrupted(self) -> bool:
         """Whether loops are not to go round any more."""
         return self.stopped is StopReason.INTERRUPTED

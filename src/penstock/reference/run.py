@@ -48,6 +48,7 @@ def run(
     collect: Iterable[str] = (),
     max_time_ns: int | None = None,
     max_tuples: int | None = None,
+    watch: Callable[[Engine], None] | None = None,
 ) -> RunResult:
     """Run programs to their end, or to a limit.
 
@@ -61,6 +62,7 @@ def run(
         collect: The ids of streams whose items the result holds.
         max_time_ns: Stop when this much virtual time has passed.
         max_tuples: Stop when the sources have sent this many tuples.
+        watch: Called with the engine before it starts, for whoever wants to show how far it is.
 
     Raises:
         OperatorFailed: An operator could not process a tuple, and its policy is to fail.
@@ -72,6 +74,8 @@ def run(
     limit_ns = None if max_time_ns is None else start_ns + max_time_ns
     engine = Engine(surroundings, Limits(time_ns=limit_ns, tuples=max_tuples))
     collected: dict[str, list[Item]] = {id_: [] for id_ in collect}
+    if watch is not None:
+        watch(engine)
 
     def work() -> list[Node]:
         nodes = _wire_all(together, engine, _taps(on_tuple, collected))
