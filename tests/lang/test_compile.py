@@ -157,3 +157,13 @@ def test_compile_time_values_reach_constants() -> None:
         stream<int32 x> A = Beacon() { config placement: host(getCompileTimeValue("where")); } }"""
     program = compile_text(text, compile_values={"where": ["h7"]})
     assert program.application.constraints[0].hosts == ("h7",)
+
+
+def test_files_that_happen_to_lie_below_the_application_are_left_alone(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        Main="composite Main { graph stream<int32 x> A = Beacon() { } }",
+        other__Broken="composite Beacon(output O) { graph !!! }",
+        User="composite User { graph stream<int32 x> A = Beacon( }",
+    )
+    assert compile_file(tmp_path / "Main.spl").application.operators[0].kind == "Beacon"

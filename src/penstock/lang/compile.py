@@ -105,7 +105,8 @@ def _compile(
     found.raise_if_any()
     assert module is not None
     folder = application_folder(file, module.namespace) if file else Path()
-    library.folders = (*((folder,) if file else ()), *map(Path, toolkits))
+    library.application = folder if file else None
+    library.toolkits = tuple(map(Path, toolkits))
     compilation = Compilation(library=library, found=found)
     compilation.functions = FunctionTable(compilation)
     try:

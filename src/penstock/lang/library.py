@@ -21,6 +21,16 @@ from penstock.toolkit.registry import Registry
 
 D = TypeVar("D", ast.Composite, ast.FunctionSyntax, ast.TypeDefinition)
 
+TextFile = tuple[Path, str]
+"""A file's path and its text."""
+
+_DEFINES: dict[type, str] = {
+    ast.Composite: r"\bcomposite\s+{name}\b",
+    ast.TypeDefinition: r"\btype\s+{name}\s*=",
+    ast.FunctionSyntax: r"[\w>\]]\s+{name}\s*\([^()]*\)\s*\{{",
+}
+"""What betrays, without parsing, that a text may define a name."""
+
 _BEFORE_NAMESPACE = re.compile(r"\s+|//[^\n]*|/\*[\s\S]*?\*/")
 _NAMESPACE = re.compile(r"namespace\s+([\w.\s]+);")
 
@@ -68,15 +78,19 @@ class Library:
 
     Attributes:
         registry: The operators.
-        folders: Where files are looked for: the application's folder and the toolkits.
+        application: The folder of the application's own files. A namespace `a.b` lies in its folder `a.b` or `a/b`, so
+            that whatever else happens to lie below it is left alone.
+        toolkits: Folders that hold SPL files of any namespace, at any depth.
         found: Receives the mistakes of the files that are read on the way.
     """
 
     registry: Registry
-    folders: tuple[Path, ...] = ()
+    application: Path | None = None
+    toolkits: tuple[Path, ...] = ()
     found: Diagnostics = field(default_factory=Diagnostics)
     _modules: dict[Path | None, list[Module]] = field(default_factory=dict)
     _looked_up: dict[tuple[type, str, int], list[Any]] = field(default_factory=dict)
+    _own_files: dict[str, list[TextFile]] = field(default_factory=dict)
 
     def add(self, source: SourceFile, path: Path | None = None) -> Module | None:
         """Parse a file and make it known; none after reporting its mistakes."""
@@ -101,34 +115,43 @@ class Library:
         if own:
             return own
         for namespace in namespaces:
-            found = [(d, m) for m in self._defining(namespace, bare) for d in m.definitions(kind, bare)]
+            found = [(d, m) for m in self._defining(kind, namespace, bare) for d in m.definitions(kind, bare)]
             if found:
                 return found
         return []
 
-    def _defining(self, namespace: str, name: str) -> list[Module]:
+    def _defining(self, kind: type, namespace: str, name: str) -> list[Module]:
         """The modules of a namespace that may define a name, read if they were not yet."""
-        pattern = re.compile(rf"\b(?:composite|type|static)\s+{name}\b|\b{name}\s*[(=]")
-        for path, text in self._files.get(namespace, ()):
+        pattern = re.compile(_DEFINES[kind].format(name=name))
+        for path, text in self._files(namespace):
             if path not in self._modules and pattern.search(text):
                 self.add(SourceFile(path=str(path), text=text), path)
         return [m for modules in self._modules.values() for m in modules if m.namespace == namespace]
 
+    def _files(self, namespace: str) -> list[TextFile]:
+        if namespace not in self._own_files:
+            paths = [] if self.application is None else _paths_of(self.application, namespace)
+            files = (_text_file(path) for path in paths)
+            self._own_files[namespace] = [f for f in files if _namespace_of(f[1]) == namespace]
+        return [*self._own_files[namespace], *self._toolkit_files.get(namespace, ())]
+
     @cached_property
-    def _files(self) -> Mapping[str, list[tuple[Path, str]]]:
-        found: dict[str, list[tuple[Path, str]]] = {}
-        for folder in self.folders:
+    def _toolkit_files(self) -> Mapping[str, list[TextFile]]:
+        found: dict[str, list[TextFile]] = {}
+        for folder in self.toolkits:
             for path in sorted(folder.rglob("*.spl")):
-                text = path.read_text(encoding="utf-8", errors="replace")
-                found.setdefault(_namespace_of(text), []).append((path.resolve(), text))
+                file = _text_file(path)
+                found.setdefault(_namespace_of(file[1]), []).append(file)
         return found
 
-    def namespaces(self) -> frozenset[str]:
-        """Every namespace that a `use` can name."""
-        known = {m.namespace for modules in self._modules.values() for m in modules}
-        known.update(self._files)
-        known.update(definition.namespace for definition in self.registry.definitions())
-        return frozenset(known)
+    def has_namespace(self, namespace: str) -> bool:
+        """Whether a `use` can name a namespace: some file or operator is in it."""
+        modules = (m for modules in self._modules.values() for m in modules)
+        return (
+            any(m.namespace == namespace for m in modules)
+            or bool(self._files(namespace))
+            or any(d.namespace == namespace for d in self.registry.definitions())
+        )
 
     def composite_names(self, module: Module) -> Iterator[str]:
         """The composites that can be invoked by their bare name, as far as they have been read."""
@@ -136,6 +159,16 @@ class Library:
             for other in modules:
                 if other.namespace in module.visible:
                     yield from (d.name.text for d in other.file.definitions if isinstance(d, ast.Composite))
+
+
+def _paths_of(folder: Path, namespace: str) -> list[Path]:
+    """The files in the folders that a namespace asks for; for none, those in the folder itself."""
+    folders = [folder / namespace, folder.joinpath(*namespace.split("."))] if namespace else [folder]
+    return sorted({path.resolve() for place in folders for path in place.glob("*.spl")})
+
+
+def _text_file(path: Path) -> TextFile:
+    return path.resolve(), path.read_text(encoding="utf-8", errors="replace")
 
 
 def _namespace_of(text: str) -> str:
@@ -164,7 +197,7 @@ def read_source(path: Path) -> SourceFile:
 def check_uses(module: Module, library: Library, found: Diagnostics) -> None:
     """Report every `use` of a namespace that does not exist."""
     for use in module.file.uses:
-        if use.namespace not in library.namespaces() and not _is_standard(use.namespace):
+        if not _is_standard(use.namespace) and not library.has_namespace(use.namespace):
             hint = "add the folder that holds it with --toolkit"
             found.error(f"there is no namespace `{use.namespace}`", use.span, hint=hint)
 
