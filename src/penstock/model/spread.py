@@ -50,10 +50,19 @@ class Spread:
 
 def spread_over(hosts: Hosts, place: Place) -> Spread:
     """The spread of a place."""
-    names, channels, shares = place
-    where = np.array([hosts.index_of[names[c % len(names)]] for c in range(channels)], np.int64)
-    parts = np.array(shares) if shares else np.full(channels, 1.0 / channels)
-    return spread_of(hosts, where, parts)
+    return spread_of(hosts, channel_hosts(hosts, place), channel_shares(place))
+
+
+def channel_hosts(hosts: Hosts, place: Place) -> Ints:
+    """The host of each channel."""
+    names, channels, _ = place
+    return np.array([hosts.index_of[names[c % len(names)]] for c in range(channels)], np.int64)
+
+
+def channel_shares(place: Place) -> Floats:
+    """What each channel gets of the tuples."""
+    _, channels, shares = place
+    return np.array(shares) if shares else np.full(channels, 1.0 / channels)
 
 
 def spread_of(hosts: Hosts, where: Ints, shares: Floats) -> Spread:
