@@ -60,6 +60,32 @@ PER_TUPLE = (
 )
 
 
+STATEFUL = (
+    """stream<{a}> {o} = Aggregate({a}) {{ window {a}: sliding, count(3), partitioned; param partitionBy: s;
+         output {o}: n = Sum(n), x = Sum(x), s = Any(s); }}""",
+    """stream<{a}> {o} = Aggregate({a}) {{ window {a}: sliding, count(4), count(2); param
+         aggregateIncompleteWindows: true; output {o}: n = Count() + Max(n), x = Average(x) * 2.0, s = First(s); }}""",
+    """stream<{a}> {o} = Aggregate({a}) {{ window {a}: tumbling, count(2), partitioned; param partitionBy: s, n % 2;
+         output {o}: n = Average(n), x = Min(x), s = Last(s); }}""",
+    """stream<{a}> {o} = Aggregate({a}) {{ window {a}: sliding, count(5), partitioned; param partitionBy: x;
+         output {o}: n = Min(n) - Average(n), x = Max(x + 1.0), s = First(s) + "!"; }}""",
+    "stream<{a}> {o} = Aggregate({a}) {{ window {a}: tumbling, count(1); output {o}: n = Count(); }}",
+    """stream<{a}> {o} = Join({a} as L; {b} as R) {{ window L: sliding, count(0), partitioned; R: sliding, count(1),
+         partitioned; param partitionByLHS: L.s; partitionByRHS: R.s; equalityLHS: L.s; equalityRHS: R.s;
+         output {o}: n = L.n + R.n, x = R.x, s = L.s; }}""",
+    """stream<{a}> {o} = Join({a} as L; {b} as R) {{ window L: sliding, count(1); R: sliding, count(1);
+         param match: L.n <= R.n && L.s != ""; output {o}: n = R.n, x = L.x - R.x, s = R.s; }}""",
+    """stream<{a}> {o} = Join({a}, {c} as L; {b} as R) {{
+         window L: sliding, count(1), partitioned; R: sliding, count(0);
+         param partitionByLHS: L.n, L.s; equalityLHS: L.n, L.s; equalityRHS: R.n, R.s;
+         output {o}: n = L.n, x = L.x, s = R.s; }}""",
+    "stream<{a}> {o} = DeDuplicate({a}) {{ param key: n; timeOut: 0.000000002; }}",
+    "(stream<{a}> {o}; stream<{a}> {o}Rest) = DeDuplicate({a}) {{ param key: s, x; count: 3ul; }}",
+    "stream<{a}> {o} = DeDuplicate({a}) {{ param key: n; count: 2ul; resetOnDuplicate: false; output {o}: n = -n; }}",
+    "stream<{a}> {o} = DeDuplicate({a}) {{ }}",
+)
+
+
 def graph_text(draw: st.DrawFn, choices: tuple[str, ...], largest: int = 7) -> str:
     """Operators that each take any of the streams before them, then sinks for all of them."""
     streams, lines = ["A", "B"], []
@@ -79,12 +105,12 @@ def graphs(draw: st.DrawFn, choices: tuple[str, ...] = STATELESS) -> str:
 
 
 @st.composite
-def batches(draw: st.DrawFn, edges: tuple[int, ...]) -> list[list[tuple[int, Item]]]:
+def batches(draw: st.DrawFn, edges: tuple[int, ...], largest: int = 8) -> list[list[tuple[int, Item]]]:
     """A few batches of items of edges, in no particular order within a batch; some edges may end."""
     found, time_ns = [], 0
     for _ in range(draw(st.integers(1, 3))):
         batch: list[tuple[int, Item]] = []
-        for number in range(draw(st.integers(0, 8))):
+        for number in range(draw(st.integers(0, largest))):
             time_ns += draw(st.integers(0, 1))
             path = draw(st.sampled_from([b"", b"\0\0\0\1", b"\0\0\1\0\0\0\0\2"]))
             kind = draw(st.sampled_from([TUPLE] * 7 + [WINDOW]))
@@ -107,6 +133,16 @@ def test_graphs_with_code_leave_what_a_container_leaves(data, graph):
     pe = inner_pe(plan)
     edges = tuple(e.index for e in plan.into(pe))
     assert_same(made, plan, pe, data.draw(batches(edges)))
+
+
+@settings(max_examples=400, deadline=None)
+@given(data=st.data(), graph=graphs((*STATELESS, *PER_TUPLE, *STATEFUL, *STATEFUL, *STATEFUL)))
+def test_graphs_with_state_leave_what_a_container_leaves(data, graph):
+    made = program(graph, A=feed(SCHEMA, []), B=feed(SCHEMA, []))
+    plan = plan_of(made)
+    pe = inner_pe(plan)
+    edges = tuple(e.index for e in plan.into(pe))
+    assert_same(made, plan, pe, data.draw(batches(edges, 30)))
 
 
 @settings(max_examples=300, deadline=None)

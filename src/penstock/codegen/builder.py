@@ -14,6 +14,9 @@ from penstock.ir.expressions import Attribute, Expression
 from penstock.ir.graph import Assignment, Operator
 from penstock.ir.types import Schema
 
+DROP_MARKS = frozenset({"Aggregate", "Custom", "Join", "Punctor", "Union"})
+"""The kinds of operators, among those with a generated form, that do not pass window markers on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -55,6 +58,7 @@ class Builder:
         self.given: dict[str, tuple[str, str]] = {}
         self.states: dict[str, str] = {}
         self.ways: dict[str, dict[int, str]] = {}
+        self._wants_marks: dict[str, bool] = {}
 
     def input(self, operator: Operator, port: int) -> Given:
         """The frame of a port; several streams are merged in the sequential order."""
@@ -94,6 +98,26 @@ class Builder:
         self.frames[stream] = self.body.name(stream)
         self.body.add(f"{self.frames[stream]} = {text}")
         return self.frames[stream]
+
+    def put_marked(self, operator: Operator, rows: str, made_of: str, levels: tuple[int, ...]) -> None:
+        """Let an operator give rows, each followed by a window marker; the markers only if anybody wants them."""
+        if not self.wants_marks(operator.outputs[0].stream):
+            self.put(operator, 0, f"{rows}{branch(levels)}.marked(None)")
+            return
+        marks = f"{made_of}.places.under({', '.join(map(str, (*levels, 1)))})"
+        self.put(operator, 0, f"{rows}{branch((*levels, 0))}.marked({marks})")
+
+    def wants_marks(self, stream: str) -> bool:
+        """Whether a window marker on a stream reaches anything that does not drop it."""
+        if stream not in self._wants_marks:
+            self._wants_marks[stream] = any(map(self._takes_marks, self.part.targets[stream]))
+        return self._wants_marks[stream]
+
+    def _takes_marks(self, target: Target) -> bool:
+        if isinstance(target, int):
+            return True
+        operator = self.part.plan.application.operator[target[0]]
+        return operator.kind not in DROP_MARKS and any(self.wants_marks(port.stream) for port in operator.outputs)
 
     def provided(self, operator: Operator, what: str) -> str:
         """The name under which the loader provides something of an operator's, such as the function that it calls."""

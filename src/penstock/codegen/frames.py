@@ -117,7 +117,7 @@ def _chosen(cell: _Cell, chosen: Array, again: dict[int, Array]) -> _Cell:
 def merged(frames: Sequence[Frame], names: Sequence[str]) -> Frame:
     """Several streams as one, in the sequential order, with the columns of these names."""
     places, order = merge([f.places for f in frames])
-    columns = {name: taken(_concatenated([f[name] for f in frames]), order) for name in names}
+    columns = {name: taken(concatenated([f[name] for f in frames]), order) for name in names}
     marks = [f.marks for f in frames if f.marks is not None]
     return Frame(places, columns, merge(marks)[0] if marks else None)
 
@@ -139,7 +139,8 @@ def picked(frame: Frame, at: Sequence[int], rows: Sequence[tuple[Any, ...]], sch
     return Frame(frame.places.take(np.array(at, np.int64)), columns, frame.marks)
 
 
-def _concatenated(columns: Sequence[Any]) -> Column:
+def concatenated(columns: Sequence[Any]) -> Column:
+    """Columns one after the other."""
     if all(isinstance(c, np.ndarray) for c in columns):
         return np.concatenate(columns)
     return pa.concat_arrays(columns)

@@ -38,8 +38,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.codegen import relational
+from penstock.codegen.aggregate import can_write_aggregate, write_aggregate
 from penstock.codegen.builder import Builder
+from penstock.codegen.deduplicate import can_write_de_duplicate, write_de_duplicate
 from penstock.codegen.imports import imports_of
+from penstock.codegen.join import can_write_join, write_join
 from penstock.codegen.loops import LoopWriter
 from penstock.codegen.part import Part, feed, part_of
 from penstock.codegen.plan import PhysicalPlan
@@ -62,14 +65,14 @@ class Generated:
         text: The module.
         lines: The operators with the first of their lines, in order.
         given: For each name that the loader provides, what it is and of which operator.
-        states: For each operator with state the text that makes a fresh one.
+        variables: The operators whose state is the variables of a logic clause.
     """
 
     part: Part
     text: str
     lines: tuple[tuple[int, str], ...]
     given: dict[str, tuple[str, str]]
-    states: dict[str, str]
+    variables: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,9 @@ class Kernel:
 
 
 KERNELS: dict[str, Kernel] = {
+    "Aggregate": Kernel(write_aggregate, can_write_aggregate),
+    "DeDuplicate": Kernel(write_de_duplicate, can_write_de_duplicate),
+    "Join": Kernel(write_join, can_write_join),
     "Filter": Kernel(relational.write_filter),
     "Functor": Kernel(relational.write_functor),
     "Punctor": Kernel(relational.write_punctor),
@@ -183,6 +189,10 @@ def _count(builder: Builder) -> None:
 
 
 def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Generated:
+    made = {id_: text for id_, text in builder.states.items() if text != "logic"}
+    if made:
+        lines = [f'        "{id_}": {text},' for id_, text in made.items()]
+        builder.module.add(["def fresh_states():", "    return {", *lines, "    }"])
     builder.module.add(["def process(pe):", *builder.body.lines])
     body = builder.module.body()
     head = f"{_docstring(builder.part)}\n\n{imports_of(body)}\n\n"
@@ -193,7 +203,7 @@ def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Generated:
         text=text,
         lines=tuple((first + line, id_) for line, id_ in starts),
         given=builder.given,
-        states=builder.states,
+        variables=tuple(id_ for id_, text in builder.states.items() if text == "logic"),
     )
 
 

@@ -95,15 +95,14 @@ class GeneratedPE:
         self._schemas = self._part.schemas(self._part.entering), self._part.schemas(self._part.leaving)
         self._names = _load(generated, program, environment)
         self._endings = _endings(self._part)
-        self._states = {id_: self._state(id_, text, program) for id_, text in generated.states.items()}
+        self._states: dict[str, Any] = self._names["fresh_states"]() if "fresh_states" in self._names else {}
+        self._states |= {id_: self._variables(program, id_) for id_ in generated.variables}
         self._time_ns = 0
         self.received: Counts = {}
         self.submitted: Counts = {}
 
-    def _state(self, id_: str, text: str, program: Program) -> Any:
-        """A fresh state: the variables of a logic clause, or what a text of the module makes."""
-        if text != "logic":
-            return eval(text, self._names)
+    def _variables(self, program: Program, id_: str) -> Variables:
+        """The variables of a logic clause, as they are in the beginning."""
         logic = program.application.operator[id_].logic
         assert logic is not None
         evaluator = Evaluator(functions=program.application.functions, environment=self._names["environment"])

@@ -10,7 +10,10 @@ _OURS = """\
 from penstock.codegen.columns import (
     by_distinct, cast, choose, full, function, operation, shift, typed, values,
 )
+from penstock.codegen.count_windows import CountWindows
+from penstock.codegen.duplicates import Duplicates
 from penstock.codegen.frames import merged, picked
+from penstock.codegen.last_tuples import LastTuples
 from penstock.codegen.python_functions import mapped
 from itertools import count
 """
