@@ -121,6 +121,15 @@ def test_a_loop_ends_with_its_source():
     assert result.dropped == {}
 
 
+def test_window_markers_do_not_go_round_a_loop():
+    graph = """stream<int32 x> N = Beacon() { param iterations: 3u; output N: x = (int32) IterationCount(); }
+        stream<int32 x> A = Functor(N, B) { }
+        stream<int32 x> B = Functor(A) { param filter: false; }"""
+    result = run_graph(graph, collect=["A", "B"])
+    assert result.collected["A"] == [(0,), (1,), (2,), WINDOW, FINAL]
+    assert result.collected["B"] == [WINDOW, FINAL]
+
+
 def test_feedback_is_first_in_first_out():
     graph = """
         stream<int32 x> Loop = Custom(A; Back) {

@@ -125,13 +125,11 @@ class StreamState:
         self.dropped += 1
 
     def punctuate(self) -> None:
-        """Send a window marker."""
+        """Send a window marker; one that closed a loop might go round for ever, so it stops there."""
         if self.tap is not None:
             self.tap(self.id, Punctuation.WINDOW)
         for edge in self.edges:
-            if edge.is_feedback:
-                self.queue.append((edge.deliver, Punctuation.WINDOW))
-            else:
+            if not edge.is_feedback:
                 edge.punctuate()
 
     def _fan_out(self) -> Submit:

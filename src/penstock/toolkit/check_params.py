@@ -34,7 +34,7 @@ def check_params(
             _report_unknown(definition, param.name, where, found)
     for spec in definition.params:
         if spec.required and spec.name not in seen:
-            found.error(f"`{definition.name}` needs the parameter `{spec.name}`", span, hint=spec.doc or None)
+            found.error(f"`{definition.name}` needs the parameter `{spec.name}`", span, hint=_as_hint(spec.doc))
     return tuple(checked)
 
 
@@ -113,3 +113,8 @@ def _converted(what: str, spec: ParamSpec, value: Expression, span: Span | None,
         wanted = " or ".join(map(str, spec.types))
         found.error(f"{what} is of type {wanted}, found {value.type}", span)
     return value
+
+
+def _as_hint(doc: str) -> str | None:
+    """A parameter's sentence as the end of a message: `The file's name.` becomes `the file's name`."""
+    return doc[:1].lower() + doc[1:].rstrip(".") if doc else None
