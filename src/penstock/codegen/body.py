@@ -6,6 +6,7 @@ import re
 from collections.abc import Hashable
 
 from penstock.codegen.imports import SOURCES
+from penstock.codegen.layout import laid_out
 from penstock.expr.emit_scope import INDENT, Locals, Module
 from penstock.ir.types import Type
 
@@ -29,7 +30,7 @@ class Body:
 
     def add(self, *lines: str) -> None:
         """Append lines."""
-        self.lines.extend(f"{INDENT}{line}".rstrip() for line in lines)
+        self.lines.extend(text for line in lines for text in laid_out(f"{INDENT}{line}".rstrip()))
 
     def name(self, wanted: str) -> str:
         """A new variable, near a name of the user's such as `Group0.Trades`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from penstock.codegen.body import Body
 from penstock.codegen.part import Part, Target
-from penstock.codegen.vector_text import Vector, VectorText, conjuncts, fold, sight
+from penstock.codegen.vector_text import Sight, VectorText, conjuncts, fold, sight
 from penstock.expr.emit_scope import Module
 from penstock.ir.expressions import Attribute, Expression
 from penstock.ir.graph import Assignment, Operator
@@ -65,7 +65,9 @@ class Builder:
         streams, schema = self.part.inputs[operator.id][port], operator.inputs[port].schema
         if len(streams) == 1 and streams[0] in self.ways:
             text = self.branched(streams[0], (operator.id, port))
-            return Given(self.body.shared(("way", text), operator.id, text), (), schema)
+            if text != self.frames[streams[0]]:
+                text = self.body.shared(("way", text), f"{operator.id}_in", text)
+            return Given(text, (), schema)
         if len(streams) == 1:
             return Given(self.frames[streams[0]], self.part.level(streams[0], (operator.id, port)), schema)
         return Given(self.merged(operator.id, self.subscribed(operator, port), schema.names), (), schema)
@@ -136,13 +138,11 @@ class Builder:
             frame = self.body.shared((frame, "where", part), f"{given.frame}_kept", f"{frame}.where({text})")
         return frame
 
-    def assigned(self, assignments: Sequence[Assignment], frame: str, schema: Schema) -> str:
-        """The text of a frame with the columns of an output clause."""
+    def assigned(self, assignments: Sequence[Assignment], where: Sight) -> str:
+        """The text of the first frame in sight with the columns of an output clause."""
         copied = [a.attribute for a in assignments if _is_copy(a)]
-        made: dict[str, Vector] = {
-            a.attribute: self.vectors.column(a.value, sight(schema, frame)) for a in assignments if not _is_copy(a)
-        }
-        return to_text(frame, copied, {name: vector.text for name, vector in made.items()}, schema)
+        made = {a.attribute: self.vectors.column(a.value, where).text for a in assignments if not _is_copy(a)}
+        return to_text(where.frames[0], copied, made, where.schemas[0])
 
 
 def to_text(frame: str, copied: Sequence[str], made: dict[str, str], schema: Schema) -> str:

@@ -29,7 +29,7 @@ def write_de_duplicate(builder: Builder, operator: Operator) -> None:
     kept = builder.body.name(f"{operator.id}_kept")
     builder.body.add(f"{kept} = {given.frame}.where(~{mask})")
     ports = len(operator.outputs)
-    text = builder.assigned(operator.outputs[0].assignments, kept, given.schema)
+    text = builder.assigned(operator.outputs[0].assignments, sight(given.schema, kept))
     builder.put(operator, 0, f"{text}{branch((*given.levels, 0) if ports > 1 else given.levels)}")
     if ports > 1:
         builder.put(operator, 1, f"{given.frame}.where({mask}){branch((*given.levels, 1))}")

@@ -43,6 +43,7 @@ from penstock.codegen.builder import Builder
 from penstock.codegen.deduplicate import can_write_de_duplicate, write_de_duplicate
 from penstock.codegen.imports import imports_of
 from penstock.codegen.join import can_write_join, write_join
+from penstock.codegen.layout import laid_out
 from penstock.codegen.loops import LoopWriter
 from penstock.codegen.part import Part, feed, part_of
 from penstock.codegen.plan import PhysicalPlan
@@ -191,7 +192,7 @@ def _count(builder: Builder) -> None:
 def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Generated:
     made = {id_: text for id_, text in builder.states.items() if text != "logic"}
     if made:
-        lines = [f'        "{id_}": {text},' for id_, text in made.items()]
+        lines = [part for id_, text in made.items() for part in laid_out(f'        "{id_}": {text},')]
         builder.module.add(["def fresh_states():", "    return {", *lines, "    }"])
     builder.module.add(["def process(pe):", *builder.body.lines])
     body = builder.module.body()

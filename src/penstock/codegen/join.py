@@ -45,11 +45,9 @@ def write_join(builder: Builder, operator: Operator) -> None:
     builder.body.add(f'{pairs} = pe.states["{operator.id}"].pairs([{arrived}], [{listed}], {names})')
     left, right = builder.body.name(f"{operator.id}_left"), builder.body.name(f"{operator.id}_right")
     builder.body.add(f"{left}, {right} = {pairs}.left, {pairs}.right")
-    both = Sight(schemas, (left, right), {})
-    both = _matching(builder, operator, both)
-    outputs = operator.outputs[0]
-    made = ", ".join(f'"{a.attribute}": {builder.vectors.column(a.value, both).text}' for a in outputs.assignments)
-    builder.put_marked(operator, f"{both.frames[0]}.to([], {{{made}}})", both.frames[0], ())
+    both = _matching(builder, operator, Sight(schemas, (left, right), {}))
+    rows = builder.assigned(operator.outputs[0].assignments, both)
+    builder.put_marked(operator, rows, both.frames[0], ())
     builder.count(operator, *(g.frame for g in given))
 
 

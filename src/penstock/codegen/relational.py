@@ -15,7 +15,7 @@ def write_functor(builder: Builder, operator: Operator) -> None:
     kept = builder.kept(given, operator.param("filter"))
     for port, output in enumerate(operator.outputs):
         levels = (*given.levels, port) if len(operator.outputs) > 1 else given.levels
-        text = builder.assigned(output.assignments, kept, given.schema)
+        text = builder.assigned(output.assignments, sight(given.schema, kept))
         builder.put(operator, port, f"{text}{branch(levels)}")
     builder.count(operator, given.frame)
 
@@ -65,7 +65,7 @@ def write_punctor(builder: Builder, operator: Operator) -> None:
     """All rows, with a marker before or after those that satisfy the condition."""
     given, output = builder.input(operator, 0), operator.outputs[0]
     mask = builder.vectors.column(operator.param("punctuate")[0], sight(given.schema, given.frame)).text
-    rows = builder.assigned(output.assignments, given.frame, given.schema)
+    rows = builder.assigned(output.assignments, sight(given.schema, given.frame))
     mark, row = (0, 1) if symbol(operator, "position") == "before" else (1, 0)
     marks = f"{given.frame}.where({mask}).places.under({', '.join(map(str, (*given.levels, mark)))})"
     builder.put(operator, 0, f"{rows}.marked(None){branch((*given.levels, row))}.marked({marks})")

@@ -7,12 +7,13 @@ downstream of it that take nothing but what the segment makes: a tree, worked de
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.codegen.body import Body
 from penstock.codegen.part import Part
 from penstock.codegen.python_functions import PythonFunction, python_function
-from penstock.codegen.vector_text import VectorText, sight
+from penstock.codegen.vector_text import VectorText, conjuncts, fold, sight
 from penstock.expr.analysis import is_pure
 from penstock.expr.emit_functions import emit_functions
 from penstock.expr.emit_scope import Module
@@ -99,7 +100,14 @@ class PerTuple:
         expressions = [x for x in operator_parts(operator) if isinstance(x, Expression)]
         if not all(is_pure(x, functions) for x in expressions):
             return True
-        return self._is_list_split(operator) or any(self._needs_rows(x, operator) for x in expressions)
+        if self._is_list_split(operator):
+            return True
+        parts = [part for x in expressions for part in self._evaluated(x, operator)]
+        return any(self._needs_rows(x, operator) for x in parts)
+
+    def _evaluated(self, x: Expression, operator: Operator) -> Iterable[Expression]:
+        """What is evaluated on its own: the parts of a filter, each on the rows that the one before has left."""
+        return conjuncts(fold(x)) if x in operator.param("filter") and len(operator.outputs) == 1 else (x,)
 
     def _is_list_split(self, operator: Operator) -> bool:
         index = operator.param("index")

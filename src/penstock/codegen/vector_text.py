@@ -66,7 +66,7 @@ class Vector:
     Attributes:
         code: The text.
         eager: Whether computing it cannot fail.
-        rows: Whether some of it is computed row by row.
+        rows: Whether some of it is computed row by row, not only once for each distinct string.
     """
 
     code: Code
@@ -237,7 +237,7 @@ class VectorText:
         columns = [f'{where.frames[p]}["{n}"]' for p, n in used] + [where.column(v) for v in variables]
         loop = self._loop(x, text, [*attributes.values(), *(p.text for p in places.values())], columns, types, where)
         found = self.body.shared((where.frames, tuple(where.variables.values()), x), "rows", loop)
-        return Vector(Code(found), eager=False, rows=True)
+        return Vector(Code(found), eager=False, rows=not loop.startswith("by_distinct"))
 
     def _loop(
         self, x: Expression, text: str, names: list[str], columns: list[str], types: list[Type], where: Sight
