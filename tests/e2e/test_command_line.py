@@ -72,6 +72,18 @@ def test_a_good_program_is_checked_explained_and_drawn(tmp_path):
     assert "https://" not in page
 
 
+def test_the_generated_stage_shows_pes_edges_and_code(tmp_path):
+    app = EXAMPLES / "bargains/bargains.spl"
+    text = penstock("explain", app, "--stage", "generated").stdout
+    assert "PE 0, source: Ticks" in text
+    assert "edge 0: Ticks to PE 1" in text
+    assert "# Group0.Trades: Functor" in text
+    assert "PE 2, sink: Sink" in text
+    plan = json.loads(penstock("explain", app, "--stage", "generated", "--fusion", "none", "--json").stdout)
+    assert len(plan["pes"]) == 32
+    assert all(pe["code"] for pe in plan["pes"] if pe["role"] not in ("source", "sink"))
+
+
 def test_malformed_rows_are_set_aside_and_counted(tmp_path):
     (tmp_path / "good.spl").write_text(GOOD)
     (tmp_path / "bids.csv").write_text("1,2.5\nx,3.0\n2,4.5\n3\n")

@@ -14,8 +14,9 @@ from penstock.cli.application import AppArguments, takes_application
 
 if TYPE_CHECKING:
     from penstock.ir.graph import Application
+    from penstock.toolkit.program import Program
 
-STAGES = ("logical", "parallel")
+STAGES = ("logical", "parallel", "generated")
 BEYOND = ("prolific", "fan-out")
 
 
@@ -32,12 +33,22 @@ BEYOND = ("prolific", "fan-out")
     type=click.Choice(BEYOND),
     help="For --stage parallel: also replicate operators of this kind; may be given several times.",
 )
-def command(arguments: AppArguments, stage: str, as_json: bool, html: Path | None, beyond: tuple[str, ...]) -> int:
+@click.option(
+    "--fusion",
+    type=click.Choice(["none", "all"]),
+    default="all",
+    show_default=True,
+    help="For --stage generated: which operators share a PE.",
+)
+def command(
+    arguments: AppArguments, stage: str, as_json: bool, html: Path | None, beyond: tuple[str, ...], fusion: str
+) -> int:
     """Show APP at a stage of its compilation.
 
     \b
     logical   the graph: operators, streams, and what the compiler knows of each
     parallel  the parallel regions, how their tuples are routed and ordered, and why all else is not parallel
+    generated the PEs, the streams between them, and the Python code that each of them runs on Spark
 
     \b
     Example:
@@ -45,8 +56,13 @@ def command(arguments: AppArguments, stage: str, as_json: bool, html: Path | Non
         penstock explain examples/bargains/bargains.spl --stage parallel
         penstock explain examples/bargains/bargains.spl --html graph.html
     """
-    application = arguments.program().application
-    view = _parallel(application, beyond) if stage == "parallel" else _logical(application)
+    program = arguments.program()
+    if stage == "generated":
+        view = _generated(program, fusion)
+    elif stage == "parallel":
+        view = _parallel(program.application, beyond)
+    else:
+        view = _logical(program.application)
     if html is not None:
         html.write_text(view.page(), encoding="utf-8")
         click.echo(f"wrote {html}", err=True)
@@ -91,4 +107,19 @@ def _parallel(application: Application, beyond: tuple[str, ...]) -> View:
         text=lambda: pretty_regions(application, plan),
         json=lambda: regions_json(application, plan),
         page=lambda: graph_page(application, groups=groups, notes=notes),
+    )
+
+
+def _generated(program: Program, fusion: str) -> View:
+    from penstock.codegen.plan import physical_plan
+    from penstock.codegen.report import generated_json, generated_text
+    from penstock.draw.page import Group, graph_page
+
+    ids = [o.id for o in program.application.operators]
+    plan = physical_plan(program.application, [ids] if fusion == "all" else [[id_] for id_ in ids])
+    groups = [Group(label=f"PE {pe.index}, {pe.role}", operators=pe.operators) for pe in plan.pes]
+    return View(
+        text=lambda: generated_text(program, plan),
+        json=lambda: generated_json(program, plan),
+        page=lambda: graph_page(program.application, groups=groups),
     )

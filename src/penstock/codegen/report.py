@@ -1,0 +1,48 @@
+"""The generated stage as text and JSON: every PE with its edges and its code."""
+
+from __future__ import annotations
+
+from penstock.codegen.generate import Generated, generate
+from penstock.codegen.plan import PE, PhysicalPlan
+from penstock.toolkit.program import Program
+
+_PLACE = {"source": "the source log", "sink": "the driver"}
+
+
+def generated_text(program: Program, plan: PhysicalPlan) -> str:
+    """The PEs for a person: what each holds, where its streams go, and the code that it runs."""
+    return "\n\n".join(_pe_text(program, plan, pe) for pe in plan.pes)
+
+
+def generated_json(program: Program, plan: PhysicalPlan) -> dict[str, object]:
+    """The PEs for a program."""
+    return {
+        "application": plan.application.name,
+        "pes": [
+            {"index": pe.index, "role": pe.role, "operators": list(pe.operators), **_code_json(program, plan, pe)}
+            for pe in plan.pes
+        ],
+        "edges": [{"index": e.index, "stream": e.stream, "from": e.producer, "to": e.consumer} for e in plan.edges],
+    }
+
+
+def _pe_text(program: Program, plan: PhysicalPlan, pe: PE) -> str:
+    title = f"PE {pe.index}, {pe.role}: {', '.join(pe.operators)}"
+    edges = [f"  edge {e.index}: {e.stream} to PE {e.consumer}" for e in plan.out_of(pe.index)]
+    return "\n".join([title, *edges, _code_text(program, plan, pe)])
+
+
+def _code_text(program: Program, plan: PhysicalPlan, pe: PE) -> str:
+    if pe.role in _PLACE:
+        return f"  runs its operators one tuple at a time, in {_PLACE[pe.role]}"
+    made = generate(program, plan, pe.index)
+    if isinstance(made, Generated):
+        return "\n".join(f"    {line}".rstrip() for line in made.text.splitlines())
+    return f"  runs its operators one tuple at a time: {made}"
+
+
+def _code_json(program: Program, plan: PhysicalPlan, pe: PE) -> dict[str, object]:
+    if pe.role in _PLACE:
+        return {"code": None, "why": f"it runs in {_PLACE[pe.role]}"}
+    made = generate(program, plan, pe.index)
+    return {"code": made.text, "why": None} if isinstance(made, Generated) else {"code": None, "why": made}
