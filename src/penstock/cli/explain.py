@@ -54,6 +54,7 @@ def command(
     Example:
         penstock explain examples/bargains/bargains.spl
         penstock explain examples/bargains/bargains.spl --stage parallel
+        penstock explain examples/bargains/bargains.spl --stage generated
         penstock explain examples/bargains/bargains.spl --html graph.html
     """
     program = arguments.program()
