@@ -71,8 +71,12 @@ def test_the_greatest_of_floats_with_nan_is_nan():
     [
         ("MinBy(price, name)", "rstring", "b"),
         ("MaxBy(price, name)", "rstring", "a"),
-        ("ArgMin(price, name)", "list<rstring>", ["b"]),
-        ("ArgMax(price, name)", "list<rstring>", ["a", "c"]),
+        ("ArgMin(price, name)", "rstring", "b"),
+        ("ArgMax(price, name)", "rstring", "a"),
+        ("CollectArgMin(price, name)", "list<rstring>", ["b"]),
+        ("CollectArgMax(price, name)", "list<rstring>", ["a", "c"]),
+        ("MinCount(price)", "int32", 1),
+        ("MaxCount(price)", "int32", 2),
     ],
 )
 def test_a_value_is_found_by_another(call, type_, expected):

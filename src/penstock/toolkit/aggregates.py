@@ -11,8 +11,10 @@ a factory for keeping it up to date tuple by tuple (`aggregates_running`). Rows 
 | Sum, Average, Min, Max | in the arithmetic and the order of the type |
 | StdDev, SampleStdDev, PopulationStdDev | the standard deviation; `StdDev` is that of a sample |
 | First, Last, Any | the oldest, the newest, any value (we take the newest) |
-| MinBy, MaxBy | the second argument where the first is least, greatest; the earliest among equals |
-| ArgMin, ArgMax | all those values of the second argument, in order |
+| ArgMin, ArgMax | the second argument where the first is least, greatest; the earliest among equals |
+| MinBy, MaxBy | other names of these |
+| CollectArgMin, CollectArgMax | all those values of the second argument, in order |
+| MinCount, MaxCount | how many values are the least, the greatest |
 | Collect, CollectDistinct | all values in order; without repetitions |
 """
 
@@ -120,7 +122,15 @@ def _by(pick: Callable[..., Any]) -> MakeWhole:
     return whole
 
 
-def _arg(pick: Callable[..., Any]) -> MakeWhole:
+def _extreme_count(pick: Callable[..., Any]) -> MakeWhole:
+    def whole(types: Sequence[Type], columns: Sequence[int]) -> Whole:
+        best = _best_rows(pick, (types[0], types[0]), (columns[0], columns[0]))
+        return lambda rows, groups: len(best(rows))
+
+    return whole
+
+
+def _collected_by(pick: Callable[..., Any]) -> MakeWhole:
     def whole(types: Sequence[Type], columns: Sequence[int]) -> Whole:
         best = _best_rows(pick, types, columns)
         return lambda rows, groups: best(rows)
@@ -222,15 +232,27 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
         _by(max),
     ),
     _entry(
-        "<ordered K, any T> list<T> ArgMin(K key, T value)",
-        "The values of all tuples where the key is least.",
-        _arg(min),
+        "<ordered K, any T> T ArgMin(K key, T value)",
+        "The value where the key is least, the earliest among equals.",
+        _by(min),
     ),
     _entry(
-        "<ordered K, any T> list<T> ArgMax(K key, T value)",
-        "The values of all tuples where the key is greatest.",
-        _arg(max),
+        "<ordered K, any T> T ArgMax(K key, T value)",
+        "The value where the key is greatest, the earliest among equals.",
+        _by(max),
     ),
+    _entry(
+        "<ordered K, any T> list<T> CollectArgMin(K key, T value)",
+        "The values of all tuples where the key is least.",
+        _collected_by(min),
+    ),
+    _entry(
+        "<ordered K, any T> list<T> CollectArgMax(K key, T value)",
+        "The values of all tuples where the key is greatest.",
+        _collected_by(max),
+    ),
+    _entry("<ordered T> int32 MinCount(T value)", "The number of tuples with the least value.", _extreme_count(min)),
+    _entry("<ordered T> int32 MaxCount(T value)", "The number of tuples with the greatest value.", _extreme_count(max)),
     _entry("<any T> list<T> Collect(T value)", "All values, in order.", _of_column(lambda type_: list)),
     _entry(
         "<any T> list<T> CollectDistinct(T value)",
