@@ -29,6 +29,13 @@ def test_only_tuples_of_one_partition_meet(key):
     assert tuples_of(graph, "C", **fed) == [(2, 20), (1, 10), (3, 30)]
 
 
+def test_each_side_may_have_a_parameter_of_its_own_for_its_key():
+    graph = """stream<int32 a, int32 b> C = Barrier(A; B) {
+        param partitionByLHS: A.k; partitionByRHS: B.j; bufferSize: 10u; }"""
+    fed = {"A": feed("int32 k, int32 a", [(1, 1), (2, 2)]), "B": feed("int32 j, int32 b", [(2, 20), (1, 10)])}
+    assert tuples_of(graph, "C", **fed) == [(2, 20), (1, 10)]
+
+
 def test_a_pair_sends_the_tuples_one_after_the_other_with_a_marker():
     graph = "stream<int32 x> C = Pair(A; B) {}"
     fed = {"A": feed("int32 x", [(1,), (2,), (3,)]), "B": feed("int32 x", [None, None, (10,), (20,)])}

@@ -69,6 +69,49 @@ def test_matches_are_looked_for_in_all_partitions():
     assert tuples_of(join(windows, "partitionByLHS: L.k;"), "J", **fed) == [(1, 1, 10), (2, 2, 10)]
 
 
+OUTER = "(stream<int32 k, int32 l, int32 r> J; {ports}) = Join(L; R) {{ window {windows} param {params} {output} }}"
+
+
+def outer(algorithm: str, ports: str, output: str = "output J: k = L.k, l = l, r = r;") -> str:
+    params = f"algorithm: {algorithm}; match: L.k == R.k;"
+    return OUTER.format(
+        ports=ports, windows="L: sliding, count(1), count(1); R: sliding, count(1);", params=params, output=output
+    )
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "ports", "alone"),
+    [
+        ("leftOuter", f"stream<{LEFT}> A", {"A": [(1, 1)]}),
+        ("rightOuter", f"stream<{RIGHT}> A", {"A": [(9, 10)]}),
+        ("outer", f"stream<{LEFT}> A; stream<{RIGHT}> B", {"A": [(1, 1)], "B": [(9, 10)]}),
+    ],
+)
+def test_tuples_without_a_match_leave_by_ports_of_their_own(algorithm, ports, alone):
+    fed = both([(1, 1), (2, 2), (3, 3)], [(9, 10), (2, 20), None])
+    graph = outer(algorithm, ports)
+    assert items_of(graph, "J", **fed) == [(2, 2, 20), WINDOW]
+    for stream, tuples in alone.items():
+        assert items_of(graph, stream, **fed) == tuples
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (outer("inner", f"stream<{LEFT}> A"), "a Join with the algorithm inner has 1 output port, found 2"),
+        (outer("outer", f"stream<{LEFT}> A"), "a Join with the algorithm outer has 1 or 3 output ports, found 2"),
+        (outer("leftOuter", f"stream<{RIGHT}> A"), "`A` gets the LHS tuples as they are"),
+        (
+            outer("leftOuter", f"stream<{LEFT}> A", "output J: k = L.k; A: l = 1;"),
+            "`Join` has no output clause for `A`, but `l` is assigned",
+        ),
+    ],
+)
+def test_the_further_ports_of_a_join_must_fit(graph, message):
+    with pytest.raises(UserError, match=message):
+        program(graph, **both([], []))
+
+
 def test_a_time_window_forgets():
     windows = "L: sliding, time(2); R: sliding, count(0);"
     fed = both([(0, 1), after(1), (0, 2)], [after(1.5), (0, 10), after(0.5), (0, 20), after(1), (0, 30)])

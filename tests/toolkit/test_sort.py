@@ -47,6 +47,11 @@ def test_progressive_sorting_holds_back_a_number_of_tuples_and_lets_go_at_the_en
     assert items_of(sort("sliding, count(2)"), "B", A=fed) == [(3,), (1,), (4,), (5,), (6,)]
 
 
+def test_progressive_sorting_may_say_that_it_fires_on_every_tuple():
+    fed = feed("int32 x", [(5,), (3,), (4,)])
+    assert items_of(sort("sliding, count(2), count(1)"), "B", A=fed) == [(3,), (4,), (5,)]
+
+
 def test_partitions_sort_for_themselves():
     fed = pairs((2, "a"), (9, "b"), (1, "a"), (8, "b"))
     graph = sort("tumbling, count(2), partitioned", "sortBy: x; partitionBy: s;")

@@ -14,7 +14,8 @@ from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
 from penstock.ir.models import Forwarding, Markers, OperatorModel, State
-from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamSpec
+from penstock.ir.types import UINT32
+from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.logic_runtime import LogicRuntime
 from penstock.toolkit.memory import Queues
@@ -30,6 +31,24 @@ from penstock.toolkit.windows_partition import (
 )
 
 
+KEYS = ("partitionBy", "partitionByLHS", "partitionByRHS")
+"""The parameters that give keys; an expression belongs to the port that it speaks of, whichever it stands in."""
+
+PARAMS = (
+    ParamSpec(
+        name="partitionBy", many=True, doc="Only tuples with equal values of these meet; attributes of each port."
+    ),
+    ParamSpec(name="partitionByLHS", many=True, ports=(0,), doc="The part of `partitionBy` for the first port."),
+    ParamSpec(name="partitionByRHS", many=True, doc="The part of `partitionBy` for the last port."),
+    ParamSpec(
+        name="bufferSize",
+        kind=ParamKind.CONSTANT,
+        types=(UINT32,),
+        doc="How many tuples of a port may wait before it is held up; the order of the results is the same without it.",
+    ),
+)
+
+
 class MeetingRuntime(LogicRuntime):
     """The base of operators that wait for a tuple from every port."""
 
@@ -38,7 +57,7 @@ class MeetingRuntime(LogicRuntime):
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         ports = len(operator.inputs)
-        by = keys_by_port(operator, "partitionBy")
+        by = keys_by_port(operator, *KEYS)
         self.keys = [
             key_function(expressions, lambda e, port=port: of_port(self.row(e), port, ports))  # type: ignore[misc]
             for port, expressions in enumerate(by)
@@ -79,14 +98,14 @@ class BarrierRuntime(MeetingRuntime):
 
 def check_meeting(operator: Operator, found: Diagnostics) -> None:
     """Report keys that do not fit each other."""
-    check_keys_by_port(operator, "partitionBy", found)
+    check_keys_by_port(operator, KEYS, found)
 
 
 def meeting_model(operator: Operator, why: str, markers: Markers) -> OperatorModel:
     """Partitioned by its key; how many tuples leave depends on what has come by other ports."""
     forwards = forwarded_by_output_clause(operator)
     base = OperatorModel(forwarding=Forwarding.ALWAYS, forwards=forwards, markers=markers, why=(why,))
-    keys = [key_attributes(expressions) for expressions in keys_by_port(operator, "partitionBy")]
+    keys = [key_attributes(expressions) for expressions in keys_by_port(operator, *KEYS)]
     plain = tuple(key for key in keys if key is not None)
     if len(plain) < len(keys):
         reason = "it counts the tuples of all partitions; give it a `partitionBy` of plain attributes"
@@ -104,11 +123,7 @@ DEFINITION = OperatorDefinition(
     doc="Waits for a tuple from every input port and makes one output tuple of them.",
     inputs=(2, None),
     outputs=(1, 1),
-    params=(
-        ParamSpec(
-            name="partitionBy", many=True, doc="Only tuples with equal values of these meet; attributes of each port."
-        ),
-    ),
+    params=PARAMS,
     output=OutputClause.ASSIGN,
     model=model,
     check=check_meeting,

@@ -57,17 +57,29 @@ def complete_outputs(
     if clause is OutputClause.FORWARD:
         _check_forward(definition, inputs, outputs, span, found)
     if clause in (OutputClause.FORWARD, OutputClause.FREE):
-        for port in outputs:
-            for assignment in port.assignments:
-                message = f"`{definition.name}` has no output clause, but `{assignment.attribute}` is assigned"
-                found.error(message, assignment.value.span or span, hint="use a Functor behind it")
+        _report_assignments(definition, outputs, span, found)
         return tuple(outputs)
     if clause is OutputClause.READ:
         return tuple(
             _complete_port(clause, inputs, port, span, found) if port.assignments and not index else port
             for index, port in enumerate(outputs)
         )
-    return tuple(_complete_port(clause, inputs, port, span, found) for port in outputs)
+    most = definition.assigned_outputs
+    _report_assignments(definition, () if most is None else outputs[most:], span, found)
+    return tuple(
+        _complete_port(clause, inputs, port, span, found) if most is None or index < most else port
+        for index, port in enumerate(outputs)
+    )
+
+
+def _report_assignments(
+    definition: OperatorDefinition, outputs: Sequence[OutputPort], span: Span | None, found: Diagnostics
+) -> None:
+    for port in outputs:
+        where = f" for `{port.stream}`" if definition.assigned_outputs is not None else ""
+        for assignment in port.assignments:
+            message = f"`{definition.name}` has no output clause{where}, but `{assignment.attribute}` is assigned"
+            found.error(message, assignment.value.span or span, hint="use a Functor behind it")
 
 
 def default_expression(type_: Type) -> Expression:

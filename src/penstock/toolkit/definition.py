@@ -120,6 +120,7 @@ class OperatorDefinition:
         any_params: Whether it takes parameters beyond `params` (Python classes with keyword arguments).
         windows: Whether its input ports have windows.
         output: How its output tuples come about.
+        assigned_outputs: How many output ports, from the first, have an output clause; none for all of them.
         output_functions: What only its output clause knows.
         model: Tells what the compiler may assume of an instance.
         check: Finds what the declarations above cannot express; reports with the operator's spans.
@@ -135,6 +136,7 @@ class OperatorDefinition:
     any_params: bool = False
     windows: WindowUse = WindowUse.NONE
     output: OutputClause = OutputClause.FREE
+    assigned_outputs: int | None = None
     output_functions: tuple[OutputFunction, ...] = ()
     model: Callable[[Operator], OperatorModel]
     check: Callable[[Operator, Diagnostics], None] = _no_check

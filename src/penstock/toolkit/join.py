@@ -7,7 +7,8 @@ matches are looked for in all of them. Where `equalityLHS` and `equalityRHS` are
 there can match, and they are found by hashing; `match` may ask for more.
 
 The algorithms `leftOuter`, `rightOuter` and `outer` also send a tuple that leaves its window without ever having
-matched, together with the default tuple of the other side. What is still in a window at the end is not sent. The
+matched, together with the default tuple of the other side; or, if there is an output port for each such side after the
+first one, the tuple as it is on that port. What is still in a window at the end is not sent. The
 window markers of the inputs do not go through.
 """
 
@@ -32,7 +33,7 @@ from penstock.toolkit.memory import Keyed, same_nan
 from penstock.toolkit.runtime import Context, Punctuation, Submit
 from penstock.toolkit.windows_eviction import Eviction, eviction
 from penstock.toolkit.windows_partition import Key, Partitions, check_keys, key_function, key_names, of_port
-from penstock.toolkit.windows_policy import check_window, ready_window
+from penstock.toolkit.windows_policy import check_window, fires_on_every_tuple, ready_window
 
 SIDES = ("LHS", "RHS")
 Record = tuple[int, Any, Hashable, int | None, bool, Tuple]
@@ -166,9 +167,9 @@ class JoinRuntime(LogicRuntime):
         self.output = self.output_row()
         self.sides = [self._make_side(port) for port in (0, 1)]
         self.entries = _Entries(self.sides, key_names(operator.param("equalityLHS")))
-        for port, is_outer in enumerate(_OUTER[self.symbol("algorithm", "inner")]):
-            if is_outer:
-                self.sides[port].unmatched = self._send_alone(port)
+        for output, port in enumerate(_lonely_sides(self.symbol("algorithm", "inner")), start=1):
+            alone = len(operator.outputs) > 1
+            self.sides[port].unmatched = self._pass_alone(output) if alone else self._send_with_default(port)
 
     def taker(self, port: int) -> Submit:
         """Take each tuple in and send its matches."""
@@ -206,7 +207,10 @@ class JoinRuntime(LogicRuntime):
         expressions = self.operator.param(prefix + SIDES[port])
         return key_function(expressions, lambda e: of_port(self.row(e), port, 2))
 
-    def _send_alone(self, port: int) -> Callable[[Tuple], None]:
+    def _pass_alone(self, output: int) -> Callable[[Tuple], None]:
+        return lambda tuple_: self.submit[output](tuple_)
+
+    def _send_with_default(self, port: int) -> Callable[[Tuple], None]:
         missing = 1 - port
         default = self.constant(f"defaultTuple{SIDES[missing]}")
         if default is None:
@@ -228,10 +232,34 @@ def check(operator: Operator, found: Diagnostics) -> None:
         check_partitioned(operator, window, f"partitionBy{side}", found)
         if window.kind is not WindowKind.SLIDING:
             found.error(f"the {side} window of a Join slides, found a tumbling one", operator.span)
-        elif window.trigger is not None:
-            found.error("a Join looks for matches on every tuple, so its windows have no trigger", operator.span)
+        elif not fires_on_every_tuple(window):
+            message = "a Join looks for matches on every tuple, so its windows have no trigger but count(1)"
+            found.error(message, operator.span)
         _check_default(operator, f"defaultTuple{side}", port.schema, found)
     _check_equality(operator, found)
+    _check_outputs(operator, found)
+
+
+def _check_outputs(operator: Operator, found: Diagnostics) -> None:
+    """Report further output ports that the algorithm has no tuples for, or whose schema is another."""
+    algorithm = symbol(operator, "algorithm", "inner")
+    sides = _lonely_sides(algorithm)
+    further = operator.outputs[1:]
+    if further and len(further) != len(sides):
+        wanted = f"1 or {1 + len(sides)} output ports" if sides else "1 output port"
+        message = f"a Join with the algorithm {algorithm} has {wanted}, found {len(operator.outputs)}"
+        found.error(message, operator.span)
+        return
+    for port, side in zip(further, sides, strict=False):
+        schema = operator.inputs[side].schema
+        if port.schema != schema:
+            message = f"`{port.stream}` gets the {SIDES[side]} tuples as they are, {schema}, but has {port.schema}"
+            found.error(message, operator.span)
+
+
+def _lonely_sides(algorithm: str) -> list[int]:
+    """The input ports whose tuples are sent alone if nothing matched them."""
+    return [port for port, is_outer in enumerate(_OUTER[algorithm]) if is_outer]
 
 
 def _check_default(operator: Operator, param: str, schema: Any, found: Diagnostics) -> None:
@@ -304,7 +332,7 @@ DEFINITION = OperatorDefinition(
     name="Join",
     doc="Pairs tuples of two streams that match, within windows.",
     inputs=(2, 2),
-    outputs=(1, 1),
+    outputs=(1, 3),
     params=(
         ParamSpec(name="match", types=(BOOLEAN,), doc="What a pair must fulfil; all pairs match by default."),
         ParamSpec(
@@ -326,6 +354,7 @@ DEFINITION = OperatorDefinition(
     ),
     windows=WindowUse.REQUIRED,
     output=OutputClause.ASSIGN,
+    assigned_outputs=1,
     model=model,
     check=check,
     runtime=JoinRuntime,

@@ -13,8 +13,8 @@ from penstock.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
 from penstock.ir.models import Markers, OperatorModel
-from penstock.toolkit.barrier import MeetingRuntime, check_meeting, meeting_model
-from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamSpec
+from penstock.toolkit.barrier import PARAMS, MeetingRuntime, check_meeting, meeting_model
+from penstock.toolkit.definition import OperatorDefinition, OutputClause
 from penstock.toolkit.runtime import Punctuation
 
 
@@ -55,11 +55,7 @@ DEFINITION = OperatorDefinition(
     doc="Waits for a tuple from every input port and sends them one after the other.",
     inputs=(2, None),
     outputs=(1, 1),
-    params=(
-        ParamSpec(
-            name="partitionBy", many=True, doc="Only tuples with equal values of these meet; attributes of each port."
-        ),
-    ),
+    params=PARAMS,
     output=OutputClause.FORWARD,
     model=model,
     check=check,

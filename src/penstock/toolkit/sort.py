@@ -27,7 +27,7 @@ from penstock.toolkit.logic_runtime import LogicRuntime
 from penstock.toolkit.memory import Remembering
 from penstock.toolkit.runtime import Context, Punctuation, Submit
 from penstock.toolkit.windows_partition import Partitions, check_keys, key_attributes, key_function, key_names
-from penstock.toolkit.windows_policy import check_window, ready_window
+from penstock.toolkit.windows_policy import check_window, fires_on_every_tuple, ready_window
 from penstock.toolkit.windows_tumbling import WindowOfPartition, tumbling
 
 Rank = tuple[Any, ...]
@@ -177,8 +177,9 @@ def check(operator: Operator, found: Diagnostics) -> None:
         if window.eviction.kind is not PolicyKind.COUNT:
             what = window.eviction.kind.value
             found.error(f"a sliding Sort holds back a number of tuples, found {what}", operator.span, hint="use count")
-        if window.trigger is not None:
-            found.error("a sliding Sort sends on every tuple, so its window has no trigger", operator.span)
+        if not fires_on_every_tuple(window):
+            message = "a sliding Sort sends on every tuple, so its window has no trigger but count(1)"
+            found.error(message, operator.span)
     given, wanted = len(operator.param("order")), len(operator.param("sortBy"))
     if given not in (0, 1, wanted):
         message = f"`order` gives {given} directions for {wanted} expressions of `sortBy`"

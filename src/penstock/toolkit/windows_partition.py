@@ -142,14 +142,14 @@ def key_names(expressions: Sequence[Expression]) -> tuple[str, ...] | None:
     return names if names and len(names) == len(expressions) else None
 
 
-def keys_by_port(operator: Operator, param: str) -> list[list[Expression]]:
-    """The key expressions of each input port of an operator that takes one list for all its ports.
+def keys_by_port(operator: Operator, *params: str) -> list[list[Expression]]:
+    """The key expressions of each input port of an operator that takes one list, or a few, for all its ports.
 
     An expression belongs to the port that it speaks of. Where all of them are attributes of the first port, the other
     ports use their attributes of the same names.
     """
     ports: list[list[Expression]] = [[] for _ in operator.inputs]
-    for value in operator.param(param):
+    for value in (value for param in params for value in operator.param(param)):
         ports[_port_of(value)].append(value)
     if ports and ports[0] and not any(ports[1:]) and all(isinstance(e, Attribute) for e in ports[0]):
         for i, port in enumerate(operator.inputs[1:], start=1):
@@ -157,16 +157,16 @@ def keys_by_port(operator: Operator, param: str) -> list[list[Expression]]:
     return ports
 
 
-def check_keys_by_port(operator: Operator, param: str, found: Diagnostics) -> None:
+def check_keys_by_port(operator: Operator, params: Sequence[str], found: Diagnostics) -> None:
     """Report ports whose keys do not fit those of the first port."""
-    check_keys(operator, [param], found)
-    ports = keys_by_port(operator, param)
+    check_keys(operator, params, found)
+    ports = keys_by_port(operator, *params)
     wanted = [e.type for e in ports[0]] if ports else []
     for i, keys in enumerate(ports):
         if [e.type for e in keys] != wanted:
             given = ", ".join(str(e.type) for e in keys) or "nothing"
             needed = ", ".join(map(str, wanted)) or "nothing"
-            message = f"`{param}` gives input port {i} the key ({given}), but input port 0 has ({needed})"
+            message = f"`{params[0]}` gives input port {i} the key ({given}), but input port 0 has ({needed})"
             found.error(message, operator.span, hint="give every port a key of the same types")
 
 

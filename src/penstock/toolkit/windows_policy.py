@@ -83,6 +83,14 @@ def _ready(
     return ReadyPolicy(kind=policy.kind, size=size, measure=compile_measure(policy.attribute))
 
 
+def fires_on_every_tuple(window: Window) -> bool:
+    """Whether a sliding window has no trigger, or one that says the same: `count(1)`."""
+    trigger = window.trigger
+    return trigger is None or (
+        trigger.kind is PolicyKind.COUNT and isinstance(trigger.size, Literal) and trigger.size.value == 1
+    )
+
+
 def size_problem(kind: PolicyKind, size: Any, *, may_be_empty: bool) -> str | None:
     """What is wrong with the size of a policy, if anything; only a sliding window may hold no tuples at all.
 
