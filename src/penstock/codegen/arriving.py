@@ -12,7 +12,7 @@ import pyarrow as pa
 from penstock.codegen.frames import Frame
 from penstock.codegen.paths import Paths
 from penstock.codegen.places import Array, Places
-from penstock.codegen.transport import FINAL, TUPLE, WINDOW
+from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW
 from penstock.expr.vector_frame import to_column
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import Schema
@@ -26,6 +26,7 @@ class Arriving:
     """The items of a batch, numbered in the sequential order.
 
     Attributes:
+        latest_ns: The latest time that anything in the batch tells of; 0 if there is nothing.
         time_ns: Of each item.
         number: Of each item: what it descends from, at that time.
         paths: Of each item.
@@ -33,6 +34,7 @@ class Arriving:
         finals: The ends of streams, as (item, edge), in order.
     """
 
+    latest_ns: int
     time_ns: Array
     number: Array
     paths: Paths
@@ -42,17 +44,18 @@ class Arriving:
 
 def arriving(values: Values, schemas: Mapping[int, Schema]) -> Arriving:
     """Decode a batch; values of edges that are not in `schemas` are left out."""
-    found: dict[int, list[tuple[pa.Table, pa.RecordBatch]]] = {edge: [] for edge in schemas}
+    tuples: dict[int, list[pa.RecordBatch]] = {edge: [] for edge in schemas}
     headers: list[tuple[int, pa.Table]] = []
     for edge, value in values:
         if edge in schemas:
-            header, tuples = _read(value)
-            found[edge].append((header, tuples))
+            header, batch = _read(value)
+            tuples[edge].append(batch)
             headers.append((edge, header))
     order = _Order(headers)
-    frames = {edge: _frame(order, edge, [t for _, t in found[edge]], schema) for edge, schema in schemas.items()}
+    frames = {edge: _frame(order, edge, tuples[edge], schema) for edge, schema in schemas.items()}
     ends = np.flatnonzero(order.kind == FINAL)
     return Arriving(
+        latest_ns=order.latest_ns,
         time_ns=order.time_ns,
         number=order.number,
         paths=order.paths,
@@ -68,21 +71,23 @@ def _read(value: bytes) -> tuple[pa.Table, pa.RecordBatch]:
 
 
 class _Order:
-    """The headers of a batch as one, sorted by place."""
+    """The headers of a batch as one, sorted by place; pulses tell only of the time."""
 
     def __init__(self, headers: list[tuple[int, pa.Table]]) -> None:
-        sizes = [header.num_rows for _, header in headers]
-        paths = Paths.concatenated([_column(header, 2) for _, header in headers])
         time_ns, number, kind = (_numbers(headers, column) for column in (0, 1, 3))
-        edge = np.repeat(np.array([e for e, _ in headers], np.int64), sizes)
-        self.sorted = paths.order(time_ns, number)
-        if self.sorted is None:
-            self.time_ns, self.number, self.kind, self.edge, self.paths = time_ns, number, kind, edge, paths
-        else:
-            by = self.sorted
-            self.time_ns, self.number, self.kind, self.edge = time_ns[by], number[by], kind[by], edge[by]
-            self.paths = paths.take(by)
-        self._tuple_before = np.flatnonzero(kind == TUPLE), edge
+        edge = np.repeat(np.array([e for e, _ in headers], np.int64), [header.num_rows for _, header in headers])
+        paths = pa.concat_arrays([_column(h, 2) for _, h in headers]) if headers else pa.array([], pa.binary())
+        self.latest_ns = int(time_ns.max(initial=0))
+        is_item = kind != PULSE
+        self.time_ns, self.number, self.kind, self.edge = (a[is_item] for a in (time_ns, number, kind, edge))
+        self.paths = Paths.of(paths if is_item.all() else paths.filter(pa.array(is_item)))
+        self._tuples = np.flatnonzero(self.kind == TUPLE)
+        self._edges = self.edge[self._tuples]
+        self.sorted = self.paths.order(self.time_ns, self.number)
+        if self.sorted is not None:
+            self.time_ns, self.number = self.time_ns[self.sorted], self.number[self.sorted]
+            self.kind, self.edge = self.kind[self.sorted], self.edge[self.sorted]
+            self.paths = self.paths.take(self.sorted)
 
     def items(self, edge: int, kind: int) -> Array:
         """The numbers of the items of an edge."""
@@ -92,9 +97,7 @@ class _Order:
         """Where the values of the tuples lie among those of the edge as they came; None if they lie in order."""
         if self.sorted is None:
             return None
-        tuples, edges = self._tuple_before
-        mine = tuples[edges[tuples] == edge]
-        return np.searchsorted(mine, self.sorted[items])
+        return np.searchsorted(self._tuples[self._edges == edge], self.sorted[items])
 
 
 def _numbers(headers: list[tuple[int, pa.Table]], column: int) -> Array:

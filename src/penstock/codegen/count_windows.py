@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from penstock.codegen.columns import typed, values
 from penstock.codegen.frames import Frame, taken
-from penstock.codegen.keys import Keys, grown
+from penstock.codegen.keys import Keys, by_key, grown
 from penstock.codegen.places import Array
 from penstock.expr.vector_frame import Column, dtype_of
 from penstock.ir.types import Type, is_float, parse_type
@@ -79,7 +79,7 @@ class CountWindows:
         """Take a batch in; the frame has a row for each firing, with the values of the aggregates."""
         codes = self._keys.codes(keys, rows=len(frame))
         self._seen = grown(self._seen, len(self._keys))
-        layout = _Layout(codes, self.size - 1)
+        layout = _Layout(codes, len(self._keys), self.size - 1)
         seen = self._seen[codes] + layout.turn
         fires = seen % self.step == 0
         if not self.incomplete:
@@ -157,9 +157,9 @@ class _Layout:
         position: For each row its place in the long array.
     """
 
-    def __init__(self, codes: Array, before: int) -> None:
+    def __init__(self, codes: Array, keys: int, before: int) -> None:
         self.before = before
-        order = np.argsort(codes, kind="stable")
+        order = by_key(codes, keys)
         ordered = codes[order]
         starts = np.flatnonzero(np.diff(ordered, prepend=-1))
         self.present = ordered[starts]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.codegen.keys import Keys, grown
+from penstock.codegen.keys import Keys, by_key, grown
 from penstock.codegen.places import Array
 from penstock.expr.vector_frame import Column
 
@@ -52,7 +52,7 @@ class Duplicates:
         return found
 
     def _resetting(self, codes: Array, now: Array, before: int) -> Array:
-        order = np.argsort(codes, kind="stable")
+        order = by_key(codes, len(self._keys))
         ordered, marks = codes[order], now[order]
         is_first = np.diff(ordered, prepend=-1) != 0
         last = np.roll(marks, 1)

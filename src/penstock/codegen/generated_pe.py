@@ -124,8 +124,7 @@ class GeneratedPE:
         for item, edge in came.finals:
             for rank, subscriber in enumerate(self._endings.end(f"feed {edge}")):
                 left.add_final(exit_edge(subscriber), item, rank)
-        if len(came.time_ns):
-            self._time_ns = max(self._time_ns, int(came.time_ns[-1]))
+        self._time_ns = max(self._time_ns, came.latest_ns)
         self.received, self.submitted = batch.received, batch.submitted
         yield from left.encoded(self._time_ns)
 

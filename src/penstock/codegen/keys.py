@@ -1,7 +1,7 @@
 """Keys as small numbers: what lets state lie in arrays.
 
-Every key that a state knows has a number, given in order of first appearance. A batch of keys becomes an array of
-numbers by way of its distinct keys: only those are looked up one by one.
+Every key that a state knows has a number. A batch of keys becomes an array of numbers by way of its distinct keys: only
+those are looked up one by one.
 
 Example:
     >>> keys = Keys(["rstring"])
@@ -70,18 +70,16 @@ class Keys:
         self._numbers = {same_nan(key): i for i, key in enumerate(keys)}
 
     def _distinct(self, columns: Sequence[Column]) -> tuple[list[Hashable], Array]:
-        """The distinct keys of a batch in order of first appearance, and for each row which of them it has."""
+        """The distinct keys of a batch, and for each row which of them it has."""
         parts = [_coded(column, type_) for column, type_ in zip(columns, self._types, strict=True)]
+        if len(parts) == 1:
+            return [(value,) for value in parts[0][0]], parts[0][1]
         inverse = parts[0][1]
         for found, codes in parts[1:]:
             inverse = inverse * len(found) + codes
         _, first, inverse = np.unique(inverse, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), np.int64)
-        in_order = np.argsort(first)
-        rank[in_order] = np.arange(len(first))
-        rows = first[in_order].tolist()
-        lists = [[found[code] for code in codes[rows].tolist()] for found, codes in parts]
-        return list(zip(*lists, strict=True)), rank[inverse]
+        lists = [[found[code] for code in codes[first].tolist()] for found, codes in parts]
+        return list(zip(*lists, strict=True)), inverse
 
 
 def _coded(column: Column, type_: Type) -> tuple[list[Any], Array]:
@@ -97,6 +95,13 @@ def _coded(column: Column, type_: Type) -> tuple[list[Any], Array]:
     made = [value if identity is None else identity(value) for value in values(column, type_)]
     return_codes = [numbers.setdefault(value, len(numbers)) for value in made]
     return list(numbers), np.array(return_codes, np.int64)
+
+
+def by_key(codes: Array, count: int) -> Array:
+    """The rows in the order of their keys' numbers, of which there are `count`, and within a key as they came."""
+    # Numpy sorts small numbers by their digits, which is several times faster.
+    small = codes.astype(np.uint16) if count <= 1 << 16 else codes
+    return np.argsort(small, kind="stable")
 
 
 def grown(array: Array, rows: int) -> Array:

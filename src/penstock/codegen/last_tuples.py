@@ -23,7 +23,7 @@ import numpy as np
 
 from penstock.codegen.columns import typed, values
 from penstock.codegen.frames import Frame, concatenated, taken
-from penstock.codegen.keys import Keys
+from penstock.codegen.keys import Keys, by_key
 from penstock.codegen.places import Array, Places, merge
 from penstock.expr.vector_frame import Column
 from penstock.ir.types import parse_type
@@ -117,11 +117,11 @@ class _Side:
         codes = self._keys.codes(keys[side], rows=len(mine))
         others_codes = self._keys.codes(keys[1 - side], known=True, rows=len(others))
         total = len(mine) + len(others) + 1
-        by_key = np.argsort(codes, kind="stable")
-        numbers = codes[by_key] * total + position[side][by_key]
+        order = by_key(codes, len(self._keys))
+        numbers = codes[order] * total + position[side][order]
         below = np.searchsorted(numbers, others_codes * total + position[1 - side]) - 1
-        candidates = by_key[np.maximum(below, 0)] if len(by_key) else np.zeros(len(others), np.int64)
-        is_new = (below >= 0) & (codes[candidates] == others_codes) if len(by_key) else np.zeros(len(others), bool)
+        candidates = order[np.maximum(below, 0)] if len(order) else np.zeros(len(others), np.int64)
+        is_new = (below >= 0) & (codes[candidates] == others_codes) if len(order) else np.zeros(len(others), bool)
         is_old = ~is_new & (others_codes >= 0) & (others_codes < before)
         rows = np.flatnonzero(is_new | is_old)
         chosen = np.where(is_new, before + candidates, others_codes)[rows]

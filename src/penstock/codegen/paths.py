@@ -4,7 +4,7 @@ A path is four bytes, the highest first, for each PE that an item has left. Most
 equally many, and their paths are one matrix of bytes; where not, they stay what they are in Arrow.
 
 Example:
-    >>> paths = Paths.concatenated([pa.array([b"0001", b"0000"], pa.binary())])
+    >>> paths = Paths.of(pa.array([b"0001", b"0000"], pa.binary()))
     >>> paths.order(np.array([5, 5]), np.array([1, 1])).tolist()
     [1, 0]
     >>> paths.grown(np.array([1]), 7).to_pylist()
@@ -12,9 +12,6 @@ Example:
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,9 +35,8 @@ class Paths:
         self._matrix = matrix
 
     @classmethod
-    def concatenated(cls, arrays: Sequence[pa.BinaryArray]) -> Paths:
-        """The paths of several headers."""
-        together: Any = pa.concat_arrays(arrays) if arrays else pa.array([], pa.binary())
+    def of(cls, together: pa.BinaryArray) -> Paths:
+        """The paths that an array holds."""
         lengths = np.diff(_offsets(together))
         if not len(lengths) or (lengths != lengths[0]).any():
             return cls(together, None)
@@ -65,26 +61,41 @@ class Paths:
         return np.lexsort((*reversed(self._keys()), number, time_ns))
 
     def _keys(self) -> list[Array]:
-        matrix = self._matrix
-        if matrix is not None and matrix.shape[1] % STEP_BYTES == 0:
-            steps = np.ascontiguousarray(matrix).view(">u4")
-            return [steps[:, i] for i in range(steps.shape[1])]
-        paths = self._array.to_pylist() if matrix is None else [row.tobytes() for row in matrix]  # type: ignore[union-attr]
-        ranks = {path: i for i, path in enumerate(sorted(set(paths)))}
-        return [np.array([ranks[path] for path in paths], np.int64)]
+        """Numbers by which paths are ordered, the most important first."""
+        matrix, lengths = (self._matrix, []) if self._matrix is not None else self._padded()
+        padding = -matrix.shape[1] % STEP_BYTES
+        steps = np.ascontiguousarray(np.pad(matrix, ((0, 0), (0, padding)))).view(">u4")
+        return [*(steps[:, i] for i in range(steps.shape[1])), *lengths]
+
+    def _padded(self) -> tuple[Array, list[Array]]:
+        """The paths filled up with zeros, and their lengths: of two that are then equal, the shorter comes first."""
+        assert self._array is not None
+        offsets = _offsets(self._array)
+        lengths = np.diff(offsets)
+        data = np.frombuffer(self._array.buffers()[2] or b"", np.uint8)
+        matrix = np.zeros((len(lengths), int(lengths.max(initial=0))), np.uint8)
+        for length in np.unique(lengths):
+            rows = np.flatnonzero(lengths == length)
+            matrix[rows, :length] = data[offsets[rows][:, None] + np.arange(length)]
+        return matrix, [lengths]
 
     def grown(self, item: Array, steps: Level) -> pa.BinaryArray:
         """The paths of what descends from items, one step longer."""
         if self._matrix is None:
             assert self._array is not None
-            suffixes = np.broadcast_to(np.asarray(steps, ">u4"), len(item))
-            ends = pa.array([step.tobytes() for step in suffixes], pa.binary())
-            return pc.binary_join_element_wise(self._array.take(pa.array(item)), ends, pa.scalar(b""))
+            ends = np.broadcast_to(_bytes(steps), (len(item), STEP_BYTES))
+            before = self._array.take(pa.array(item))
+            return pc.binary_join_element_wise(before, binary_array(ends), pa.scalar(b""))
         width = self._matrix.shape[1] + STEP_BYTES
         grown = np.empty((len(item), width), np.uint8)
         grown[:, :-STEP_BYTES] = self._matrix[item]
-        grown[:, -STEP_BYTES:] = np.atleast_1d(np.asarray(steps, ">u4")).view(np.uint8).reshape(-1, STEP_BYTES)
+        grown[:, -STEP_BYTES:] = _bytes(steps)
         return binary_array(grown)
+
+
+def _bytes(steps: Level) -> Array:
+    """The bytes of steps, a row for each."""
+    return np.atleast_1d(np.asarray(steps, ">u4")).view(np.uint8).reshape(-1, STEP_BYTES)
 
 
 def binary_array(matrix: Array) -> pa.BinaryArray:
