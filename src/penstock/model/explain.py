@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from penstock.model.hosts import Floats, Hosts
 from penstock.model.prediction import Bottleneck, Prediction, StagePrediction, highest_scale
 from penstock.model.stage_time import Limit, StageTime, link_at
+from penstock.model.stages import Chain, task_threads
 from penstock.model.state import PlanState
 from penstock.model.transfer import Transfer
 
@@ -74,24 +75,39 @@ def _shared_bottleneck(state: PlanState, scale: float) -> Bottleneck | None:
     return Bottleneck(limit=limit, name=_link_name(hosts, limit, index), share=float(links[link]) * scale)
 
 
-def _stage(state: PlanState, chain: tuple[int, ...], scale: float) -> StagePrediction:
+def _stage(state: PlanState, chain: Chain, scale: float) -> StagePrediction:
     stage = state.stages[chain]
-    limit, name = _named_limit(state, stage)
+    limit, name = _named_limit(state, chain, stage)
     share = stage.seconds * scale if stage.seconds > 0 else 0.0
     return StagePrediction(pes=chain, seconds=stage.seconds, bottleneck=Bottleneck(limit=limit, name=name, share=share))
 
 
-def _named_limit(state: PlanState, stage: StageTime) -> tuple[Limit, str]:
+def _named_limit(state: PlanState, chain: Chain, stage: StageTime) -> tuple[Limit, str]:
     hosts, limit, index = state.setting.hosts, stage.limit, stage.index
     if limit is Limit.HOST:
         return limit, hosts.hosts[index].id
     if limit in (Limit.LINK, Limit.UPLINK):
         return limit, _link_name(hosts, limit, index)
+    if limit is Limit.CROSSING:
+        limit, index = _named_thread(state, chain, stage)
     load, demand = state.loads[index], state.setting.demand
     is_sequential = limit is Limit.PE and state.pes[index].channels == 1
     if is_sequential and demand.work_mips[load.hottest] > _MOST * stage.load.busiest:
         return Limit.OPERATOR, demand.ids[load.hottest]
     return limit, str(index)
+
+
+def _named_thread(state: PlanState, chain: Chain, stage: StageTime) -> tuple[Limit, int]:
+    """A thread of the JVM: the PE whose operators are most of it, else the PE whose crossings cost it most."""
+    in_jvm = [pe.in_jvm for pe in state.pes]
+    threads = task_threads(chain, state.loads, in_jvm, pipelined=state.setting.pipelined)
+    assert stage.load.thread is not None
+    crossings: dict[int, float] = {}
+    for mips, pe, is_work in threads[stage.load.thread]:
+        if is_work and mips > _MOST * stage.load.busiest:
+            return Limit.PE, pe
+        crossings[pe] = crossings.get(pe, 0.0) + (0.0 if is_work else mips)
+    return Limit.CROSSING, max(crossings, key=crossings.__getitem__)
 
 
 def _link_name(hosts: Hosts, limit: Limit, index: int) -> str:

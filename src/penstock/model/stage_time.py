@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-
-import numpy as np
+from operator import itemgetter
 
 from penstock.model.hosts import Floats, Hosts
 from penstock.model.spread import Spread
@@ -44,7 +43,7 @@ class StageTime:
         spread: How that falls on hosts.
         seconds: For a second of input.
         limit: What takes that long: `PE`, `CROSSING`, `HOST`, `LINK` or `UPLINK`.
-        index: Which PE, host or rack.
+        index: Which PE, host or rack; of a crossing, see `load.thread`.
         links: Seconds that the links of hosts and the uplinks of racks are busy, leaving and entering; None where
             nothing flows, or nothing is limited.
     """
@@ -66,14 +65,21 @@ def time_stage(hosts: Hosts, load: StageLoad, spread: Spread, fetched: Sequence[
         spread: Of its channels.
         fetched: The bytes that come by exchanges, each with its `link_factors`; none where no link is limited.
     """
-    links = np.sum([count * factors for count, factors in fetched], axis=0) if fetched else None
-    found = max(_own_limits(load, spread), key=lambda limit: limit[0])
+    found = max(_own_limits(load, spread), key=itemgetter(0))
+    links = _busy_links(fetched) if fetched else None
     if links is not None:
-        place = int(links.max(axis=0).argmax())
-        seconds = float(links[:, place].max())
+        place = int(links.argmax())
+        seconds = float(links.flat[place])
         if seconds > found[0]:
-            found = (seconds, *link_at(hosts, place))
+            found = (seconds, *link_at(hosts, place % links.shape[1]))
     return StageTime(load=load, spread=spread, seconds=found[0], limit=found[1], index=found[2], links=links)
+
+
+def _busy_links(fetched: Sequence[tuple[float, Floats]]) -> Floats:
+    busy = fetched[0][0] * fetched[0][1]
+    for count, factors in fetched[1:]:
+        busy += count * factors
+    return busy
 
 
 def link_at(hosts: Hosts, place: int) -> tuple[Limit, int]:
@@ -83,7 +89,7 @@ def link_at(hosts: Hosts, place: int) -> tuple[Limit, int]:
 
 
 def _own_limits(load: StageLoad, spread: Spread) -> list[tuple[float, Limit, int]]:
-    kind = Limit.PE if load.in_process else Limit.CROSSING
+    kind = Limit.PE if load.thread is None else Limit.CROSSING
     return [
         (load.busiest * spread.longest, kind, load.pe),
         (load.busiest * spread.in_turns, Limit.HOST, spread.waiting_host),

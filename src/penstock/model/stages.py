@@ -41,7 +41,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from penstock.model.demand import Demand
 
@@ -172,55 +171,44 @@ class StageLoad:
 
     Attributes:
         busiest: Of the thread or process that works most.
-        pe: The PE that it belongs to.
-        in_process: Whether it is the work of the PE itself; else it is a crossing.
         total: Of all threads and processes.
+        thread: Which thread of the JVM is the busiest; None if it is a process.
+        pe: The PE whose process is the busiest of the processes.
     """
 
     busiest: float
-    pe: int
-    in_process: bool
     total: float
-
-
-class _Piece(NamedTuple):
-    """What a thread of the JVM does for one PE: its operators (`native`), or its crossings."""
-
-    mips: float
+    thread: int | None
     pe: int
-    native: bool = False
 
 
 def stage_load(chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool], *, pipelined: bool) -> StageLoad:
     """The demands of a chain."""
-    tasks = _jvm_threads(chain, loads, in_jvm)
-    if not pipelined:
-        tasks = [[piece for task in tasks for piece in task]]
-    threads = [(loads[pe].process, pe, True) for pe in chain if not in_jvm[pe]]
-    threads += map(_summed, tasks)
-    busiest = max(threads, key=lambda thread: thread[0])
+    threads = [sum(mips for mips, _, _ in pieces) for pieces in task_threads(chain, loads, in_jvm, pipelined=pipelined)]
+    processes = [(loads[pe].process, pe) for pe in chain if not in_jvm[pe]] or [(0.0, chain[0])]
+    most, pe = max(processes)
+    busiest = max(threads)
     return StageLoad(
-        busiest=busiest[0], pe=busiest[1], in_process=busiest[2], total=sum(thread[0] for thread in threads)
+        busiest=max(busiest, most),
+        total=sum(threads) + sum([mips for mips, _ in processes]),
+        thread=threads.index(busiest) if busiest > most else None,
+        pe=pe,
     )
 
 
-def _jvm_threads(chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool]) -> list[list[_Piece]]:
-    """The threads of a pipelined task: one up to each PE, and one to the end."""
-    threads = [[_Piece(loads[chain[0]].read, chain[0])]]
+def task_threads(
+    chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool], *, pipelined: bool
+) -> list[list[tuple[float, int, bool]]]:
+    """What each thread of a task does: mips, for which PE, and whether for its operators (else for its crossings)."""
+    head, last = chain[0], chain[-1]
+    threads = [[(loads[head].read, head, False)]]
     for pe in chain:
         if in_jvm[pe]:
-            threads[-1].append(_Piece(loads[pe].work, pe, native=True))
-        else:
-            threads[-1].append(_Piece(loads[pe].feed, pe))
-            threads.append([_Piece(loads[pe].drain, pe)])
-    threads[-1].append(_Piece(loads[chain[-1]].write, chain[-1]))
+            threads[-1].append((loads[pe].work, pe, True))
+            continue
+        threads[-1].append((loads[pe].feed, pe, False))
+        if pipelined:
+            threads.append([])
+        threads[-1].append((loads[pe].drain, pe, False))
+    threads[-1].append((loads[last].write, last, False))
     return threads
-
-
-def _summed(pieces: list[_Piece]) -> tuple[float, int, bool]:
-    """A thread with its name: the PE whose operators are most of it, else the crossing that costs most."""
-    total = sum(piece.mips for piece in pieces)
-    largest = max(pieces, key=lambda piece: piece.mips)
-    if largest.native and 2 * largest.mips > total:
-        return total, largest.pe, True
-    return total, max((piece for piece in pieces if not piece.native), key=lambda piece: piece.mips).pe, False
