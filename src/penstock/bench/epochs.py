@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from penstock.scheduler.macrow_metrics import objective
 from penstock.scheduler.macrow_task import build_task
 from penstock.scheduler.nodes import Cluster, Node
 from penstock.scheduler.simulator import Pace, Record, simulate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SEED = 2009
 SMOOTHING_EPOCHS = 25
@@ -35,7 +39,7 @@ def run(bench: Bench) -> None:
     bench.progress(f"{len(scenario.events)} epochs with macro decisions alone")
     alone, alone_figures = _play(scenario, micro=False)
     for measure, figure in both_figures.items():
-        bench.row(measure=measure, macro_and_micro=figure, macro_alone=alone_figures[measure])
+        bench.row(part="epochs", measure=measure, macro_and_micro=figure, macro_alone=alone_figures[measure])
     _check_records(bench, scenario, both, alone)
     _draw(bench, {"macro and micro": both, "macro alone": alone})
     bench.progress("macroW's quick search against the exact one")
@@ -79,19 +83,25 @@ def _check_records(bench: Bench, scenario: Scenario, both: list[Record], macro: 
 
 
 def _draw(bench: Bench, records: dict[str, list[Record]]) -> None:
-    window = np.ones(SMOOTHING_EPOCHS) / SMOOTHING_EPOCHS
-    with bench.figure("epochs", title="Importance over time", xlabel="micro epoch", ylabel="importance") as axes:
+    smoothed = f"mean over {SMOOTHING_EPOCHS} epochs"
+    title = f"Importance over time, {smoothed}"
+    with bench.figure("epochs", title=title, xlabel="micro epoch", ylabel="importance") as axes:
         for policy, played in records.items():
-            smooth = np.convolve([record.importance for record in played], window, mode="valid")
-            axes.plot(np.arange(len(smooth)) + SMOOTHING_EPOCHS // 2, smooth, label=policy, linewidth=1.2)
-        axes.legend()
-    with bench.figure(
-        "epochs-mips", title="What there is and what is used", xlabel="micro epoch", ylabel="mips"
-    ) as axes:
-        played = records["macro and micro"]
-        axes.step(range(len(played)), [record.live_mips for record in played], label="nodes that are up", linewidth=0.8)
-        axes.plot([record.used_mips for record in played], label="allocated", linewidth=0.8)
-        axes.legend()
+            _plot_smooth(axes, [record.importance for record in played], policy)
+        axes.set_ylim(bottom=0)
+        axes.legend(loc="lower right")
+    title = f"What the nodes can give and what is used, {smoothed}"
+    with bench.figure("epochs-mips", title=title, xlabel="micro epoch", ylabel="mips") as axes:
+        _plot_smooth(axes, [record.live_mips for record in records["macro and micro"]], "nodes that are up")
+        for policy, played in records.items():
+            _plot_smooth(axes, [record.used_mips for record in played], f"used, {policy}")
+        axes.set_ylim(bottom=0)
+        axes.legend(loc="lower right")
+
+
+def _plot_smooth(axes: Axes, values: Sequence[float], label: str) -> None:
+    smooth = np.convolve(values, np.ones(SMOOTHING_EPOCHS) / SMOOTHING_EPOCHS, mode="valid")
+    axes.plot(np.arange(len(smooth)) + SMOOTHING_EPOCHS // 2, smooth, label=label, linewidth=1.2)
 
 
 def _compare_macrow(bench: Bench, problems: int) -> None:
@@ -101,12 +111,14 @@ def _compare_macrow(bench: Bench, problems: int) -> None:
         both = [pair for pair in compared if pair is not None]
         short = [quick for quick, exact in both if quick >= exact + SHORTFALL_SHOWS]
         ratios = [quick / exact for quick, exact in both if quick < exact + SHORTFALL_SHOWS]
-        bench.row(measure=f"macroW, {name}: problems", quick=problems)
-        bench.row(measure=f"macroW, {name}: no quick plan", quick=problems - len(both))
-        bench.row(measure=f"macroW, {name}: quick plan misses goals that the exact one meets", quick=len(short))
-        bench.row(measure=f"macroW, {name}: objective over the exact one, mean of the others", quick=_mean(ratios))
         bench.row(
-            measure=f"macroW, {name}: objective over the exact one, worst of the others", quick=max(ratios, default=0.0)
+            part="macroW, the quick search against the exact one",
+            cluster=name,
+            problems=problems,
+            without_quick_plan=problems - len(both),
+            goals_missed_by_quick=len(short),
+            mean_ratio_of_others=_mean(ratios),
+            worst_ratio_of_others=max(ratios, default=0.0),
         )
         if fullness < 0.9:
             bench.check(

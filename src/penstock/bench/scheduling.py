@@ -4,7 +4,7 @@ Three parts:
 
 1. Traffic and predicted throughput of the three placements on the paper's four topologies, 10 to 80 machines.
 2. What our refinement adds to METIS alone, over seeded random graphs at the same imbalance.
-3. Time and memory of `place --algorithm metis` on METIS files of growing size, each in a process of its own.
+3. Time and memory of `place --algorithm metis` on METIS files of growing size (`scheduling_scale`).
 
 The throughput is a bound and not a measurement: all rates grow together until a machine's cores or its network link are
 full (`Host`). Its constants are assumed, in the range of the paper's machines, and the same for all placements; only
@@ -13,17 +13,14 @@ the ratio between two placements means something.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.bench import Bench
+from penstock.bench.scheduling_scale import measure_scale
 from penstock.placement import (
     ALGORITHMS,
     CommunicationGraph,
@@ -34,15 +31,28 @@ from penstock.placement import (
     place,
 )
 from penstock.placement.deadline import Deadline
-from penstock.placement.graph_format import read_graph, write_partition
 from penstock.placement.greedy import place_greedily
 from penstock.placement.measure import cost, imbalance, limits, loads, overload
-from penstock.placement.metis import refine, settle
+from penstock.placement.metis import refine
 from penstock.placement.partition import partition
 from penstock.placement.problem import Floats, Ints
 from penstock.placement.topologies import TOPOLOGIES, Topology
 
-_SCALE_MACHINES = 64
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Drawn = dict[tuple[str, int, str], tuple[float, float]]
+"""By topology, machines and algorithm: traffic and throughput, relative to even."""
+
+PUBLISHED_MEANS = {
+    **{("throughput", "greedy", name): mean for name, mean in zip(TOPOLOGIES, (0, 0, 12, 1), strict=True)},
+    **{("throughput", "metis", name): mean for name, mean in zip(TOPOLOGIES, (19, 6, 52, 3), strict=True)},
+    ("bandwidth", "metis", "parallel"): -14.0,
+    ("bandwidth", "metis", "payload"): -33.75,
+    ("bandwidth", "greedy", "reference"): -9.75,
+}
+"""Changes in percent over clusters of 10 to 80 machines: table I of the paper, and its section V-A."""
+
 _TOPOLOGY_SEED = 7
 
 
@@ -69,7 +79,7 @@ def run(bench: Bench) -> None:
     """Run the three parts."""
     _figure_6(bench)
     _refinement(bench)
-    _scale(bench)
+    measure_scale(bench)
 
 
 def throughput_scale(topology: Topology, machine_of: Ints, machines: int, host: Host) -> float:
@@ -104,18 +114,16 @@ def _problem(topology: Topology, machines: int) -> PlacementProblem:
 
 def _figure_6(bench: Bench) -> None:
     sizes = (10, 40) if bench.quick else tuple(range(10, 81, 10))
-    drawn: dict[tuple[str, int, str], tuple[float, float]] = {}
+    drawn: Drawn = {}
     for name, make in TOPOLOGIES.items():
         for machines in sizes:
             bench.progress(f"{name} on {machines} machines")
             drawn.update(_compare(bench, name, make(machines, np.random.default_rng(_TOPOLOGY_SEED)), machines))
     _check_figure_6(bench, drawn)
-    _draw_figure_6(bench, drawn, (sizes[0], sizes[-1]))
+    _draw_figure_6(bench, drawn)
 
 
-def _compare(
-    bench: Bench, name: str, topology: Topology, machines: int
-) -> dict[tuple[str, int, str], tuple[float, float]]:
+def _compare(bench: Bench, name: str, topology: Topology, machines: int) -> Drawn:
     problem = _problem(topology, machines)
     results = {algorithm: place(problem, algorithm) for algorithm in ALGORITHMS}
     scales = {a: throughput_scale(topology, r.machine_of, machines, Host()) for a, r in results.items()}
@@ -157,7 +165,7 @@ def _compare_to_unrelieved_greedy(bench: Bench, name: str, problem: PlacementPro
         )
 
 
-def _check_figure_6(bench: Bench, drawn: dict[tuple[str, int, str], tuple[float, float]]) -> None:
+def _check_figure_6(bench: Bench, drawn: Drawn) -> None:
     for name in ("parallel", "payload"):
         saved = min(1.0 - traffic for (n, _, a), (traffic, _) in drawn.items() if n == name and a == "metis")
         bench.check(f"{name}: least part of even's traffic that metis cuts", saved, at_least=0.85)
@@ -167,19 +175,44 @@ def _check_figure_6(bench: Bench, drawn: dict[tuple[str, int, str], tuple[float,
     bench.check("largest imbalance of metis", worst, at_most=1.03 * (1 + 1e-9))
 
 
-def _draw_figure_6(
-    bench: Bench, drawn: dict[tuple[str, int, str], tuple[float, float]], sizes: tuple[int, int]
-) -> None:
-    groups = [(name, size) for size in sizes for name in TOPOLOGIES]
-    titles = (("bandwidth", "traffic between machines"), ("throughput", "predicted throughput"))
-    for which, (stem, what) in enumerate(titles):
-        title = f"{what}, relative to even"
-        with bench.figure(f"figure6-{stem}", title=title, xlabel="topology, machines", ylabel="change (%)") as axes:
+def _draw_figure_6(bench: Bench, drawn: Drawn) -> None:
+    """The two halves of figure 6, the smallest and the largest cluster, and the mean over all beside the paper's."""
+    sizes = sorted({machines for _, machines, _ in drawn})
+    for which, (stem, what) in enumerate(
+        (("bandwidth", "traffic between machines"), ("throughput", "throughput bound"))
+    ):
+        title = f"Figure 6: {what}, change against even"
+        with bench.figure(f"figure6-{stem}", title=title, xlabel="machines, topology", ylabel="change (%)") as axes:
             for offset, algorithm in ((-0.2, "greedy"), (0.2, "metis")):
-                changes = [100.0 * (drawn[name, size, algorithm][which] - 1.0) for name, size in groups]
-                axes.bar(np.arange(len(groups)) + offset, changes, width=0.4, label=algorithm)
-            axes.set_xticks(range(len(groups)), [f"{name}\n{size}" for name, size in groups], fontsize=7)
-            axes.legend()
+                heights = [
+                    100.0 * (float(np.mean([drawn[name, size, algorithm][which] for size in group])) - 1.0)
+                    for name in TOPOLOGIES
+                    for group in (sizes[:1], sizes[-1:], sizes)
+                ]
+                bars = axes.bar(np.arange(len(heights)) + offset, heights, width=0.4, label=algorithm)
+                axes.bar_label(bars, fmt="%.0f", fontsize=6, padding=1)
+                _mark_published(axes, stem, algorithm, offset)
+            _name_groups(axes, sizes)
+            axes.legend(fontsize=8)
+
+
+def _mark_published(axes: Axes, half: str, algorithm: str, offset: float) -> None:
+    """A diamond on the bar of the mean where the paper gives the mean."""
+    means = [(3 * i + 2, PUBLISHED_MEANS.get((half, algorithm, name))) for i, name in enumerate(TOPOLOGIES)]
+    known = [(place + offset, mean) for place, mean in means if mean is not None]
+    if known:
+        label = "published mean" if algorithm == "metis" else None
+        axes.plot(*zip(*known, strict=True), "kD", markersize=4, markerfacecolor="none", label=label)
+
+
+def _name_groups(axes: Axes, sizes: Sequence[int]) -> None:
+    ticks = [str(sizes[0]), str(sizes[-1]), "mean"] * len(TOPOLOGIES)
+    for i, name in enumerate(TOPOLOGIES):
+        ticks[3 * i + 1] += f"\n{name}"
+        if i:
+            axes.axvline(3 * i - 0.5, color="0.7", linewidth=0.8)
+    axes.set_xticks(range(len(ticks)), ticks, fontsize=8)
+    axes.margins(y=0.12)
 
 
 def random_graph(seed: int) -> tuple[CommunicationGraph, int]:
@@ -225,102 +258,3 @@ def _refine_one(seed: int) -> tuple[float, int]:
     after = refine(problem, alone, limit, MetisSettings(), np.random.default_rng(seed), Deadline.after(None))
     first, second = ((overload(loads(problem, m), limit), cost(problem, m)) for m in (alone, after))
     return second[1] / first[1], (second > first) - (second < first)
-
-
-def _scale(bench: Bench) -> None:
-    sizes = (10_000, 30_000, 100_000) if bench.quick else (100_000, 300_000, 1_000_000)
-    measured = []
-    with tempfile.TemporaryDirectory() as folder:
-        for tasks in sizes:
-            bench.progress(f"{tasks:,} tasks and about {10 * tasks:,} edges")
-            path = Path(folder) / f"{tasks}.graph"
-            command = [sys.executable, "-m", "penstock.bench.scheduling"]
-            subprocess.run([*command, "generate", str(path), str(tasks)], check=True)
-            solved = subprocess.run([*command, "solve", str(path)], check=True, capture_output=True, text=True)
-            measured.append(json.loads(solved.stdout))
-            bench.row(part="scale, against METIS alone", case="local traffic", algorithm="metis", **measured[-1])
-            path.unlink()
-    _check_scale(bench, measured)
-
-
-def _check_scale(bench: Bench, measured: list[dict[str, float]]) -> None:
-    seconds, cpu = [m["seconds"] for m in measured], [m["cpu_seconds"] for m in measured]
-    edges = [m["edges"] for m in measured]
-    growth, sweep_growth = (_growth(edges, times) for times in (cpu, [m["sweep_cpu_seconds"] for m in measured]))
-    bench.check("seconds to read and place the largest graph", seconds[-1], at_most=300)
-    bench.check("peak memory on the largest graph (GiB)", measured[-1]["peak_gib"], at_most=8)
-    bench.check("exponent of the growth of CPU time with edges", growth, at_most=1.25)
-    bench.check("the same of METIS and the sweeps, without the climb", sweep_growth, at_most=1.25)
-    with bench.figure("scale", title="placing large graphs", xlabel="edges", ylabel="CPU seconds") as axes:
-        axes.loglog(edges, cpu, "o-", label=f"read and place, edges^{growth:.2f}")
-        axes.loglog(edges, [cpu[0] * e / edges[0] for e in edges], "--", label="linear")
-        axes.legend()
-
-
-def _growth(edges: list[float], times: list[float]) -> float:
-    return float(np.polyfit(np.log(edges), np.log(times), 1)[0])
-
-
-def _generate(path: Path, tasks: int) -> None:
-    """Write a graph whose tasks talk mostly to near ones, in scrambled order, ten edges for each task."""
-    rng = np.random.default_rng(tasks)
-    edges = round(10.6 * tasks)
-    sources = rng.integers(0, tasks, edges)
-    far = rng.random(edges) < 0.05
-    targets = np.where(far, rng.integers(0, tasks, edges), (sources + rng.geometric(0.02, edges)) % tasks)
-    name = rng.permutation(tasks)
-    graph = communication_graph(rng.integers(1, 10, tasks), name[sources], name[targets], rng.integers(1, 100, edges))
-    with path.open("w") as file:
-        file.write(f"{graph.tasks} {graph.edges} 011\n")
-        for task in range(graph.tasks):
-            pairs = np.column_stack([graph.neighbours(task) + 1, graph.neighbour_traffic(task)]).astype(np.int64)
-            file.write(f"{int(graph.weights[task, 0])} {' '.join(map(str, pairs.ravel().tolist()))}\n")
-
-
-def _solve(path: Path) -> dict[str, float]:
-    began, cpu_began = time.perf_counter(), time.process_time()
-    graph = read_graph(path)
-    problem = PlacementProblem(graph=graph, machines=equal_machines(_SCALE_MACHINES))
-    answer = place(problem, "metis")
-    write_partition(path.with_name(path.name + f".part.{_SCALE_MACHINES}"), answer.machine_of)
-    seconds, cpu_seconds, peak_gib = time.perf_counter() - began, time.process_time() - cpu_began, _peak_gib()
-    alone, sweep_cpu_seconds = _metis_and_sweeps(problem)
-    return {
-        "tasks": graph.tasks,
-        "edges": graph.edges,
-        "machines": _SCALE_MACHINES,
-        "cost_ratio": answer.cost / alone,
-        "sweep_cpu_seconds": sweep_cpu_seconds,
-        "imbalance": answer.imbalance,
-        "seconds": seconds,
-        "cpu_seconds": cpu_seconds,
-        "peak_gib": peak_gib,
-    }
-
-
-def _metis_and_sweeps(problem: PlacementProblem) -> tuple[float, float]:
-    """What METIS alone costs, and the CPU time of METIS and the sweeps, without the climb, whose work is bounded."""
-    began, settings = time.process_time(), MetisSettings()
-    alone = partition(problem, "cut", settings.seed)
-    limit = limits(problem, problem.imbalance)
-    settle(problem, alone, limit, settings, np.random.default_rng(settings.seed), Deadline.after(None))
-    return cost(problem, alone), time.process_time() - began
-
-
-def _peak_gib() -> float:
-    """The most memory that this process has held, from Linux's own account of it."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    kib = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-    return kib / 2**20
-
-
-def _main(arguments: list[str]) -> None:
-    """One step of the scale part, in a process of its own so that its memory can be told apart."""
-    if arguments[0] == "generate":
-        _generate(Path(arguments[1]), int(arguments[2]))
-    else:
-        print(json.dumps(_solve(Path(arguments[1]))))
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1:])

@@ -124,7 +124,7 @@ def _figure_7(bench: Bench, answers: Mapping[int, Answer]) -> None:
             _stack(axes, published, measure, offset=-0.21, alpha=0.5)
             _stack(axes, ours, measure, offset=0.21, alpha=1.0)
             axes.set_xticks(range(len(answers)), [str(percent) for percent in sorted(answers)])
-            axes.yaxis.get_major_locator().set_params(integer=True)
+            axes.locator_params(axis="y", integer=True)
             axes.legend(loc="upper left", title="pale: published; full: ours")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 
 import click
@@ -71,10 +69,12 @@ def _print_tables(bench: Bench) -> None:
 
 
 def _parts(bench: Bench) -> Iterator[tuple[str, list[Row]]]:
-    """The rows in runs of one `part` and the same keys, each run with its title; `part` itself is taken out."""
-    shapes = ((row.get("part", bench.name), tuple(key for key in row if key != "part")) for row in bench.rows)
-    for (title, keys), run in groupby(zip(shapes, bench.rows, strict=True), key=itemgetter(0)):
-        yield str(title), [{key: row[key] for key in keys} for _, row in run]
+    """The rows of one `part` and the same keys, together with their title; `part` itself is taken out."""
+    parts: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
+    for row in bench.rows:
+        keys = tuple(key for key in row if key != "part")
+        parts.setdefault((str(row.get("part", bench.name)), keys), []).append({key: row[key] for key in keys})
+    return ((title, rows) for (title, _), rows in parts.items())
 
 
 def _print_part(console: Console, title: str, rows: list[Row], bench: Bench) -> None:
