@@ -21,13 +21,23 @@ _LOOSE = 1 + TOLERANCE / 2
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class OpenPe:
-    """A PE that is being built; its vertices and those that follow from them also as bits."""
+    """A PE that is being built.
+
+    Attributes:
+        host: Where it is.
+        vertices: What is in it.
+        size: SIZE as far as it is certain.
+        members: The vertices as bits.
+        reach: The vertices that follow from them, as bits.
+        outer: What flows between it and vertices that were open when it met them.
+    """
 
     host: int
     vertices: list[int] = field(default_factory=list)
     size: float = 0.0
     members: int = 0
     reach: int = 0
+    outer: dict[int, float] = field(default_factory=dict)
 
 
 class Branching:
@@ -58,13 +68,13 @@ class Branching:
         self._links = hosts.link_bytes.tolist()
         self._cost = sum(graph.costs)
         self._pull: list[dict[int, float]] = [{} for _ in range(graph.vertices)]
+        self._pulled = [0.0] * graph.vertices
         self._lost = [0.0] * graph.vertices
         self._cluster_host: dict[int, list[int]] = {}
         self._shown: list[dict[int, list[int]]] = [{} for _ in range(hosts.count)]
         self._reach = _reach(graph) if graph.acyclic else [0] * graph.vertices
         self._widths = pe_widths(graph)
         self._alike = _likeness(graph)
-        self._grown: set[int] = set()
         self._replica_of = {v: (t, r) for t, vs in enumerate(graph.templates) for r, v in enumerate(vs)}
         self.limit_to(float("inf"), fit=False)
 
@@ -165,7 +175,6 @@ class Branching:
         """Count what flows between a vertex and placed ones, and pull on open ones."""
         if sign > 0:
             self.lost -= self._lost[v]
-            self._grown = {p}
         for u, cost in self.graph.neighbours[v].items():
             other = self.pe_of[u]
             if other < 0:
@@ -174,14 +183,15 @@ class Branching:
                 self.cut += sign * cost
                 self._grow(p, sign * cost)
                 self._grow(other, sign * cost)
-                self._grown.add(other)
         if sign < 0:
             self.lost += self._lost[v]
 
     def _tug(self, u: int, p: int, mips: float) -> None:
         pull = self._pull[u]
         pull[p] = pull.get(p, 0.0) + mips
-        lost = sum(pull.values()) - max(pull.values())
+        self.pes[p].outer[u] = pull[p]
+        self._pulled[u] += mips
+        lost = self._pulled[u] - max(pull.values())
         self.lost += lost - self._lost[u]
         self._lost[u] = lost
 
@@ -209,23 +219,33 @@ class Branching:
             self._shown[host][colouring].pop()
 
     def _is_within(self) -> bool:
-        """Whether what has just grown is within the limits; nothing else has changed."""
+        """Whether what is certain by now is within the limits."""
         if self._cost + 2 * (self.cut + self.lost) > self._room * _LOOSE:
             return False
-        grown = [self.pes[q] for q in self._grown]
-        if any(self.loads[pe.host] > self._host_limits[pe.host] * _LOOSE for pe in grown):
-            return False
-        if self._by_host_only:
-            return True
-        if any(self.core_utilization(pe) > self.bottleneck for pe in grown):
-            return False
+        loads = [0.0] * len(self.loads)
+        for p, pe in enumerate(self.pes):
+            least = self._least(p, pe)
+            loads[pe.host] += least
+            if loads[pe.host] > self._host_limits[pe.host] * _LOOSE:
+                return False
+            if not self._by_host_only and least * self._core_factor(pe) > self.bottleneck:
+                return False
         return self.flows is None or self.flows.utilization() <= self.bottleneck
 
-    def core_utilization(self, pe: OpenPe) -> float:
-        """The ratio of a PE's size to the cores that it can use."""
+    def _least(self, p: int, pe: OpenPe) -> float:
+        """How large a PE will be at least: each open neighbour joins it with all that it costs, or is cut off."""
+        least = pe.size
+        for u, cost in pe.outer.items():
+            if self.pe_of[u] < 0 and cost > 0:
+                others = self._pulled[u] - self._pull[u][p]
+                least += min(cost, self.graph.costs[u] + others)
+        return least
+
+    def _core_factor(self, pe: OpenPe) -> float:
+        """What a PE's size is multiplied by to give the utilization of the cores that it can use."""
         channels = self._widths[pe.vertices[0]] or min(self.graph.channels[v] for v in pe.vertices)
         cores = self._cores[pe.host]
-        return float(pe.size * cores / (self._capacities[pe.host] * min(channels, cores)))
+        return float(cores / (self._capacities[pe.host] * min(channels, cores)))
 
     def _is_acyclic(self, p: int, v: int) -> bool:
         """Whether no path leaves the PE that has just grown and comes back, through other PEs or open vertices."""
@@ -250,7 +270,7 @@ class Branching:
         utilization = max(load / capacity for load, capacity in zip(self.loads, self._capacities, strict=True))
         if self._by_host_only:
             return utilization, utilization
-        cores = max((self.core_utilization(pe) for pe in self.pes if pe.vertices), default=0.0)
+        cores = max((pe.size * self._core_factor(pe) for pe in self.pes), default=0.0)
         return utilization, max(utilization, cores, self.flows.utilization() if self.flows is not None else 0.0)
 
 

@@ -95,8 +95,21 @@ def schedule_by_lpt(graph: SuperGraph, pes: Sequence[Pe]) -> list[int] | None:
         >>> schedule_by_lpt(graph, [graph.pe((v,)) for v in range(4)])
         [0, 1, 1, 0]
     """
+    if not graph.has_needs:
+        return _place_freely(graph, pes)
     grouped = units(graph, pes)
     return None if grouped is None else _place(graph, grouped, len(pes))
+
+
+def _place_freely(graph: SuperGraph, pes: Sequence[Pe]) -> list[int]:
+    capacities = graph.problem.hosts.capacities
+    loads = np.zeros(len(capacities))
+    host_of = [0] * len(pes)
+    for number in sorted(range(len(pes)), key=lambda number: -pes[number].size):
+        host = int(((loads + pes[number].size) / capacities).argmin())
+        loads[host] += pes[number].size
+        host_of[number] = host
+    return host_of
 
 
 def _place(graph: SuperGraph, grouped: list[Unit], pes: int) -> list[int] | None:
@@ -106,17 +119,14 @@ def _place(graph: SuperGraph, grouped: list[Unit], pes: int) -> list[int] | None
     host_of = [0] * pes
     for unit in sorted(grouped, key=lambda unit: -unit.size):
         after = (loads + unit.size) / hosts.capacities
-        if graph.has_needs:
-            barred = [host for host in range(hosts.count) if present[host].joined(unit.need) is None]
-            after[barred] = np.inf
+        together = [held.joined(unit.need) for held in present]
+        after[[joined is None for joined in together]] = np.inf
         host = int(after.argmin())
-        if after[host] == np.inf:
+        joined = together[host]
+        if joined is None:
             return None
         loads[host] += unit.size
-        if graph.has_needs:
-            joined = present[host].joined(unit.need)
-            assert joined is not None
-            present[host] = joined
+        present[host] = joined
         for number in unit.pes:
             host_of[number] = host
     return host_of

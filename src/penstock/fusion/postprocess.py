@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from penstock.fusion.deadline import Deadline
+from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.merging import Merger
 from penstock.fusion.super_graph import Group, Pe, SuperGraph
 
@@ -46,12 +47,15 @@ def merge_where_it_fits(
         deadline: When to stop.
     """
     merger = Merger(graph, groups)
+    most = float(graph.problem.hosts.capacities.max())
     pes = {number: _row(graph, group) for number, group in merger.groups.items()}
 
     def is_wanted(one: int, other: int) -> bool:
         if deadline.has_passed() or not merger.may_merge(one, other):
             return False
-        merged = _row(graph, merger.groups[one] + merger.groups[other])
+        merged = _merged(graph, pes[one], pes[other])
+        if max(pe.size for pe in merged) > most * (1 + TOLERANCE):
+            return False
         rest = [pe for number, row in pes.items() if number not in (one, other) for pe in row]
         if not is_fine(rest + merged):
             return False
@@ -64,6 +68,25 @@ def merge_where_it_fits(
         before = len(merger.groups)
         merger.merge_by_benefit(is_wanted)
     return list(merger.groups.values())
+
+
+def _merged(graph: SuperGraph, one: list[Pe], other: list[Pe]) -> list[Pe]:
+    """The PEs of two groups, merged replica by replica; what flows between the two is no longer paid at either end."""
+    found = []
+    for first, second in zip(one, other, strict=True):
+        few, many = sorted((first.vertices, second.vertices), key=len)
+        inside = set(many)
+        saved = sum(cost for v in few for u, cost in graph.neighbours[v].items() if u in inside)
+        vertices = first.vertices + second.vertices
+        found.append(
+            Pe(
+                vertices=vertices,
+                size=first.size + second.size - 2 * saved,
+                need=graph.need(vertices),
+                channels=min(first.channels, second.channels),
+            )
+        )
+    return found
 
 
 def _row(graph: SuperGraph, group: Group) -> list[Pe]:

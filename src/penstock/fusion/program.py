@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +29,23 @@ class Outcome:
 
     values: Floats | None
     is_infeasible: bool
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Send what HiGHS prints, whatever its options say, to standard error: standard output is for answers."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+    except OSError:
+        yield
+        return
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 class Program:
@@ -78,13 +98,14 @@ class Program:
 
     def solve(self, *, seconds: float = math.inf, gap: float = 1e-6) -> Outcome:
         """The best found in time, within a relative gap of the optimum."""
-        found = milp(
-            np.array(self._costs),
-            integrality=np.array(self._integral),
-            bounds=Bounds(np.zeros(len(self._costs)), np.array(self._upper)),
-            constraints=self._constraints(),
-            options={"time_limit": max(seconds, 0.001), "mip_rel_gap": gap},
-        )
+        with _quiet():
+            found = milp(
+                np.array(self._costs),
+                integrality=np.array(self._integral),
+                bounds=Bounds(np.zeros(len(self._costs)), np.array(self._upper)),
+                constraints=self._constraints(),
+                options={"time_limit": max(seconds, 0.001), "mip_rel_gap": gap},
+            )
         values = None if found.x is None else np.asarray(found.x, np.float64)
         return Outcome(values=values, is_infeasible=found.status == _INFEASIBLE)
 

@@ -15,7 +15,8 @@ When it does not apply:
     Graphs with fewer than a handful of vertices are swept directly (`leighton_rao`).
 
 Algorithm:
-    Block conjugate gradients (LOBPCG) for the lowest few eigenvectors, started from a seeded random block; then a sweep
+    The lowest few eigenvectors: of a dense matrix for up to `_DENSE_VERTICES` vertices, else by block conjugate
+    gradients (LOBPCG), started from a seeded random block; then a sweep
     over each eigenvector, its negation, and the two sides of a METIS bisection. O(m) a step, tens of steps.
 
 Preserves:
@@ -41,6 +42,7 @@ from penstock.fusion.problem import Flags, Floats
 
 _VECTORS = 3
 _STEPS = 40
+_DENSE_VERTICES = 16
 _METIS_UNITS = 10_000
 
 
@@ -72,9 +74,9 @@ def _eigenvectors(graph: CutGraph, seed: int) -> Floats:
     degrees = np.asarray(adjacency.sum(axis=1)).ravel()
     laplacian = sparse.csr_array(sparse.diags_array(degrees) - adjacency)
     weights = graph.weights / graph.weights.mean()
-    block = np.random.default_rng(seed).standard_normal((graph.vertices, min(_VECTORS, graph.vertices - 1)))
-    if graph.vertices < 5 * _VECTORS:
+    if graph.vertices <= _DENSE_VERTICES:
         return _dense_eigenvectors(laplacian, weights)
+    block = np.random.default_rng(seed).standard_normal((graph.vertices, _VECTORS))
     with warnings.catch_warnings():
         # Vectors that have not converged still give good sweeps.
         warnings.simplefilter("ignore")
