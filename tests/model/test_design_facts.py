@@ -2,7 +2,7 @@
 
 A chain of k pass-through operators over three columns, each a PE of its own, ran at these rates. One thread of the JVM
 feeds and drains all PEs of a task, and nothing else works as much, so a tuple took it 1 / rate seconds: k crossings,
-and the rest of the way.
+and the rest of the way. The facts leave open how many channels that was (one fits) and how heavy a heavy operator is.
 """
 
 from __future__ import annotations
