@@ -15,6 +15,7 @@ from pathlib import Path
 
 from penstock.codegen.generate import Generated, generate
 from penstock.codegen.generated_pe import GeneratedPE
+from penstock.codegen.loaded_module import LoadedModule
 from penstock.codegen.plan import PhysicalPlan, physical_plan
 from penstock.codegen.transport import PULSE, TUPLE, Item, decode, encode, rows
 from penstock.expr.environment import Environment
@@ -83,7 +84,7 @@ def by_container(program: Program, plan: PhysicalPlan, pe: int) -> Callable[[Val
 def by_generated_code(program: Program, plan: PhysicalPlan, pe: int) -> Callable[[Values], int]:
     made = generate(program, plan, pe)
     assert isinstance(made, Generated), made
-    instance = GeneratedPE(made, program, Environment())
+    instance = GeneratedPE(LoadedModule(made, program, Environment()))
     return lambda values: sum(len(value) for _, found in instance.take(values) for value in found)
 
 

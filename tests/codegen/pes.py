@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from penstock.codegen.generate import Generated, generate
 from penstock.codegen.generated_pe import GeneratedPE
+from penstock.codegen.loaded_module import LoadedModule
 from penstock.codegen.plan import PhysicalPlan, physical_plan
 from penstock.codegen.transport import FINAL, PULSE, TUPLE, Item, decode, encode
 from penstock.expr.environment import Environment
@@ -59,9 +60,10 @@ def by_generated_code(
 ) -> list[tuple[Left, object]]:
     """What leaves generated code, batch by batch; between batches the state is pickled and a new instance goes on."""
     made = generated(program, plan, pe)
+    module = LoadedModule(made, program, Environment())
     state, found = None, []
     for batch in batches:
-        instance = GeneratedPE(made, program, Environment())
+        instance = GeneratedPE(module)
         if state is not None:
             instance.recall(pickle.loads(state))
         left = dict(instance.take(_values(plan, batch)))

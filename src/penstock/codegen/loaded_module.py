@@ -1,0 +1,106 @@
+"""A generated module, loaded: its function, and fresh states for its operators."""
+
+from __future__ import annotations
+
+import linecache
+from itertools import count
+from typing import Any
+
+from penstock.codegen.generate import Generated
+from penstock.codegen.python_functions import functions_of
+from penstock.expr.emit_parts import LogicState
+from penstock.expr.environment import Environment
+from penstock.expr.evaluate import Evaluator
+from penstock.ir.statements import Logic
+from penstock.toolkit.program import Program
+
+_loaded = count()
+
+
+class OperatorError(Exception):
+    """An operator of a generated PE failed.
+
+    Attributes:
+        operator: Its id.
+        error: What was raised.
+    """
+
+    def __init__(self, operator: str, error: Exception) -> None:
+        super().__init__(f"operator `{operator}` failed: {error}")
+        self.operator = operator
+        self.error = error
+
+
+class Variables:
+    """The variables of a logic clause."""
+
+    def __init__(self, variables: LogicState) -> None:
+        self.variables = variables
+
+    def remember(self) -> dict[str, Any]:
+        """Their values."""
+        return dict(vars(self.variables))
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Take these values."""
+        for name, value in state.items():
+            setattr(self.variables, name, value)
+
+
+class LoadedModule:
+    """A generated module in this process; instances of its PE share it."""
+
+    def __init__(self, generated: Generated, program: Program, environment: Environment) -> None:
+        self.generated = generated
+        self._program = program
+        self._names: dict[str, Any] = {"environment": environment, "__name__": f"pe_{generated.part.pe}"}
+        self._provide(environment)
+        self._execute()
+
+    def process(self, batch: Any) -> None:
+        """Run the generated function.
+
+        Raises:
+            OperatorError: An operator failed.
+        """
+        try:
+            self._names["process"](batch)
+        except Exception as error:
+            raise OperatorError(self._culprit(error), error) from error
+
+    def fresh_states(self) -> dict[str, Any]:
+        """The states of operators as they are in the beginning, by id."""
+        made: dict[str, Any] = self._names["fresh_states"]() if "fresh_states" in self._names else {}
+        return made | {id_: self._variables(id_) for id_ in self.generated.variables}
+
+    def _provide(self, environment: Environment) -> None:
+        functions: dict[str, dict[str, Any]] = {}
+        for given, (id_, what) in self.generated.given.items():
+            if id_ not in functions:
+                functions[id_] = functions_of(self._program, self._program.application.operator[id_], environment)
+            self._names[given] = functions[id_][what]
+
+    def _execute(self) -> None:
+        text = self.generated.text
+        name = f"<PE {self.generated.part.pe}, module {next(_loaded)}>"
+        # Tracebacks show lines of the module only if they are told where to find them.
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        exec(compile(text, name, "exec"), self._names)
+
+    def _variables(self, id_: str) -> Variables:
+        logic = self._program.application.operator[id_].logic
+        assert logic is not None
+        functions = self._program.application.functions
+        evaluator = Evaluator(functions=functions, environment=self._names["environment"])
+        only_state = Logic(state=logic.state)
+        return Variables(evaluator.logic(only_state, ports=(), submit=(), punctuate=()).state)
+
+    def _culprit(self, error: Exception) -> str:
+        """The operator whose lines raised an exception."""
+        trace, line = error.__traceback__, 0
+        while trace is not None:
+            if trace.tb_frame.f_code.co_name == "process" and trace.tb_frame.f_globals is self._names:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        found = [id_ for start, id_ in self.generated.lines if start <= line]
+        return found[-1] if found else self.generated.part.operators[0].id
