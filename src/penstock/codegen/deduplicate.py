@@ -24,7 +24,7 @@ def write_de_duplicate(builder: Builder, operator: Operator) -> None:
     builder.states[operator.id] = _state_text(operator)
     mask = builder.body.name(f"{operator.id}_again")
     builder.body.add(
-        f'{mask} = pe.states["{operator.id}"].among([{keys}], np.array(pe.times({given.frame}), np.int64))'
+        f'{mask} = pe.states["{operator.id}"].among([{keys}], pe.times({given.frame}))'
     )
     kept = builder.body.name(f"{operator.id}_kept")
     builder.body.add(f"{kept} = {given.frame}.where(~{mask})")

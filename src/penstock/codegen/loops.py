@@ -129,7 +129,7 @@ class LoopWriter:
                 body.add(*(f"{found.turns(rank)} = []" for rank in found.ways))
             body.add("turn = count().__next__")
         if self._has_effects():
-            body.add(f"times = pe.times({given.frame})")
+            body.add(f"times = pe.times({given.frame}).tolist()")
 
     def _has_effects(self) -> bool:
         return any(self.per_tuple.has_effects(o) for o in self.segment.operators)
