@@ -95,6 +95,14 @@ class Instance(Scope):
         self._check_types()
         self.nodes = [self._declare(i) for i in self.composite.invocations if i.operator.text not in IGNORED]
 
+    @property
+    def composite_names(self) -> tuple[str, str]:
+        """The name of this instance, and that of the main composite."""
+        main = self.chain[0]
+        namespace = main.module.namespace
+        name = main.composite.name.text
+        return self.path.rstrip(".") or name, f"{namespace}::{name}" if namespace else name
+
     # ---- parameters
 
     def _bind(self, invocation: ast.Invocation | None) -> dict[str, Binding | None]:

@@ -54,11 +54,15 @@ def check_unused(target: CompositeTarget, compilation: Compilation) -> None:
 
 def _check_names(instance: Instance) -> None:
     seen: set[str] = set()
+    streams: set[str] = set()
     for node in instance.nodes:
         name = node.invocation.name
-        if name.text in seen and name not in (s.name for s in node.invocation.outputs):
+        outputs = {s.name.text for s in node.invocation.outputs}
+        is_reported = name.text in outputs & streams
+        if name.text in seen and not is_reported:
             instance.compilation.found.error(f"two invocations are named `{name}`", name.span)
         seen.add(name.text)
+        streams |= outputs
 
 
 def _with_composite(inherited: Inherited, instance: Instance) -> Inherited:

@@ -96,6 +96,11 @@ class Scope:
         """Files and operators."""
         return self.compilation.library
 
+    @property
+    def composite_names(self) -> tuple[str, str] | None:
+        """The name of the instance of a composite that this is the scope of, and that of the main composite."""
+        return None
+
     def binding(self, word: code.Word) -> Binding:
         """What `$name` stands for.
 

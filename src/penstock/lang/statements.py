@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from penstock.diagnostics import Diagnostics, UserError, did_you_mean
 from penstock.expr import typing
 from penstock.expr.typing import assign, convert
-from penstock.ir.expressions import Expression
+from penstock.ir.expressions import Expression, Literal
 from penstock.ir.statements import (
     Assign,
     Block,
@@ -26,7 +26,7 @@ from penstock.ir.statements import (
     Switch,
     While,
 )
-from penstock.ir.types import BOOLEAN, VOID, ListType, MapType, SetType, Type, is_string
+from penstock.ir.types import BOOLEAN, VOID, ListType, MapType, SetType, Type, is_numeric, is_string
 from penstock.lang import ast_code as code
 from penstock.lang.calls import check_changeable
 from penstock.lang.expressions import check_converted, check_expression
@@ -86,10 +86,17 @@ def _initial(
             found.error(f"`{declarator.name}` is not mutable, so it needs a value", declarator.span)
         return None
     try:
-        return check_converted(declarator.value, names, type_)
+        return _as_declared(declarator.value, names, type_)
     except UserError as problem:
         found.extend(problem)
         return None
+
+
+def _as_declared(syntax: code.SyntaxExpression, names: Names, type_: Type) -> Expression:
+    """The initial value: unlike elsewhere in SPL, a number becomes one of the declared type without a cast."""
+    value = check_expression(syntax, names, type_)
+    is_number = is_numeric(type_) and is_numeric(value.type) and not isinstance(value, Literal)
+    return typing.cast(value, type_, syntax.span) if is_number else typing.convert(value, type_, syntax.span)
 
 
 def _check_body(body: Sequence[code.Statement], names: Names, around: Around) -> tuple[Statement, ...]:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from penstock.diagnostics import UserError, did_you_mean
 from penstock.expr import typing
-from penstock.ir.expressions import Expression
+from penstock.ir.expressions import Expression, Literal
 from penstock.ir.graph import Policy, PolicyKind, Window, WindowKind
-from penstock.ir.types import FLOAT64, INT32, TIMESTAMP, is_numeric
+from penstock.ir.types import FLOAT64, INT32, TIMESTAMP, is_integer, is_numeric
 from penstock.lang import ast
 from penstock.lang import ast_code as code
-from penstock.lang.expressions import check_converted, check_expression
+from penstock.lang.expressions import check_expression
 from penstock.lang.mistakes import error
 from penstock.lang.names import Names
 
@@ -76,8 +76,15 @@ def _policy(syntax: code.CallSyntax, names: Names) -> Policy:
             attribute = check_expression(arguments[0], names)
             return Policy(kind=kind, size=_delta(arguments[1], attribute, names), attribute=attribute)
         case PolicyKind.COUNT:
-            return Policy(kind=kind, size=check_converted(arguments[0], names, INT32))
+            return Policy(kind=kind, size=_number_of_tuples(arguments[0], names))
     return Policy(kind=kind, size=_seconds(arguments[0], names))
+
+
+def _number_of_tuples(syntax: code.SyntaxExpression, names: Names) -> Expression:
+    number = check_expression(syntax, names, INT32)
+    if not is_integer(number.type):
+        raise error(f"a count is a number of tuples, found {number.type}", syntax.span)
+    return typing.convert(number, INT32, syntax.span) if isinstance(number, Literal) else number
 
 
 def _seconds(syntax: code.SyntaxExpression, names: Names) -> Expression:
