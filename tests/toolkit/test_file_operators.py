@@ -86,6 +86,14 @@ def test_files_named_by_tuples_are_read_one_after_the_other(people):
     assert h.sent(1) == [("people.csv", 0), ("nope", 2), ("more.csv", 0)]
 
 
+def test_a_hot_file_is_read_once_with_a_warning(people):
+    logged = []
+    operator = build("FileSource", [], [PERSON], {"file": "people.csv", "hotFile": True})
+    h = start(operator, data=people, log=lambda level, message: logged.append((level, message)))
+    assert [item for _, item in h.produce()] == [*ROWS, WINDOW]
+    assert logged == [("warn", "FileSource `Op` reads `people.csv` once, although it is a hot file")]
+
+
 def test_files_with_delays_named_by_tuples_keep_their_order(tmp_path):
     (tmp_path / "a").write_text("1, A, 1\n1, B, 2\n")
     (tmp_path / "b").write_text("1, C, 3\n")

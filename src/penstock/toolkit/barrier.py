@@ -30,7 +30,6 @@ from penstock.toolkit.windows_partition import (
     of_port,
 )
 
-
 KEYS = ("partitionBy", "partitionByLHS", "partitionByRHS")
 """The parameters that give keys; an expression belongs to the port that it speaks of, whichever it stands in."""
 

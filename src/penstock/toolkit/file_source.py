@@ -6,7 +6,8 @@ A relative name is looked up in the data directory. An attribute that the output
 the tuples. A malformed record follows `parsing`. The second output port, if there is one, receives the name of each
 file that has been read, with 0, or that cannot be opened, with the error's number.
 
-We leave out SPL's `hotFile`: a file that other programs append to has no place on a virtual clock.
+With `hotFile` SPL waits for other programs to append to the file. Here what it holds when it is read is all of it, and
+a warning says so.
 """
 
 from __future__ import annotations
@@ -123,6 +124,9 @@ class FileSourceRuntime(LogicRuntime):
             self._reading = self._files()
 
     def _file(self, name: str, inputs: Tuple) -> Produced:
+        if self.constant("hotFile", False):
+            message = f"FileSource `{self.operator.id}` reads `{name}` once, although it is a hot file"
+            self.context.environment.log("warn", message)
         path = self.context.environment.data_directory / name
         try:
             chunks = read_chunks(path, self._compression)
@@ -204,6 +208,7 @@ DEFINITION = OperatorDefinition(
         constant("initDelay", "Seconds before the first tuple.", FLOAT64),
         word("compression", "Of the file; none without it.", *COMPRESSIONS),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
+        constant("hotFile", "Whether other programs append to the file; what they append later is not read.", BOOLEAN),
         constant("deleteFile", "Whether to delete a file that has been read; false without it.", BOOLEAN),
         constant("moveFileToDirectory", "Where to move a file that has been read.", RSTRING),
         constant("ignoreOpenErrors", "Whether to go on if a file cannot be opened; false without it.", BOOLEAN),
