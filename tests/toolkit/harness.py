@@ -7,9 +7,8 @@ assert h.sent() == [(5,)]
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from penstock.ir.expressions import Attribute, Expression, Symbol
 from penstock.ir.graph import Annotation, Assignment, ErrorPolicy, InputPort, Operator, OutputPort, Param
 from penstock.ir.statements import Function, Logic
 from penstock.ir.types import VOID, parse_schema
+from penstock.reference.virtual_time import Timers
 from penstock.toolkit.invoke import invoke
 from penstock.toolkit.registry import standard
 from penstock.toolkit.runtime import Punctuation, Wait
@@ -108,8 +108,7 @@ class Harness:
         self.policy = operator.on_error
         self.rejected: list[tuple[str, str]] = []
         self.exported: list[Tuple | Punctuation] = []
-        self._timers: list[tuple[int, int, Callable[[], None]]] = []
-        self._order = count()
+        self._timers = Timers()
         self.runtime = standard().get(operator.kind).runtime(operator, self)
         self.items: list[list[Tuple | Punctuation]] = [[] for _ in operator.outputs]
         self.runtime.submit.extend(port.append for port in self.items)
@@ -117,9 +116,7 @@ class Harness:
         self._receivers = [self.runtime.receiver(port) for port in range(len(operator.inputs))]
 
     def at(self, time_ns: int, action: Callable[[], None], ticket: int | None = None) -> int:
-        number = next(self._order) if ticket is None else ticket
-        heapq.heappush(self._timers, (time_ns, number, action))
-        return number
+        return self._timers.add(time_ns, action, ticket)
 
     def reject(self, record: str, reason: str) -> None:
         if self.policy is ErrorPolicy.FAIL:
@@ -145,7 +142,8 @@ class Harness:
         for port in range(len(self._receivers)):
             self.runtime.on_final_punctuation(port)
         while self.runtime.is_waiting():
-            self.advance_to(self._timers[0][0])
+            assert self._timers.next_ns is not None
+            self.advance_to(self._timers.next_ns)
         self.runtime.finish()
         return self
 
@@ -155,8 +153,7 @@ class Harness:
         return self
 
     def advance_to(self, time_ns: int) -> None:
-        while self._timers and self._timers[0][0] <= time_ns:
-            due_ns, _, action = heapq.heappop(self._timers)
+        while (due_ns := self._timers.next_ns) is not None and (action := self._timers.pop_due(time_ns)) is not None:
             self.environment.clock.advance_to(due_ns)
             action()
         self.environment.clock.advance_to(time_ns)

@@ -110,6 +110,7 @@ AGGREGATES = (
     _aggregate("tumbling groups", "tumbling, count(5)", "param groupBy: k;"),
     _aggregate("sliding count", "sliding, count(4), count(1)"),
     _aggregate("sliding time and delta", "sliding, time(2), delta(x, 2)"),
+    _aggregate("sliding count and delta", "sliding, count(3), delta(x, 1)"),
     _aggregate("sliding delta and time", "sliding, delta(x, 3), time(1)", "param aggregateIncompleteWindows: true;"),
 )
 
@@ -124,7 +125,7 @@ def _join(name: str, windows: str, params: str) -> Case:
 
 _EQUAL = "equalityLHS: A.k; equalityRHS: B.k;"
 PARTITIONED_JOINS = (
-    _join("by time", "A: sliding, time(2); B: sliding, time(1.5);", f"{_EQUAL} algorithm: outer;"),
+    _join("by time", "A: sliding, time(2); B: sliding, time(1.5);", f"{_EQUAL} algorithm: leftOuter;"),
     _join(
         "by count within keys",
         "A: sliding, count(2), partitioned; B: sliding, time(1), partitioned;",
@@ -134,6 +135,7 @@ PARTITIONED_JOINS = (
 )
 JOINS = (
     *PARTITIONED_JOINS,
+    _join("outer, by time", "A: sliding, time(2); B: sliding, time(1.5);", f"{_EQUAL} algorithm: outer;"),
     _join("by delta", "A: sliding, delta(x, 3); B: sliding, count(3);", "match: A.x <= B.x; algorithm: outer;"),
     _join(
         "on NaN",
@@ -217,6 +219,7 @@ OTHERS = (
          " initialValues: 7l, 8l; }"),
     Case("Export and Import", "() as E = Export(C) { param properties: {kind = 'x'}; }"
          f" stream<{SCHEMA}> C = Delay(A) {{ param delay: 0.5; }}"
+         " () as F = Export(B) { param properties: {kind = 'x'}; }"
          f" stream<{SCHEMA}> I = Import() {{ param subscription: kind == 'x'; }}"
          f" stream<{SCHEMA}> J = Delay(I) {{ param delay: 0.5; }}"),
     Case("FileSource", f"{_FILE}() {{ param file: 'scanned/a.csv'; initDelay: 1.0; {_READ_FILE}"
@@ -225,6 +228,11 @@ OTHERS = (
          f" initDelay: 0.2; sleepTime: 0.6; output N: name = FilePath(); }}"
          f" {_FILE}(N) {{ param initDelay: 0.1; {_READ_FILE}"
          " output C: n = TupleNumber(); }"),
+    Case("timers of several operators", "stream<int32 n> C = Aggregate(A) { window A: tumbling, time(1);"
+         " output C: n = Sum(x); } stream<int32 n> D = Aggregate(A) { window A: sliding, time(3), time(2);"
+         " output D: n = Sum(x); }"
+         f" stream<{SCHEMA}> E = Join(A; B) {{ window A: sliding, time(1), partitioned; B: sliding, time(2);"
+         " param equalityLHS: A.x; equalityRHS: B.x; partitionByLHS: A.k; algorithm: outer; }"),
     Case("Format", "stream<int32 k, blob b> C = Format(A) { param format: csv; hasDelayField: true;"
          " output C: b = Output(); }"),
     Case("Parse csv", f"{_READ} format: csv; hasHeaderLine: true; output C: n = TupleNumber(); }}", blobs=_CSV),
