@@ -153,7 +153,7 @@ def test_metis_keeps_chatting_tasks_in_one_rack():
 def test_metis_fills_machines_in_proportion_to_their_size():
     graph, _ = random_graph(1)
     problem = PlacementProblem(graph=graph, machines=sized_machines([1, 2, 5], hard=False), imbalance=1.05)
-    answer = place(problem, "metis")
+    answer = place(problem, "metis", settings=QUICK)
     assert answer.within_limit
     load = loads(problem, answer.machine_of).ravel()
     assert load[2] > load[1] > load[0]
@@ -166,7 +166,7 @@ def test_metis_balances_every_resource():
     both = communication_graph(weights, *graph.matrix().nonzero(), graph.traffic / 2)
     problem = PlacementProblem(graph=both, machines=equal_machines(5, resources=2))
     assert not is_within(problem, partition(problem, "cut", 1), 1.03)
-    assert place(problem, "metis").within_limit
+    assert place(problem, "metis", settings=QUICK).within_limit
 
 
 def test_hard_capacities_hold_even_where_the_shares_would_allow_more():
@@ -231,7 +231,8 @@ def test_the_answer_is_not_worse_than_the_present_placement(seed):
 def test_progress_names_the_starts():
     graph, machines = random_graph(2)
     lines: list[str] = []
-    place(PlacementProblem(graph=graph, machines=equal_machines(machines)), "metis", progress=lines.append)
+    problem = PlacementProblem(graph=graph, machines=equal_machines(machines))
+    place(problem, "metis", settings=QUICK, progress=lines.append)
     assert any("greedy" in line for line in lines)
     assert any("metis, seed 1" in line for line in lines)
 

@@ -66,6 +66,12 @@ def test_people_get_a_table(place, words):
         assert part in out
 
 
+def test_names_are_printed_as_they_are(place, tmp_path):
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps({"tasks": [{"id": "[/red]"}, {"id": ":smile:"}], "edges": []}))
+    assert "[/red], :smile:" in place(path, "--machines", 1)[1]
+
+
 def test_a_metis_file_is_answered_with_a_part_file(place, tmp_path):
     path = tmp_path / "path.graph"
     path.write_text(PATH)

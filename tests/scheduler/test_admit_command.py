@@ -67,6 +67,13 @@ def test_a_person_gets_a_table_and_a_summary(write: Any) -> None:
     assert "importance 5,042 with 19 of 19 jobs, waterline 3" in " ".join(result.stdout.split())
 
 
+def test_names_are_printed_as_they_are(write: Any) -> None:
+    document = published_document(100)
+    document["jobs"][18]["id"] = "[/red] :smile:"
+    result = CliRunner().invoke(command, [write(document)], catch_exceptions=False)
+    assert "[/red] :smile:" in result.stdout
+
+
 def test_an_infeasible_problem_exits_3_and_names_the_jobs(write: Any) -> None:
     done = penstock("admit", write(published_document(20)), "--json")
     assert done.returncode == 3

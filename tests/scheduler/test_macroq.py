@@ -237,6 +237,14 @@ def test_a_table_that_pays_late_is_no_concave_component() -> None:
     assert not is_concave_component(prepare([Pe(id="P", max_mips=30.0, offered_tps=20.0, outputs=(output,))]))
 
 
+def test_progress_tells_the_rounds_and_what_the_best_answer_earns() -> None:
+    lines: list[str] = []
+    answer = solve(synthetic_problem(4, 3, seed=2), progress=lines.append)
+    assert lines[0].startswith("importance ")
+    assert "round 1 of" in lines[0]
+    assert f"importance {answer.importance:,.6g} so far" in lines[-1]
+
+
 def test_a_deadline_of_no_time_still_gives_a_feasible_answer() -> None:
     large = synthetic_problem(60, 10, seed=2)
     answer = solve(large, deadline=Deadline(0.0))

@@ -51,11 +51,12 @@ def command(name: str, quick: bool, out: Path, as_json: bool) -> int:
     if as_json:
         print_json(bench.to_json())
     else:
-        _print_tables(bench)
+        print_tables(bench)
     return 0
 
 
-def _print_tables(bench: Bench) -> None:
+def print_tables(bench: Bench) -> None:
+    """Print results and checks for people: a table for each part, no wider than the terminal."""
     console = Console(markup=False, emoji=False)
     for title, rows in _parts(bench):
         _print_part(console, title, rows, bench)
