@@ -11,14 +11,14 @@ import pickle
 
 import pyarrow as pa
 
-from penstock.codegen.plan import PhysicalPlan
+from penstock.codegen.plan import PE, PhysicalPlan
 from penstock.codegen.transport import REPORT, encode
 from penstock.expr.environment import Environment
 from penstock.reference.result import DeadLetter
 from penstock.spark.container import Container
 from penstock.spark.reports import decode_report
 from penstock.spark.sources import SourceRun
-from penstock.spark.workers import process_batch
+from penstock.spark.workers import ContainerInstance, Instance, make_instance
 from penstock.toolkit.program import Program
 
 Values = list[tuple[int, bytes]]
@@ -38,17 +38,24 @@ def run_plan(
             values += _leaving(source.container)
         for pe in plan.pes:
             if pe.role != "source":
-                container = Container(program, plan, pe.index, environment)
+                instance = _instance(program, plan, pe, environment)
                 if pe.index in states:
-                    container.recall(pickle.loads(states[pe.index]))
-                values = _rows(process_batch(container, values))
+                    instance.recall(pickle.loads(states[pe.index]))
+                values = _rows(instance.process_batch(values))
                 if pe.role != "stateless":
-                    states[pe.index] = pickle.dumps(container.remember())
-                for node in container.nodes:
-                    node.runtime.close()
+                    states[pe.index] = pickle.dumps(instance.remember())
+                if isinstance(instance, ContainerInstance):
+                    for node in instance.container.nodes:
+                        node.runtime.close()
         letters += [x for edge, value in values if edge == REPORT for x in decode_report(value).dead_letters]
         if all(source.has_ended for source in sources.values()):
             return letters
+
+
+def _instance(program: Program, plan: PhysicalPlan, pe: PE, environment: Environment) -> Instance:
+    if pe.role == "sink":
+        return ContainerInstance(Container(program, plan, pe.index, environment))
+    return make_instance(program, plan, pe.index, environment)
 
 
 def _leaving(container: Container) -> Values:
