@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -52,6 +53,26 @@ def test_stopping_makes_no_difference(case: Case, data: Path):
             assert _files(Path(cut)) == _files(Path(whole))
 
     check()
+
+
+PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is dict:
+        return all(_is_plain(part) for entry in value.items() for part in entry)
+    return type(value) in PLAIN or (type(value) in (tuple, list, set) and all(map(_is_plain, value)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_memory_is_plain_data(case: Case, data: Path, tmp_path: Path):
+    program = case.program()
+    case.fill(3)
+    session = Session(program, Environment(data_directory=data, output_directory=tmp_path, clock=Clock())).start()
+    for _ in range(25):
+        session.step()
+    assert all(_is_plain(node.remember()) for node in session.nodes)
+    session.close()
 
 
 def _text(session: Session, folder: str) -> list[str]:
