@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import print_json
+from penstock.cli.figures import figure
 from penstock.cli.progress import slow_progress
 from penstock.cli.ranges import Number
 from penstock.diagnostics import Diagnostics, UserError
@@ -107,14 +108,15 @@ def _print_answer(problem: Problem, answer: Answer) -> None:
     for job in problem.jobs:
         verdict = answer.jobs[job.id]
         rank = f"{job.rank} required" if job.required else str(job.rank)
-        figures = (f"{verdict.mips:,.6g}", f"{verdict.importance:,.6g}") if verdict.admitted else ("", "")
+        figures = (figure(verdict.mips), figure(verdict.importance)) if verdict.admitted else ("", "")
         table.add_row(job.id, rank, "yes" if verdict.admitted else "no", verdict.template or "", *figures)
     console.print(table)
     share = 100 * answer.mips_used / problem.mips if problem.mips else 100.0
     admitted = sum(verdict.admitted for verdict in answer.jobs.values())
     console.print(
-        f"importance {answer.importance:,.6g} with {admitted} of {len(problem.jobs)} jobs, "
-        f"waterline {answer.waterline}, {answer.mips_used:,.6g} of {problem.mips:,.6g} mips ({share:.1f} %)",
+        f"importance {figure(answer.importance)} with {admitted} of {len(problem.jobs)} jobs, "
+        f"waterline {answer.waterline}\n"
+        f"{figure(answer.mips_used)} of {figure(problem.mips)} mips ({share:.1f} %)",
         highlight=False,
     )
     proof = "the best at this resolution" if answer.exact else "the best found in time"
@@ -126,8 +128,8 @@ def _print_answer(problem: Problem, answer: Answer) -> None:
 def _print_placement(placement: Placement) -> None:
     table = Table("PE", "goal mips", "on nodes", title="placement")
     for pe, nodes in placement.mips.items():
-        where = ", ".join(f"{node}: {mips:,.6g}" for node, mips in nodes.items() if mips > 0)
-        table.add_row(pe, f"{placement.goals[pe]:,.6g}", where)
+        where = ", ".join(f"{node}: {figure(mips)}" for node, mips in nodes.items() if mips > 0)
+        table.add_row(pe, figure(placement.goals[pe]), where)
     console = Console(markup=False, emoji=False)
     console.print(table)
-    console.print(f"importance as placed {placement.importance:,.6g}, {placement.moves} moves", highlight=False)
+    console.print(f"importance as placed {figure(placement.importance)}, {placement.moves} moves", highlight=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -13,16 +14,20 @@ from rich.table import Table
 
 from penstock.bench import EXPERIMENTS, Bench
 from penstock.cli import print_json
+from penstock.cli.figures import figure
 from penstock.diagnostics import UserError, did_you_mean
 
 Row = dict[str, object]
 
-_FOUR_DIGITS = 1000
 _LONGEST_CELL = 40
 """Longer texts are broken into lines."""
 
 _PADDING, _MARGIN = 3, 2
-_LISTING = "\n".join(f"    {name:<14}{what}" for name, what in EXPERIMENTS.items())
+_HELP_WIDTH = 76
+_LISTING = "\n".join(
+    fill(what, _HELP_WIDTH, initial_indent=f"    {name:<14}", subsequent_indent=" " * 18)
+    for name, what in EXPERIMENTS.items()
+)
 
 
 @click.command(
@@ -39,13 +44,23 @@ _LISTING = "\n".join(f"    {name:<14}{what}" for name, what in EXPERIMENTS.items
 )
 @click.argument("name")
 @click.option("--quick", is_flag=True, help="Small inputs: minutes become seconds, figures are rougher.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("bench-results"), show_default=True)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("bench-results"),
+    show_default=True,
+    help="Where the files go.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(name: str, quick: bool, out: Path, as_json: bool) -> int:
     """Run one experiment."""
     if name not in EXPERIMENTS:
         raise UserError(f"there is no experiment `{name}`", hint=did_you_mean(name, EXPERIMENTS))
-    bench = Bench(name, quick=quick, out=out)
+    try:
+        bench = Bench(name, quick=quick, out=out)
+    except OSError as error:
+        raise UserError(f"cannot make the folder `{out}`: {error.strerror}") from error
     importlib.import_module(f"penstock.bench.{name.replace('-', '_')}").run(bench)
     bench.write()
     if as_json:
@@ -107,7 +122,4 @@ def _fitting(cells: dict[str, list[str]], width: int) -> list[str]:
 
 
 def _cell(value: object) -> str:
-    """A figure with four digits, all digits of a whole one."""
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:,.0f}" if abs(value) >= _FOUR_DIGITS else f"{value:.4g}"
+    return figure(value, digits=4) if isinstance(value, float) else str(value)

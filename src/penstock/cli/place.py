@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import print_json
+from penstock.cli.figures import figure
 from penstock.cli.progress import slow_progress
 from penstock.cli.ranges import Number
 from penstock.diagnostics import UserError
@@ -43,7 +44,11 @@ _MOST_ROWS = 40
     help="What metis minimizes: traffic between machines, or METIS's communication volume.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0, _LARGEST_SEED), default=1, help="What metis's random choices start from."
+    "--seed",
+    type=click.IntRange(0, _LARGEST_SEED),
+    default=1,
+    show_default=True,
+    help="What metis's random choices start from.",
 )
 @click.option("--starts", type=click.IntRange(min=1), help="How many seeds metis tries; fewer for large graphs.")
 @click.option("--deadline", type=Number(min=0), metavar="SECONDS", help="Return the best found by then.")
@@ -129,7 +134,7 @@ def _print_tables(problem: PlacementProblem, answer: Placement, part_file: Path 
     load = loads(problem, answer.machine_of)
     for machine in range(min(machines.count, _MOST_ROWS)):
         rack = machines.rack_ids[machines.racks[machine]]
-        numbers = (f"{x:,.6g}" for x in load[machine])
+        numbers = (figure(x) for x in load[machine])
         table.add_row(machines.ids[machine], rack, _tasks_of(problem, answer, machine), *numbers)
     console.print(table)
     if machines.count > _MOST_ROWS:
@@ -137,7 +142,9 @@ def _print_tables(problem: PlacementProblem, answer: Placement, part_file: Path 
     total = problem.graph.traffic.sum() / 2.0
     crossing = cut(problem.graph, answer.machine_of)
     share = crossing / total if total else 0.0
-    console.print(f"traffic between machines  {crossing:,.6g} of {total:,.6g} ({share:.1%}); cost {answer.cost:,.6g}")
+    console.print(
+        f"traffic between machines  {figure(crossing)} of {figure(total)} ({share:.1%}); cost {figure(answer.cost)}"
+    )
     console.print(f"imbalance                 {answer.imbalance:.4f} (limit {problem.imbalance:g})")
     console.print(f"time                      {answer.seconds:.3g} s")
     if part_file is not None:
