@@ -21,6 +21,8 @@ from scipy import sparse
 
 from penstock.fusion.problem import Flags, Floats, Ints
 
+_METIS_UNITS = 10_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CutGraph:
@@ -154,3 +156,14 @@ def _crossing(one: Ints, other: Ints, values: Floats, count: int) -> Floats:
     np.add.at(steps, np.minimum(one, other), values)
     np.subtract.at(steps, np.maximum(one, other), values)
     return np.cumsum(steps)[: count - 1]
+
+
+def whole_numbers(values: Floats) -> Ints:
+    """Weights as METIS wants them: positive and whole.
+
+    Example:
+        >>> whole_numbers(np.array([0.5, 0.25, 0.0])).tolist()
+        [10000, 5000, 1]
+    """
+    scaled = np.maximum(1.0, values * (_METIS_UNITS / float(values.max())))
+    return np.asarray(scaled, np.int64)

@@ -37,13 +37,12 @@ import pymetis
 from scipy import sparse
 from scipy.sparse.linalg import lobpcg
 
-from penstock.fusion.cut_graph import CutGraph
+from penstock.fusion.cut_graph import CutGraph, whole_numbers
 from penstock.fusion.problem import Flags, Floats
 
 _VECTORS = 3
 _STEPS = 40
 _DENSE_VERTICES = 16
-_METIS_UNITS = 10_000
 
 
 def cut_by_spectrum(graph: CutGraph, seed: int = 1) -> tuple[float, Flags]:
@@ -102,8 +101,8 @@ def _dense_eigenvectors(laplacian: sparse.csr_array, weights: Floats) -> Floats:
 def _bisection(graph: CutGraph) -> Floats:
     """0 and 1 for the two halves that METIS finds."""
     matrix = graph.matrix()
-    costs = np.maximum(1, matrix.data * (_METIS_UNITS / matrix.data.max())).astype(np.int64)
-    weights = np.maximum(1, graph.weights * (_METIS_UNITS / graph.weights.max())).astype(np.int64)
     adjacency = pymetis.CSRAdjacency(adj_starts=matrix.indptr, adjacent=matrix.indices)
-    _, sides = pymetis.part_graph(2, adjacency=adjacency, eweights=costs, vweights=weights)
+    _, sides = pymetis.part_graph(
+        2, adjacency=adjacency, eweights=whole_numbers(matrix.data), vweights=whole_numbers(graph.weights)
+    )
     return np.array(sides, np.float64)

@@ -18,8 +18,8 @@ When it does not apply:
 
 Algorithm:
     1. Glue what lemma 1 allows: no PE and no host gets larger, so the optimum is kept (`lemma`).
-    2. Starts: every other algorithm, and runs of a topological order with as many parts as there are cores. Each is
-       improved by local search (`descent`).
+    2. Starts: every other algorithm, METIS with a part for each core (`parts`), and runs of a topological order
+       (`runs`). Each is improved by local search (`descent`).
     3. Large neighbourhoods (`neighbourhood`) around what is the fullest, on graphs of up to `_MOST_REBUILT` super
        operators; on larger ones random changes followed by local search.
     4. Small graphs are searched completely at the end.
@@ -50,6 +50,7 @@ from penstock.fusion.lemma import fuse_by_lemma
 from penstock.fusion.live import Live
 from penstock.fusion.neighbourhood import near, place_anew
 from penstock.fusion.none import leave_unfused
+from penstock.fusion.parts import fuse_parts
 from penstock.fusion.place_pes import NoHosts
 from penstock.fusion.problem import Assignment
 from penstock.fusion.runs import fuse_runs
@@ -61,6 +62,7 @@ _MOST_ADVANCED = 1500
 _MOST_SEARCHED = 14
 _FREED = (5, 10)
 _STEPS = 4000
+_SHARE_FOR_STARTS = 0.5
 _COMPLETE_STEPS = 20_000
 _PATIENCE = 40
 _LARGE_PATIENCE = 6
@@ -77,10 +79,10 @@ def fuse_for_throughput(graph: SuperGraph, settings: Settings, deadline: Deadlin
         [0, 1]
     """
     search = _Search(graph, settings, deadline)
-    for start in search.starts():
-        search.improve(start)
-        if search.is_optimal() or (search.best is not None and deadline.has_passed()):
+    for start in sorted(search.starts(), key=search.value_of):
+        if search.is_optimal() or deadline.has_passed():
             break
+        search.improve(start)
     search.explore()
     assert search.best is not None
     return search.best
@@ -100,33 +102,35 @@ class _Search:
         self.bound = lower_bound(self.graph)
 
     def starts(self) -> Iterator[Assignment]:
-        """What the other algorithms say, the quick ones first; each takes a part of what time is left."""
-        algorithms = [fuse_greedily, fuse_runs, leave_unfused, fuse_by_cola, fuse_all]
+        """What the other algorithms say, the quick ones first; each takes a part of what time is left for starts."""
+        in_time = self.deadline.sooner(_SHARE_FOR_STARTS * self.deadline.left())
+        algorithms = [fuse_greedily, fuse_parts, fuse_runs, leave_unfused, fuse_by_cola, fuse_all]
         if self.graph.vertices <= _MOST_ADVANCED:
             algorithms.append(fuse_by_advanced_cola)
         for algorithm in algorithms:
-            share = self.deadline.sooner(0.5 * self.deadline.left())
+            if self.best is not None and in_time.has_passed():
+                return
             try:
-                yield algorithm(self.whole, self.settings, share)
+                start = algorithm(self.whole, self.settings, in_time.sooner(0.8 * in_time.left()))
             except NoHosts:
                 continue
+            self._keep(start)
+            yield start
 
     def improve(self, start: Assignment) -> None:
-        """Keep a start, glued as the lemma says if that is possible, and what local search makes of it."""
-        self._keep(start)
-        if self._is_glued(start):
-            live = Live(self.graph, self.graph.pes_of(start), start.host_of.tolist())
-            Descent(live, self.rng, self.deadline.sooner(0.5 * self.deadline.left())).run(goal=self.bound)
-            self._keep(self.graph.assignment(*live.pes()))
+        """Keep what local search makes of a start; on the graph of the lemma, if the start shares PEs as that says."""
+        graph = self.graph if self._is_glued(start) else self.whole
+        live = Live(graph, graph.pes_of(start), start.host_of.tolist())
+        Descent(live, self.rng, self.deadline.sooner(0.5 * self.deadline.left())).run(goal=self.bound)
+        self._keep(graph.assignment(*live.pes()))
 
     def explore(self) -> None:
         """Look for better fusions around the best one until time or patience is up."""
-        if self._is_glued(self.best):
-            attempt = self._rebuild if self.graph.vertices <= _MOST_REBUILT else self._shake
-            patience = _PATIENCE if self.graph.vertices <= _MOST_REBUILT else _LARGE_PATIENCE
-            left = patience
-            while left and not self.is_optimal() and not self.deadline.has_passed():
-                left = patience if attempt() else left - 1
+        attempt = self._rebuild if self.graph.vertices <= _MOST_REBUILT else self._shake
+        patience = _PATIENCE if self.graph.vertices <= _MOST_REBUILT else _LARGE_PATIENCE
+        left = patience
+        while left and not self.is_optimal() and not self.deadline.has_passed():
+            left = patience if attempt() else left - 1
         if self.graph.vertices <= _MOST_SEARCHED and not self.is_optimal() and not self.value[0]:
             best, finished = solve(self.graph, self.best, self.value[1], Clock(self.deadline, _COMPLETE_STEPS))
             assert best is not None
@@ -144,13 +148,16 @@ class _Search:
         assert self.best is not None
         self.best = Assignment(pe_of=self.best.pe_of, host_of=self.best.host_of, optimal=is_proven)
 
-    def _keep(self, assignment: Assignment) -> bool:
+    def value_of(self, assignment: Assignment) -> tuple[bool, float, float]:
+        """Whether a host is overloaded, how full the fullest is, and the cut; smaller is better."""
         measures = measure(self.graph.problem, assignment)
-        value = (not measures.fits, measures.bottleneck if measures.fits else measures.max_utilization, measures.cut)
-        is_better = (value[0], value[1], value[2]) < self.value
-        if is_better:
+        full = measures.bottleneck if measures.fits else measures.max_utilization
+        return not measures.fits, full, measures.cut
+
+    def _keep(self, assignment: Assignment) -> None:
+        value = self.value_of(assignment)
+        if value < self.value:
             self.best, self.value = assignment, value
-        return is_better
 
     def _is_glued(self, assignment: Assignment | None) -> bool:
         """Whether operators that the lemma has glued share their PEs."""
@@ -160,31 +167,31 @@ class _Search:
 
     def _rebuild(self) -> bool:
         """Free some operators, half of the time around what is the fullest."""
-        assert self.best is not None
-        before = self.value[:2]
-        pes, host_of = self.graph.pes_of(self.best), self.best.host_of.tolist()
-        start = self._around_fullest() if self.rng.random() < 0.5 else []
-        freed = near(self.graph, start[:3], int(self.rng.integers(*_FREED)), self.rng)
+        before, live = self.value[:2], self._live()
+        start = self._around_fullest(live) if self.rng.random() < 0.5 else []
+        freed = near(live.graph, start[:3], int(self.rng.integers(*_FREED)), self.rng)
         bottleneck = float("inf") if self.value[0] else self.value[1]
-        found = place_anew(self.graph, pes, host_of, freed, bottleneck, Clock(self.deadline, _STEPS))
+        found = place_anew(live.graph, *live.pes(), freed, bottleneck, Clock(self.deadline, _STEPS))
         if found is not None:
-            self.improve(self.graph.assignment(found[0], found[1]))
+            self.improve(live.graph.assignment(found[0], found[1]))
         return self.value[:2] < before
 
     def _shake(self) -> bool:
         """Change the best fusion at random near what is the fullest, and let local search repair it."""
-        assert self.best is not None
-        before = self.value[:2]
-        live = Live(self.graph, self.graph.pes_of(self.best), self.best.host_of.tolist())
-        kick(live, self._around_fullest(), self.rng)
+        before, live = self.value[:2], self._live()
+        kick(live, self._around_fullest(live), self.rng)
         Descent(live, self.rng, self.deadline).run(goal=self.bound)
-        self._keep(self.graph.assignment(*live.pes()))
+        self._keep(live.graph.assignment(*live.pes()))
         return self.value[:2] < before
 
-    def _around_fullest(self) -> list[int]:
-        """The vertices of the fullest host or PE, in random order."""
+    def _live(self) -> Live:
+        """The best fusion, ready to be changed."""
         assert self.best is not None
-        live = Live(self.graph, self.graph.pes_of(self.best), self.best.host_of.tolist())
+        graph = self.graph if self._is_glued(self.best) else self.whole
+        return Live(graph, graph.pes_of(self.best), self.best.host_of.tolist())
+
+    def _around_fullest(self, live: Live) -> list[int]:
+        """The vertices of the fullest host or PE, in random order."""
         host = max(range(len(live.loads)), key=live.utilization)
         pe = max(live.members, key=live.core_utilization)
         is_pe = live.core_utilization(pe) > live.utilization(host)
