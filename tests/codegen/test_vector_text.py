@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from strategies import expressions, rows, schemas
 
 from penstock.codegen.body import Body
 from penstock.codegen.columns import values
@@ -24,6 +23,7 @@ from penstock.expr.values import batch_from_rows
 from penstock.expr.vector_frame import to_column
 from penstock.ir.expressions import Attribute, Expression
 from penstock.ir.types import Schema, parse_schema
+from strategies import expressions, rows, schemas
 
 
 def text_of(x: Expression, schema: Schema) -> str:
@@ -91,9 +91,10 @@ def test_a_side_that_may_fail_is_not_computed_where_it_is_not_needed():
 
 def test_a_function_of_one_string_is_called_once_for_each_distinct_one():
     assert "by_distinct(" in text_of(build.call("hashCode", [S]), SCHEMA)
-    assert by_column(build.call("hashCode", [S]), SCHEMA, [(0, 0.0, "a")] * 3) == [
-        Evaluator().scalar(build.call("hashCode", [S]), ports=[SCHEMA])((0, 0.0, "a"))
-    ] * 3
+    assert (
+        by_column(build.call("hashCode", [S]), SCHEMA, [(0, 0.0, "a")] * 3)
+        == [Evaluator().scalar(build.call("hashCode", [S]), ports=[SCHEMA])((0, 0.0, "a"))] * 3
+    )
 
 
 def test_an_expression_that_stands_twice_is_computed_once():

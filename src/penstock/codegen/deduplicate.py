@@ -23,9 +23,7 @@ def write_de_duplicate(builder: Builder, operator: Operator) -> None:
     keys = ", ".join(builder.vectors.column(k, where).text for k in _keys(operator))
     builder.states[operator.id] = _state_text(operator)
     mask = builder.body.name(f"{operator.id}_again")
-    builder.body.add(
-        f'{mask} = pe.states["{operator.id}"].among([{keys}], pe.times({given.frame}))'
-    )
+    builder.body.add(f'{mask} = pe.states["{operator.id}"].among([{keys}], pe.times({given.frame}))')
     kept = builder.body.name(f"{operator.id}_kept")
     builder.body.add(f"{kept} = {given.frame}.where(~{mask})")
     ports = len(operator.outputs)

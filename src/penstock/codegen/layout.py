@@ -42,19 +42,19 @@ def laid_out(line: str) -> Iterator[str]:
 def _widest_brackets(code: str) -> tuple[int, list[int], int] | None:
     """Where the widest brackets that hold commas open and close, and their commas."""
     best: tuple[int, list[int], int] | None = None
-    opened: list[tuple[int, list[int]]] = []
+    opened: list[tuple[int | None, list[int]]] = []
     for token in _tokens(code):
         column = token.start[1]
         if token.string in ("(", "[", "{"):
             opened.append((column, []))
         elif token.string in ("for", "lambda") and opened:
             # The commas after it do not separate parts.
-            opened[-1] = (len(code), [])
+            opened[-1] = (None, [])
         elif token.string == "," and opened:
             opened[-1][1].append(column)
         elif token.string in (")", "]", "}") and opened:
             start, commas = opened.pop()
-            if commas and (best is None or column - start > best[2] - best[0]):
+            if start is not None and commas and (best is None or column - start > best[2] - best[0]):
                 best = start, commas, column
     return best
 
