@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.codegen.builder import Builder
+from penstock.codegen.builder import Builder, listed
 from penstock.codegen.count_windows import FUNCTIONS, LONGEST
 from penstock.codegen.vector_text import Sight, fold, sight
 from penstock.expr.vector_frame import dtype_of
@@ -78,6 +78,6 @@ def _state_text(operator: Operator, arguments: list[Expression], calls: list[tup
     keys = [str(k.type) for k in operator.param("partitionBy")]
     columns = [str(a.type) for a in arguments]
     return (
-        f"CountWindows(size={size}, step={step}, keys={keys}, columns={columns}, calls={calls}, "
+        f"CountWindows(size={size}, step={step}, keys={listed(keys)}, columns={listed(columns)}, calls={listed(calls)}, "
         f"incomplete={is_incomplete})"
     )

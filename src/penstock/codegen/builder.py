@@ -87,7 +87,7 @@ class Builder:
     def merged(self, hint: str, parts: Sequence[str], names: Sequence[str]) -> str:
         """The variable of several frames merged in the sequential order."""
         merged = self.body.name(f"{hint}_merged")
-        self.body.add(f"{merged} = merged([{', '.join(parts)}], {list(names)!r})")
+        self.body.add(f"{merged} = merged([{', '.join(parts)}], {listed(list(names))})")
         return merged
 
     def count(self, operator: Operator, *frames: str) -> None:
@@ -150,9 +150,13 @@ def to_text(frame: str, copied: Sequence[str], made: dict[str, str], schema: Sch
     if not made and tuple(copied) == schema.names:
         return frame
     columns = ", ".join(f'"{name}": {text}' for name, text in made.items())
-    names = ", ".join(f'"{name}"' for name in copied)
-    listed = f"[{names}]" if copied else "[]"
-    return f"{frame}.to({listed}, {{{columns}}})" if made else f"{frame}.to({listed})"
+    names = listed(list(copied))
+    return f"{frame}.to({names}, {{{columns}}})" if made else f"{frame}.to({names})"
+
+
+def listed(names: object) -> str:
+    """The text of lists and dictionaries of names, with the quotes that the rest of the module has."""
+    return repr(names).replace("'", '"')
 
 
 def branch(levels: Sequence[int]) -> str:

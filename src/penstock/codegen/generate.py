@@ -76,6 +76,10 @@ class Generated:
     variables: tuple[str, ...]
 
 
+MOST_LEVELS = 50
+"""How many choices of the depth-first order a PE may keep apart; a container keeps apart as many as there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A family of operators: how it is written, and for which of them."""
@@ -103,7 +107,19 @@ def why_not(program: Program, part: Part) -> str | None:
         reason = _why_not(operator, part, per_tuple)
         if reason is not None:
             return f"`{operator.id}` ({operator.kind}) {reason}"
-    return _effects_apart(part, per_tuple)
+    return _effects_apart(part, per_tuple) or _ways_apart(part)
+
+
+def _ways_apart(part: Part) -> str | None:
+    """Why there would be too many levels to sort by, if there would: each costs every row a number."""
+    levels: dict[str, int] = {}
+    for operator in part.operators:
+        streams = [s for port in part.inputs[operator.id] for s in port]
+        before = max((levels.get(s, 0) + (len(part.targets[s]) > 1) for s in streams), default=0)
+        if before > MOST_LEVELS:
+            return f"`{operator.id}` ({operator.kind}) lies behind more than {MOST_LEVELS} forks"
+        levels.update({port.stream: before + (len(operator.outputs) > 1) for port in operator.outputs})
+    return None
 
 
 def _why_not(operator: Operator, part: Part, per_tuple: PerTuple) -> str | None:
@@ -196,7 +212,9 @@ def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Generated:
         builder.module.add(["def fresh_states():", "    return {", *lines, "    }"])
     builder.module.add(["def process(pe):", *builder.body.lines])
     body = builder.module.body()
-    head = f"{_docstring(builder.part)}\n\n{imports_of(body)}\n\n"
+    # Functions stand two lines below what comes before them.
+    gap = "\n\n\n" if body.startswith("def ") else "\n\n"
+    head = f"{_docstring(builder.part)}\n\n{imports_of(body)}{gap}".replace("\n\n\n\n", "\n\n")
     text = f"{head}{body}"
     first = text.splitlines().index("def process(pe):") + 1
     return Generated(

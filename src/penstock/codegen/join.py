@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.codegen.builder import Builder, branch
+from penstock.codegen.builder import Builder, branch, listed
 from penstock.codegen.vector_text import Sight, conjuncts, fold
 from penstock.expr.analysis import attributes_of
 from penstock.ir.expressions import Expression, Literal
@@ -40,9 +40,9 @@ def write_join(builder: Builder, operator: Operator) -> None:
     names = _needed(operator)
     builder.states[operator.id] = _state_text(operator, names)
     pairs = builder.body.name(f"{operator.id}_pairs")
-    listed = ", ".join(f"[{', '.join(side)}]" for side in keys)
+    columns = ", ".join(f"[{', '.join(side)}]" for side in keys)
     arrived = ", ".join(f"{g.frame}{branch(g.levels)}" for g in given)
-    builder.body.add(f'{pairs} = pe.states["{operator.id}"].pairs([{arrived}], [{listed}], {names})')
+    builder.body.add(f'{pairs} = pe.states["{operator.id}"].pairs([{arrived}], [{columns}], {listed(names)})')
     left, right = builder.body.name(f"{operator.id}_left"), builder.body.name(f"{operator.id}_right")
     builder.body.add(f"{left}, {right} = {pairs}.left, {pairs}.right")
     both = _matching(builder, operator, Sight(schemas, (left, right), {}))
@@ -76,4 +76,4 @@ def _state_text(operator: Operator, names: list[list[str]]) -> str:
         types = {name: str(port.schema.attribute(name).type) for name in needed}
         sides.append(types if _size(port.window) else None)
     keys = [str(k.type) for k in operator.param("equalityLHS")]
-    return f"LastTuples(keys={keys}, sides={sides})"
+    return f"LastTuples(keys={listed(keys)}, sides={listed(sides)})"

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ def merge(parts: Sequence[Places]) -> tuple[Places, Array]:
     padded = [Places(p.item, (*p.levels, *(-1,) * (depth - len(p.levels)))) for p in parts]
     levels = tuple(_joined([p.levels[i] for p in padded], [len(p) for p in padded]) for i in range(depth))
     together = Places(np.concatenate([p.item for p in padded]), levels)
-    if all(_is_decided(a, b) for a, b in combinations(padded, 2)):
+    if _are_decided(padded):
         order = _by_item(padded)
     else:
         keys = [level for level in reversed(levels) if not isinstance(level, int)]
@@ -97,14 +97,11 @@ def _joined(levels: Sequence[Level], sizes: Sequence[int]) -> Level:
     )
 
 
-def _is_decided(a: Places, b: Places) -> bool:
-    """Whether the first levels at which two streams may differ tell all their rows apart."""
-    for mine, other in zip(a.levels, b.levels, strict=True):
-        if not isinstance(mine, int) or not isinstance(other, int):
-            return False
-        if mine != other:
-            return True
-    return False
+def _are_decided(parts: Sequence[Places]) -> bool:
+    """Whether, for any two streams, the first levels at which they may differ tell all their rows apart."""
+    prefixes = sorted(map(_static_prefix, parts))
+    # In ascending order a prefix of another stands right before one of which it is a prefix.
+    return all(later[: len(earlier)] != earlier for earlier, later in pairwise(prefixes))
 
 
 def _by_item(parts: Sequence[Places]) -> Array:

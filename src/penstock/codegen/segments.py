@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.codegen.body import Body
-from penstock.codegen.part import Part
+from penstock.codegen.part import Part, Target
 from penstock.codegen.python_functions import PythonFunction, python_function
 from penstock.codegen.vector_text import VectorText, conjuncts, fold, sight
 from penstock.expr.analysis import is_pure
@@ -77,16 +77,17 @@ class PerTuple:
 
     def segment(self, head: Operator) -> Segment:
         """The segment that begins with an operator."""
-        members = {head.id: head}
-        for operator in self.part.operators:
-            if operator.id in self.chosen and self._continues(operator, members):
-                members[operator.id] = operator
-        return Segment(tuple(members.values()))
+        members = [head]
+        for member in members:
+            for port in member.outputs:
+                members += [o for t in self.part.targets[port.stream] if (o := self._follower(t, port.stream))]
+        return Segment(tuple(members))
 
-    def _continues(self, operator: Operator, members: dict[str, Operator]) -> bool:
-        ports = self.part.inputs[operator.id]
-        made = {port.stream for member in members.values() for port in member.outputs}
-        return operator.id not in members and len(ports) == 1 and len(ports[0]) == 1 and ports[0][0] in made
+    def _follower(self, target: Target, stream: str) -> Operator | None:
+        """The operator that takes a stream and nothing else, if it is worked tuple by tuple."""
+        if isinstance(target, int) or target[0] not in self.chosen or self.part.inputs[target[0]] != ((stream,),):
+            return None
+        return self.program.application.operator[target[0]]
 
     def _is_per_tuple(self, operator: Operator) -> bool:
         function = self.functions[operator.id]
