@@ -98,8 +98,9 @@ class Engine:
         }
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Go on where another engine stood; the nodes recall by themselves."""
-        self.clock.advance_to(state["time_ns"])
+        """Go on where another engine stood, even back in time; the nodes recall by themselves."""
+        self.clock.now_ns = state["time_ns"]
+        self.environment.metrics.clear()
         self.environment.metrics.update(state["metrics"])
         if state["random"] is not None:
             self.environment.random.setstate(state["random"])
