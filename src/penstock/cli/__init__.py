@@ -89,6 +89,9 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as bug:
+        if isinstance(bug, OSError) and bug.filename is not None:
+            click.echo(f"error: cannot use `{bug.filename}`: {bug.strerror}", err=True)
+            sys.exit(1)
         if os.environ.get("PENSTOCK_DEBUG"):
             raise
         click.echo(

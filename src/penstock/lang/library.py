@@ -139,7 +139,7 @@ class Library:
     def _toolkit_files(self) -> Mapping[str, list[TextFile]]:
         found: dict[str, list[TextFile]] = {}
         for folder in self.toolkits:
-            for path in sorted(folder.rglob("*.spl")):
+            for path in sorted(p for p in folder.rglob("*.spl") if p.is_file()):
                 file = _text_file(path)
                 found.setdefault(_namespace_of(file[1]), []).append(file)
         return found
@@ -164,11 +164,15 @@ class Library:
 def _paths_of(folder: Path, namespace: str) -> list[Path]:
     """The files in the folders that a namespace asks for; for none, those in the folder itself."""
     folders = [folder / namespace, folder.joinpath(*namespace.split("."))] if namespace else [folder]
-    return sorted({path.resolve() for place in folders for path in place.glob("*.spl")})
+    return sorted({path.resolve() for place in folders for path in place.glob("*.spl") if path.is_file()})
 
 
 def _text_file(path: Path) -> TextFile:
-    return path.resolve(), path.read_text(encoding="utf-8", errors="replace")
+    """A file that happens to lie there; one that cannot be read defines nothing."""
+    try:
+        return path.resolve(), path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return path.resolve(), ""
 
 
 def _namespace_of(text: str) -> str:

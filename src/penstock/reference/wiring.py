@@ -10,11 +10,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Application
-from penstock.reference.failure import OperatorFailed
+from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.reference.node import Node
 from penstock.reference.streams import Edge, Item, StreamState
 from penstock.toolkit.program import Program
@@ -62,8 +63,8 @@ def wire(
 def _instance(program: Program, node: Node) -> Runtime:
     try:
         return program.registry.get(node.operator.kind).runtime(node.operator, node)
-    except EvaluationError as error:
-        raise OperatorFailed(node.operator, f"it cannot start: {error}") from error
+    except (EvaluationError, UserError) as error:
+        raise OperatorFailed(node.operator, f"it cannot start: {reason_of(error)}") from error
 
 
 def _subscriptions(application: Application, nodes: dict[str, Node]) -> dict[str, list[Edge]]:

@@ -168,10 +168,15 @@ class FileSourceRuntime(LogicRuntime):
             self.submit[1]((name, error.errno or 0))
 
     def _dispose(self, path: Path) -> None:
-        if self.constant("deleteFile", False):
-            path.unlink()
-        elif directory := self.constant("moveFileToDirectory"):
-            shutil.move(path, self.context.environment.data_directory / directory / path.name)
+        directory = self.constant("moveFileToDirectory")
+        try:
+            if self.constant("deleteFile", False):
+                path.unlink()
+            elif directory:
+                shutil.move(path, self.context.environment.data_directory / directory / path.name)
+        except OSError as error:
+            what = "deleted" if not directory else f"moved to `{directory}`"
+            raise UserError(f"`{path}` has been read, but cannot be {what}: {error.strerror}") from error
 
 
 def _check(operator: Operator, found: Diagnostics) -> None:

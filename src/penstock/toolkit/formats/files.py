@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import os
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,6 +74,8 @@ class OutputFile:
     def __init__(self, path: Path, *, append: bool = False, compression: str = "") -> None:
         self.is_new = not path.exists()
         self._file = path.open("ab")
+        # A pipe or a device such as /dev/null has no content to drop or to go back to.
+        self._is_regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
         self._new_compressor = _COMPRESSORS.get(compression)
         self._compressor: Any = None
         self._is_stale = not append
@@ -92,7 +95,7 @@ class OutputFile:
     def tell(self) -> int:
         """How many bytes the file holds, those that are not flushed included."""
         self._drop_old_content()
-        return self._file.tell() if self._file.seekable() else 0
+        return self._file.tell() if self._is_regular else 0
 
     def flush(self) -> None:
         """Let the file hold what was written, as far as the compression can."""
@@ -113,7 +116,7 @@ class OutputFile:
 
     def resume(self, position: int) -> None:
         """Cut the file to what it held when another writer settled, and go on there."""
-        if self._file.seekable():
+        if self._is_regular:
             self._file.truncate(position)
             self._file.seek(0, os.SEEK_END)
         self._is_stale = False

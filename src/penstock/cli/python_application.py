@@ -1,0 +1,140 @@
+"""Finds an application in Python code: `file.py:app` or `module:app`; `app` is an App or a function that makes one.
+
+Whatever the user's code raises on the way is the user's error: the message names the exception and the line of theirs
+that it passed through last.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from penstock.diagnostics import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    from penstock.toolkit.program import Program
+
+_OURS = str(Path(__file__).parents[1])
+
+
+def python_program(path: str, attribute: str, settings: dict[str, list[str]]) -> Program:
+    """The program that a module or a file defines.
+
+    Args:
+        path: `file.py` or the name of a module.
+        attribute: The application, or a function that makes it; empty for the only one there is.
+        settings: What `--set` gave; a function is called with what is given for its parameters.
+
+    Raises:
+        UserError: There is no such application, or the user's code fails.
+    """
+    module = _load_file(Path(path)) if path.endswith(".py") else _load_module(path)
+    app = _find_app(module, attribute, path)
+    if not _is_app(app) and callable(app):
+        app = _call_factory(app, f"{path}:{attribute}", settings)
+    if not _is_app(app):
+        what = f"gives `{app!r}`" if callable(getattr(module, attribute, None)) else f"is `{app!r}`"
+        raise UserError(f"`{path}:{attribute}` {what}, not a penstock.App")
+    return app.program()  # type: ignore[no-any-return] # checked to be an App just now
+
+
+def _is_app(value: Any) -> bool:
+    from penstock.api.application import App
+
+    return isinstance(value, App)
+
+
+def _find_app(module: ModuleType, attribute: str, path: str) -> Any:
+    if attribute:
+        if not hasattr(module, attribute):
+            hint = did_you_mean(attribute, [n for n in vars(module) if not n.startswith("_")])
+            raise UserError(f"`{path}` has no `{attribute}`", hint=hint)
+        return getattr(module, attribute)
+    apps = {name: value for name, value in vars(module).items() if _is_app(value)}
+    if len(apps) != 1:
+        which = f"`{path}` defines {len(apps)} applications"
+        raise UserError(which, hint=f"say which one: {path}:{next(iter(apps), 'app')}")
+    return next(iter(apps.values()))
+
+
+def _call_factory(factory: Callable[..., Any], what: str, settings: dict[str, list[str]]) -> Any:
+    """Call a function that makes an application with the `--set` values that its parameters ask for."""
+    arguments: dict[str, Any] = {}
+    for name, parameter in inspect.signature(factory).parameters.items():
+        if name in settings:
+            arguments[name] = _argument(parameter, settings[name][-1])
+        elif parameter.default is parameter.empty and parameter.kind not in _VARIABLE:
+            raise UserError(f"`{what}` needs a value for `{name}`", hint=f"add --set {name}=VALUE")
+    with _users_code(f"`{what}` fails"):
+        return factory(**arguments)
+
+
+def _argument(parameter: inspect.Parameter, text: str) -> object:
+    """The text as a value of the type that the parameter's default, or else its annotation, has."""
+    written = parameter.annotation if parameter.default is parameter.empty else type(parameter.default)
+    kind = written if isinstance(written, str) else written.__name__
+    convert = _CONVERSIONS.get(kind, str)
+    try:
+        return convert(text)
+    except (ValueError, KeyError):
+        raise UserError(f"`--set {parameter.name}={text}`: `{text}` is not {kind}") from None
+
+
+_CONVERSIONS: dict[str, Callable[[str], object]] = {
+    "bool": {"true": True, "false": False}.__getitem__,
+    "int": int,
+    "float": float,
+}
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _load_module(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        with _users_code(f"`{name}` cannot be imported"):
+            return importlib.import_module(name)
+    finally:
+        sys.path.remove(here)
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UserError(f"there is no file `{path}`")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # So that the application's own modules, and later its workers, find what stands beside it.
+    sys.path.insert(0, str(path.parent.resolve()))
+    sys.modules[path.stem] = module
+    with _users_code(f"`{path}` cannot be imported"):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _users_code(failure: str) -> Iterator[None]:
+    """Turn what the user's code raises into a message that says where; it may also try to end the process."""
+    try:
+        yield
+    except (UserError, KeyboardInterrupt):
+        raise
+    except ModuleNotFoundError as error:
+        raise UserError(f"{failure}: there is no module `{error.name}`") from None
+    except (Exception, SystemExit) as error:
+        theirs = [f for f in traceback.extract_tb(error.__traceback__) if _is_theirs(f.filename)]
+        place = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
+        raise UserError(f"{failure}: {type(error).__name__}: {error}{place}") from error
+
+
+def _is_theirs(file: str) -> bool:
+    return not file.startswith((_OURS, "<frozen")) and file != importlib.__file__

@@ -1,0 +1,114 @@
+"""The command line where files, folders and the user's own code are not as they should be: a message, never a bug."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from test_command_line import penstock
+
+SPL = """\
+composite Main {
+  graph
+    stream<int32 x> A = Beacon() { param iterations: 3u; output A: x = (int32) IterationCount(); }
+    () as S = FileSink(A) { param file: "out.csv"; }
+}
+"""
+PYTHON = """\
+from penstock import App
+
+def app(rows: int, loud: bool = False):
+    if loud:
+        raise ValueError("too loud")
+    app = App("Made")
+    app.beacon("int32 x", iterations=rows).write_file("out.csv")
+    return app
+
+number = 5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ok.spl").write_text(SPL)
+    (tmp_path / "made.py").write_text(PYTHON)
+    (tmp_path / "broken.py").write_text("import penstock\n1 / 0\n")
+    (tmp_path / "leaves.py").write_text("raise SystemExit(3)\n")
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.spl").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("check none.spl", "error: there is no file `none.spl`"),
+        ("check folder.spl", "error: `folder.spl` is a folder, not a file"),
+        ("check none:app", "error: `none` cannot be imported: there is no module `none`"),
+        ("check broken:app", "error: `broken` cannot be imported: ZeroDivisionError: division by zero ("),
+        ("check leaves.py:app", "error: `leaves.py` cannot be imported: SystemExit: 3 ("),
+        ("check made.py:app", "error: `made.py:app` needs a value for `rows`; add --set rows=VALUE"),
+        ("check made.py:app --set rows=x", "error: `--set rows=x`: `x` is not int"),
+        ("check made.py:app --set rows=1 --set loud=maybe", "error: `--set loud=maybe`: `maybe` is not bool"),
+        ("check made.py:app --set rows=1 --set loud=true", "error: `made.py:app` fails: ValueError: too loud ("),
+        ("check made.py:number", "error: `made.py:number` is `5`, not a penstock.App"),
+        ("run ok.spl --out file/below", "error: cannot use `file/below`: Not a directory"),
+        ("explain ok.spl --html file/page.html", "error: cannot use `file/page.html`: Not a directory"),
+        ("run ok.spl --data none", "error: there is no data folder `none`"),
+    ],
+)
+def test_what_is_wrong_around_a_program_is_explained(folder, arguments, message):
+    done = penstock(*arguments.split(), cwd=folder)
+    assert done.stderr.startswith(message)
+    assert done.returncode == 1
+
+
+def test_what_else_lies_beside_a_program_does_not_disturb_it(folder):
+    done = penstock("check", "ok.spl", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_arguments_of_a_function_that_makes_an_application_come_from_set(folder):
+    done = penstock("run", "made.py:app", "--set", "rows=2", "--set", "loud=false", "--out", "o", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "o" / "out.csv").read_text() == "0\n0\n"
+
+
+def test_compile_time_values_come_from_set(folder):
+    (folder / "compiled.spl").write_text(
+        'composite Main { graph () as C = Custom() { logic onProcess: printStringLn(getCompileTimeValue("who")); } }'
+    )
+    done = penstock("run", "compiled.spl", "--set", "who=Ann", cwd=folder)
+    assert done.stdout.startswith("Ann\n"), done.stderr
+
+
+def test_a_sink_may_write_to_a_device(folder):
+    (folder / "device.spl").write_text(SPL.replace("out.csv", "/dev/null"))
+    assert penstock("run", "device.spl", cwd=folder).returncode == 0
+
+
+def test_an_operator_that_cannot_start_is_shown_in_its_place(folder):
+    source = 'stream<rstring s> A = DirectoryScan() { param directory: "none"; }'
+    (folder / "scan.spl").write_text(f"composite Main {{\n  graph\n    {source}\n}}\n")
+    done = penstock("run", "scan.spl", cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr.startswith("scan.spl:3:27: error: operator `A` (DirectoryScan) failed: it cannot start")
+
+
+def test_an_interrupted_run_ends_with_130_and_whole_files(folder):
+    (folder / "long.spl").write_text(SPL.replace("param iterations: 3u; ", ""))
+    command = [sys.executable, "-m", "penstock.cli", "run", "long.spl", "--out", "o"]
+    running = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    written = folder / "o" / "out.csv"
+    while running.poll() is None and not (written.exists() and written.stat().st_size):
+        time.sleep(0.05)
+    os.kill(running.pid, signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    lines = written.read_text().splitlines(keepends=True)
+    assert lines == [f"{i}\n" for i in range(len(lines))]
