@@ -33,6 +33,7 @@ _DEFAULTS = Settings()
     help="How much more communication advanced-cola accepts for a better balance, as a fraction.",
 )
 @click.option("--acyclic", is_flag=True, help="Let no path leave a PE and come back, as plans for Spark demand.")
+@click.option("--fewer-hosts", is_flag=True, help="Leave hosts out as long as that lowers no rates.")
 @click.option("--deadline", type=click.FloatRange(min=0.0), metavar="SECONDS", help="Return the best found by then.")
 @click.option("--seed", type=int, default=_DEFAULTS.seed, show_default=True, help="What random choices start from.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -41,6 +42,7 @@ def command(
     algorithm: Algorithm,
     threshold: float,
     acyclic: bool,
+    fewer_hosts: bool,
     deadline: float | None,
     seed: int,
     as_json: bool,
@@ -63,7 +65,7 @@ def command(
         $ penstock fuse chain.json --algorithm throughput --acyclic --deadline 5 --json
     """
     to_fuse = read_problem(problem)
-    settings = Settings(acyclic=acyclic, threshold=threshold, seed=seed)
+    settings = Settings(acyclic=acyclic, threshold=threshold, fewer_hosts=fewer_hosts, seed=seed)
     answer = fuse(to_fuse, algorithm, settings, deadline_seconds=deadline)
     if not answer.feasible:
         click.echo(

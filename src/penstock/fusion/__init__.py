@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal, get_args
 
 from penstock.diagnostics import Infeasible
@@ -23,6 +24,7 @@ from penstock.fusion.conflicts import refuse_overload, valid_graph
 from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import measure
 from penstock.fusion.exact import fuse_exactly
+from penstock.fusion.fewer_hosts import on_fewer_hosts
 from penstock.fusion.greedy import fuse_greedily
 from penstock.fusion.manual import fuse_manually
 from penstock.fusion.none import leave_unfused
@@ -75,9 +77,21 @@ def fuse(
         >>> fuse(problem, "none").throughput_scale, fuse(problem, "all").throughput_scale
         (1.4285714285714286, 1.6666666666666667)
     """
-    began = time.perf_counter()
     settings = settings or Settings()
     deadline = Deadline.after(deadline_seconds)
+    if not settings.fewer_hosts:
+        return _fuse_once(problem, algorithm, settings, deadline)
+    began = time.perf_counter()
+    first = _fuse_once(problem, algorithm, settings, deadline.sooner(deadline.left() / 2))
+
+    def solve(fewer: FusionProblem) -> Fusion:
+        return _fuse_once(fewer, algorithm, settings, deadline.sooner(deadline.left() / 2))
+
+    return replace(on_fewer_hosts(problem, first, solve), seconds=time.perf_counter() - began)
+
+
+def _fuse_once(problem: FusionProblem, algorithm: Algorithm, settings: Settings, deadline: Deadline) -> Fusion:
+    began = time.perf_counter()
     graph = valid_graph(problem, acyclic=settings.acyclic)
     try:
         assignment = _RUN[algorithm](graph, settings, deadline)

@@ -31,7 +31,7 @@ def random_problem(
     is_dag: bool = True,
     has_regions: bool = False,
     has_links: bool = False,
-    slack: float = 2.0,
+    slack: float = 3.0,
 ) -> FusionProblem:
     """A small problem with costs, rates and demands drawn at random.
 

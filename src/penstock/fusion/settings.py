@@ -16,6 +16,7 @@ class Settings:
         balance_weight: How much the utilization U counts in f(U, C) beside the communication cost C, from 0 to 1.
         max_frac: GreedyFuse's MaxFrac: the largest part of a core that a PE may use.
         min_util: GreedyFuse's MinUtil: the least part of a PE's load that should be its operators' own work.
+        fewer_hosts: Whether to leave hosts out as long as that lowers no rates.
         seed: What random choices start from.
     """
 
@@ -24,4 +25,5 @@ class Settings:
     balance_weight: float = 0.5
     max_frac: float = 0.5
     min_util: float = 0.95
+    fewer_hosts: bool = False
     seed: int = 1

@@ -1,0 +1,71 @@
+"""Small seeded fusion problems, and the definitions of the COLA paper written out the slow way."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from penstock.fusion.evaluate import measure
+from penstock.fusion.problem import Assignment, FusionProblem
+from penstock.fusion.random_problems import random_problem
+from penstock.fusion.validity import violations
+
+
+def varied_problem(seed: int, *, most_operators: int, most_hosts: int) -> tuple[FusionProblem, bool]:
+    """A problem and whether its plan must be acyclic; all kinds of demands turn up over the seeds."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(
+        seed,
+        operators=int(rng.integers(2, most_operators + 1)),
+        hosts=int(rng.integers(1, most_hosts + 1)),
+        constraints=int(rng.integers(0, 4)),
+        is_dag=bool(rng.random() < 0.7),
+        has_regions=bool(rng.random() < 0.25),
+        has_links=bool(rng.random() < 0.3),
+        slack=float(rng.uniform(1.8, 4.0)),
+    )
+    return problem, bool(rng.random() < 0.6)
+
+
+def partitions(count: int) -> Iterator[list[int]]:
+    """Every partition of a set, as labels."""
+
+    def extend(labels: list[int], groups: int) -> Iterator[list[int]]:
+        if len(labels) == count:
+            yield list(labels)
+            return
+        for label in range(groups + 1):
+            labels.append(label)
+            yield from extend(labels, max(groups, label + 1))
+            labels.pop()
+
+    yield from extend([], 0)
+
+
+def valid_fusions(problem: FusionProblem, acyclic: bool) -> Iterator[Assignment]:
+    """Every valid fusion: all partitions, all hosts."""
+    for labels in partitions(problem.operators):
+        for hosts in itertools.product(range(problem.hosts.count), repeat=max(labels) + 1):
+            fusion = Assignment(pe_of=np.array(labels), host_of=np.array(hosts))
+            if next(violations(problem, fusion, acyclic=acyclic), None) is None:
+                yield fusion
+
+
+def best_by_brute_force(problem: FusionProblem, acyclic: bool) -> tuple[bool, float]:
+    """Whether a valid fusion exists, and the least bottleneck of those that fit (infinite if none does)."""
+    is_valid, best = False, float("inf")
+    for fusion in valid_fusions(problem, acyclic):
+        is_valid = True
+        measures = measure(problem, fusion)
+        if measures.fits:
+            best = min(best, measures.bottleneck)
+    return is_valid, best
+
+
+def size_by_definition(problem: FusionProblem, operators: set[int]) -> float:
+    """Equation 1."""
+    streams = zip(problem.sources.tolist(), problem.targets.tolist(), problem.stream_costs.tolist(), strict=True)
+    crossing = sum(cost for source, target, cost in streams if (source in operators) != (target in operators))
+    return sum(float(problem.costs[operator]) for operator in operators) + crossing

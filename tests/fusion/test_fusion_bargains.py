@@ -1,0 +1,46 @@
+"""The 200 operators of bargain detection, as in table 1 of the COLA paper."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from penstock.bench.cola_problems import bargain_problem, bargain_streams, large_problem
+from penstock.fusion import Settings, fuse
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "bargains" / "bargains.py"
+
+
+def test_the_graph_is_that_of_the_example():
+    spec = importlib.util.spec_from_file_location("bargains_example", EXAMPLE)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    application = example.app(groups=28).program().application
+    edges = [(sender, receiver) for sender, receiver, _, _ in application.edges()]
+    assert sorted(edges) == sorted(bargain_streams())
+    assert len(application.operators) == 200
+
+
+@pytest.mark.parametrize(("hosts", "acyclic"), [(4, False), (7, True)])
+def test_cola_cuts_less_than_greedy_and_throughput_beats_both(hosts, acyclic):
+    problem = bargain_problem(hosts)
+    settings = Settings(acyclic=acyclic)
+    none, greedy, cola = (fuse(problem, algorithm, settings) for algorithm in ("none", "greedy", "cola"))
+    best = fuse(problem, "throughput", settings, deadline_seconds=8)
+    assert cola.feasible
+    assert cola.cut < greedy.cut < none.cut / 2
+    assert best.throughput_scale >= max(none.throughput_scale, greedy.throughput_scale, cola.throughput_scale)
+
+
+def test_a_deadline_that_has_passed_still_brings_an_answer():
+    problem = large_problem(300, 900, 4)
+    for algorithm in ("cola", "advanced-cola", "throughput", "exact"):
+        assert fuse(problem, algorithm, deadline_seconds=0).assignment.pes > 0
+
+
+def test_the_same_seed_gives_the_same_fusion():
+    problem = large_problem(24, 60, 3)
+    one, other = (fuse(problem, "throughput", Settings(seed=5)) for _ in range(2))
+    assert one.assignment.pe_of.tolist() == other.assignment.pe_of.tolist()
