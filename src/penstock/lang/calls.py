@@ -41,6 +41,16 @@ def check_call(syntax: code.CallSyntax, arguments: Sequence[Expression], names: 
     return _call_standard(syntax, arguments, names)
 
 
+def check_function(word: code.Word, names: Names) -> None:
+    """Raise if no function has a name; what the arguments of such a call mean cannot be told."""
+    if word.text.startswith("$") or word.text in ("submit", "currentPunct"):
+        return
+    if names.aggregates is not None and word.text in output_function_names(names.aggregates):
+        return
+    if not names.scope.compilation.functions.candidates(word, names.scope):
+        _check_standard(word, names)
+
+
 def _current_punctuation(syntax: code.CallSyntax, names: Names) -> Expression:
     if syntax.arguments or not names.on_punctuation:
         raise error("currentPunct() has no arguments and stands in an onPunct clause", syntax.span)
@@ -58,20 +68,25 @@ def _call_parameter(syntax: code.CallSyntax, arguments: Sequence[Expression], na
 
 
 def _call_standard(syntax: code.CallSyntax, arguments: Sequence[Expression], names: Names) -> Expression:
-    word = syntax.function
-    namespace, _, bare = word.text.rpartition("::")
-    if "." in bare or (namespace and not namespace.startswith("spl")):
-        hint = "call it as `f(x)`, not `x.f()`" if "." in bare else "add the folder that holds it with --toolkit"
-        raise error(f"there is no function `{word}`", word.span, hint)
-    if not overloads(bare):
-        known = {*standard_names(), *names.scope.compilation.functions.names(names.scope)}
-        known.update(output_function_names(names.aggregates) if names.aggregates else ())
-        raise error(f"there is no function `{word}`", word.span, did_you_mean(bare, known))
+    bare = _check_standard(syntax.function, names)
     for definition in overloads(bare):
         if len(definition.prototype.parameters) == len(arguments):
             for position in definition.mutable_positions:
                 check_changeable(arguments[position], names)
     return typing.call(bare, arguments, syntax.span)
+
+
+def _check_standard(word: code.Word, names: Names) -> str:
+    """The bare name of a standard function."""
+    namespace, _, bare = word.text.rpartition("::")
+    if "." in bare or (namespace and not namespace.startswith("spl")):
+        hint = "call it as `f(x)`, not `x.f()`" if "." in bare else "add the folder that holds it with --toolkit"
+        raise error(f"there is no function `{word}`", word.span, hint)
+    if not overloads(bare):
+        known = {"submit", *standard_names(), *names.scope.compilation.functions.names(names.scope)}
+        known.update(output_function_names(names.aggregates) if names.aggregates else ())
+        raise error(f"there is no function `{word}`", word.span, did_you_mean(bare, known))
+    return bare
 
 
 def _check_mutable_own(own: Sequence[Function], arguments: Sequence[Expression], names: Names) -> None:

@@ -14,7 +14,7 @@ from penstock.expr import typing
 from penstock.ir.expressions import Expression, Literal
 from penstock.ir.types import BLOB, EnumType, ListType, MapType, OptionalType, SetType, TupleType, Type
 from penstock.lang import ast_code as code
-from penstock.lang.calls import check_call, check_changeable
+from penstock.lang.calls import check_call, check_changeable, check_function
 from penstock.lang.intrinsics import intrinsic
 from penstock.lang.literals import number, string
 from penstock.lang.mistakes import error
@@ -189,7 +189,11 @@ def _slice(syntax: code.SliceSyntax, names: Names, expected: Type | None) -> Exp
 
 
 def _call(syntax: code.CallSyntax, names: Names, expected: Type | None) -> Expression:
-    return intrinsic(syntax, names) or check_call(syntax, check_all(syntax.arguments, names), names)
+    found = intrinsic(syntax, names)
+    if found is not None:
+        return found
+    check_function(syntax.function, names)
+    return check_call(syntax, check_all(syntax.arguments, names), names)
 
 
 def _prefix(syntax: code.PrefixSyntax, names: Names, expected: Type | None) -> Expression:

@@ -20,7 +20,7 @@ from pathlib import Path
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
-from penstock.diagnostics import Diagnostics, SourceFile, Span
+from penstock.diagnostics import Diagnostics, SourceFile, Span, UserError
 from penstock.lang.ast import File
 from penstock.lang.build import build_file
 from penstock.lang.pieces import enclosing_piece
@@ -55,7 +55,7 @@ def parse_file(source: SourceFile, found: Diagnostics) -> File | None:
 
 
 def _parse(source: SourceFile, found: Diagnostics) -> Tree[Token] | None:
-    text, resume = source.text, 0
+    text, resume, last = source.text, 0, ""
     for attempt in range(MOST_ERRORS):
         try:
             tree = _lark().parse(text)
@@ -65,9 +65,21 @@ def _parse(source: SourceFile, found: Diagnostics) -> Tree[Token] | None:
             at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
             if attempt and (at_end or offset < resume):
                 return None
-            describe(error, source, found)
+            mine = Diagnostics()
+            describe(error, source, mine)
+            follows, last = _follows(last, mine)
+            if not follows:
+                found.extend(UserError(tuple(mine)))
             if at_end:
                 return None
             start, resume = enclosing_piece(text, offset)
             text = text[:start] + "".join(c if c == "\n" else " " for c in text[start:resume]) + text[resume:]
     return None
+
+
+def _follows(last: str, mine: Diagnostics) -> tuple[bool, str]:
+    """Whether a message only repeats the one before: still lost between clauses, for want of the same."""
+    (diagnostic,) = mine
+    expected = diagnostic.message.partition(", found")[0]
+    is_lost = expected.startswith(("expected `}`", "expected the end of the file"))
+    return is_lost and diagnostic.hint is None and expected == last, expected

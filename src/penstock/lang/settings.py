@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.diagnostics import UserError
+from penstock.diagnostics import UserError, did_you_mean
 from penstock.expr import typing
 from penstock.expr.functions.registry import overloads
 from penstock.ir.expressions import Call, Expression, ListLiteral, Symbol, TupleLiteral
@@ -20,6 +20,12 @@ from penstock.lang.expressions import check_expression
 from penstock.lang.mistakes import error
 from penstock.lang.names import Names
 from penstock.lang.scope import Scope
+
+SETTINGS = (
+    *("placement", "hostPool", "threadedPort", "restartable", "relocatable", "checkpoint", "logLevel", "tracing"),
+    *("defaultPoolSize", "wrapper", "streamViewability", "applicationScope", "inputTransport", "outputTransport"),
+)
+"""What a config clause may say; we act on `placement`, and keep the rest for those who read the graph."""
 
 
 def check_annotation(syntax: ast.AnnotationSyntax, scope: Scope) -> Annotation:
@@ -43,6 +49,9 @@ def check_setting(syntax: ast.Setting, scope: Scope) -> Param:
     Raises:
         UserError: A value is wrong.
     """
+    if syntax.name.text not in SETTINGS:
+        hint = did_you_mean(syntax.name.text, SETTINGS) or f"there are {', '.join(SETTINGS)}"
+        raise error(f"there is no setting `{syntax.name}`", syntax.name.span, hint)
     names = Names(scope=scope, home=scope)
     values = []
     for value in syntax.values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
 
@@ -35,6 +36,12 @@ _GROUPS: tuple[tuple[str, frozenset[str], str], ...] = (
 _NAMES = {"ID": "a name", "$END": "the end of the file", "DOLLAR": "a parameter's `$name`", "QNAME": "a name"}
 _HIDDEN = frozenset({"USE", "NAMESPACE", "STATIC"})
 _MOST_NAMED = 5
+KEYWORDS = (
+    *("composite", "graph", "param", "type", "stream", "output", "input", "config", "logic", "window", "namespace"),
+    *("state", "onTuple", "onPunct", "onProcess", "mutable", "stateful", "public", "static"),
+    *("if", "else", "while", "for", "switch", "case", "default", "return", "break", "continue"),
+)
+_WORDS_BEFORE = re.compile(r"(?P<words>(?:\b[A-Za-z]\w*\s*){1,2})(?:\([^()]*\))?$")
 _STRING_OR_COMMENT = re.compile(
     r"""//[^\n]*|/\*[\s\S]*?\*/|(?P<string>"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*')"""
 )
@@ -67,7 +74,8 @@ def _describe_token(error: UnexpectedToken, source: SourceFile, found: Diagnosti
     what = "the end of the file" if at_end else f"`{_shown(str(token))}`"
     if "SEMICOLON" in accepted and "WHILE" not in accepted and _starts_line(source, start):
         previous = len(_code_before(source.text, start))
-        hint = _hint(";", frozenset(), source, start)
+        hint = did_you_mean(str(token), KEYWORDS) if token.type == "ID" else None
+        hint = hint or _hint(";", frozenset(), source, start)
         found.error(f"expected `;` before {what}", Span(source=source, start=previous, end=previous + 1), hint=hint)
         return
     expected = _join(_named(accepted))
@@ -159,9 +167,27 @@ def _hint(text: str, accepted: frozenset[str], source: SourceFile, offset: int) 
     line = _line_of_long_string(source, offset)
     if line is not None:
         return f"the string that starts on line {line} goes over several lines; a quote may be missing"
+    misspelt = _keyword_before(source.text, offset)
+    if misspelt is not None:
+        return misspelt
     if accepted - {"COMMA", "MORETHAN", "LSQB", "DOT"} == {"ID"} and text.isidentifier():
         return f"`{text}` is a word of the language and cannot be a name"
     return did_you_mean(text, [word for name in accepted if (word := _spelled(name).strip("`")).isalpha()])
+
+
+def _keyword_before(text: str, offset: int) -> str | None:
+    """A hint at a misspelt keyword that was taken for a name: the word before, or before a pair of parentheses.
+
+    Example:
+        >>> _keyword_before("compsite Main {", 14)
+        'is `compsite` meant to be `composite`?'
+    """
+    before = _WORDS_BEFORE.search(_code_before(text, offset)[-200:])
+    for word in before["words"].split() if before else ():
+        near = difflib.get_close_matches(word, KEYWORDS, n=1, cutoff=0.75)
+        if near and word not in (*KEYWORDS, "int", "float", "string"):
+            return f"is `{word}` meant to be `{near[0]}`?"
+    return None
 
 
 def _replacement(text: str, accepted: frozenset[str]) -> str | None:
