@@ -79,6 +79,11 @@ def test_the_arguments_of_a_function_that_makes_an_application_come_from_set(fol
     assert (folder / "o" / "out.csv").read_text() == "0\n0\n"
 
 
+def test_a_file_may_start_with_a_byte_order_mark(folder):
+    (folder / "marked.spl").write_text(SPL, encoding="utf-8-sig")
+    assert penstock("check", "marked.spl", cwd=folder).returncode == 0
+
+
 def test_compile_time_values_come_from_set(folder):
     (folder / "compiled.spl").write_text(
         'composite Main { graph () as C = Custom() { logic onProcess: printStringLn(getCompileTimeValue("who")); } }'

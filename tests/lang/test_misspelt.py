@@ -50,6 +50,6 @@ def test_a_misspelt_word_is_named(word: str, wrong: str, message: str) -> None:
 
 
 def test_being_lost_for_want_of_one_word_is_not_reported_at_every_invocation() -> None:
-    first, *others = messages(PROGRAM.replace("graph", "grahp"))
+    first, *others = messages(PROGRAM.replace("graph", "type T = int32;\n  grahp"))
     assert first.endswith("is `grahp` meant to be `graph`?")
     assert len(others) == 1

@@ -47,8 +47,9 @@ def command(
 
     \b
     logical   the graph: operators, streams, and what the compiler knows of each
-    parallel  the parallel regions, how their tuples are routed and ordered, and why all else is not parallel
-    generated the PEs, the streams between them, and the Python code that each of them runs on Spark
+    parallel  the parallel regions, how their tuples are routed and ordered,
+              and why all else is not parallel
+    generated the PEs, the streams between them, and the code of each
 
     \b
     Example:

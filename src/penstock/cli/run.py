@@ -87,7 +87,7 @@ def command(
     Example:
         penstock run examples/bargains/bargains.spl --out results
         penstock run examples/bargains/bargains.py:app --set groups=8
-        penstock run examples/bargains/bargains.spl --engine spark --checkpoint job1
+        penstock run examples/bargains/bargains.spl --engine spark --checkpoint c
     """
     if until_done and seconds is not None:
         raise click.UsageError("--until-done and --for exclude each other")

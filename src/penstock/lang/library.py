@@ -170,7 +170,7 @@ def _paths_of(folder: Path, namespace: str) -> list[Path]:
 def _text_file(path: Path) -> TextFile:
     """A file that happens to lie there; one that cannot be read defines nothing."""
     try:
-        return path.resolve(), path.read_text(encoding="utf-8", errors="replace")
+        return path.resolve(), path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return path.resolve(), ""
 
@@ -191,7 +191,7 @@ def read_source(path: Path) -> SourceFile:
         UserError: The file cannot be read as UTF-8 text.
     """
     try:
-        return SourceFile(path=str(path), text=path.read_text(encoding="utf-8"))
+        return SourceFile(path=str(path), text=path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UserError(f"cannot read `{path}`: {error.strerror}") from error
     except UnicodeDecodeError as error:
