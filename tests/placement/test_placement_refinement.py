@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pymetis
 import pytest
 from hypothesis import given, settings
 from placement_strategies import placed_problems
 
 import penstock.placement.climb as climb_module
 from penstock.bench.scheduling import random_graph
-from penstock.placement import MetisSettings, PlacementProblem, communication_graph, equal_machines
+from penstock.placement import MetisSettings, PlacementProblem, communication_graph, equal_machines, place
 from penstock.placement.climb import climb
 from penstock.placement.deadline import Deadline
 from penstock.placement.exchange import relieve_by_exchange
-from penstock.placement.measure import cost, is_within, limits, loads, overload, volume
+from penstock.placement.measure import cost, imbalance, is_within, limits, loads, overload, volume
 from penstock.placement.metis import refine
 from penstock.placement.packing import attainable_bound, pack_longest_first
 from penstock.placement.partition import partition
@@ -42,6 +45,25 @@ def test_refinement_is_never_worse_than_metis_alone_and_often_better_over_200_gr
         assert after_it <= before_it, f"graph {seed}"
         better += after_it < before_it
     assert better >= 200 / 3
+
+
+@pytest.mark.parametrize("recursive", [False, True])
+def test_the_answer_is_never_worse_than_a_plain_call_of_metis_at_the_imbalance_that_it_has(recursive):
+    for seed in range(25):
+        graph, machines = random_graph(seed)
+        found = pymetis.part_graph(
+            machines,
+            pymetis.CSRAdjacency(graph.starts, graph.adjacent),
+            vweights=graph.weights[:, 0].astype(int),
+            eweights=graph.traffic.astype(int),
+            recursive=recursive,
+        )
+        problem = PlacementProblem(graph=graph, machines=equal_machines(machines))
+        plain = np.asarray(found.vertex_part)
+        problem = replace(problem, imbalance=max(1.03, imbalance(problem, plain)))
+        answer = place(problem, "metis", settings=MetisSettings(starts=1, shakes=0))
+        assert answer.within_limit
+        assert answer.cost <= cost(problem, plain), f"graph {seed}"
 
 
 @given(placed_problems())

@@ -18,8 +18,9 @@ When it does not apply:
     nothing within the limits, packing by weight answers.
 
 Algorithm:
-    1. Starts: METIS k-way with several seeds, METIS recursive bisection, with racks METIS into racks and then into the
-       machines of each, and for graphs that are not large the greedy placement and the caller's present placement.
+    1. Starts: METIS k-way with several seeds; METIS recursive bisection; unless the graph is large both with METIS's
+       own defaults too, which makes the answer no worse than a plain call of METIS; with racks METIS into racks and
+       then into the machines of each; for graphs that are not large the greedy placement; and the present placement.
     2. Each start is brought within the limits (`relief.relieve`, `exchange.relieve_by_exchange`), swept
        (`sweep.improve`) and climbed (`climb.climb`); of a large problem only the best start is climbed.
     3. Of small problems the best is shaken: the tasks of three machines are dealt out anew and refined again.
@@ -231,6 +232,8 @@ def _starts(
         yield f"metis, seed {seed}", partition(problem, settings.objective, seed)
     if graph.edges <= _LARGE_EDGES:
         yield "metis, recursive", partition(problem, "cut", settings.seed, recursive=True)
+        yield "metis as it comes", partition(problem, settings.objective, None)
+        yield "metis as it comes, recursive", partition(problem, "cut", None, recursive=True)
     if graph.edges <= _GREEDY_EDGES and settings.refine:
         yield "greedy", place_greedily(replace(problem, imbalance=packing.bound), deadline=deadline)
 

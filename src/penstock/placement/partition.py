@@ -20,8 +20,15 @@ _STEPS = 1_000_000
 _LEAST_SHARE = 1e-6
 
 
-def partition(problem: PlacementProblem, objective: Objective, seed: int, *, recursive: bool = False) -> Ints:
+def partition(problem: PlacementProblem, objective: Objective, seed: int | None, *, recursive: bool = False) -> Ints:
     """What METIS alone finds.
+
+    Args:
+        problem: What to place.
+        objective: What METIS minimizes; recursive bisection knows the cut alone.
+        seed: What its random choices start from; None for METIS as it comes, with its own seed and, in recursive
+            bisection, its own tolerance of one thousandth at each step.
+        recursive: By bisection instead of k-way.
 
     Example:
         >>> from penstock.placement.problem import communication_graph, equal_machines
@@ -36,11 +43,15 @@ def partition(problem: PlacementProblem, objective: Objective, seed: int, *, rec
 
 
 def _run_metis(
-    graph: CommunicationGraph, shares: Floats, imbalance: float, objective: Objective, seed: int, recursive: bool
+    graph: CommunicationGraph, shares: Floats, imbalance: float, objective: Objective, seed: int | None, recursive: bool
 ) -> Ints:
     # METIS divides by the shares, and a machine may have none.
     targets = np.maximum(shares, _LEAST_SHARE)
-    options = pymetis.Options(seed=seed, ufactor=max(1, round((imbalance - 1.0) * 1000)))
+    options = pymetis.Options()
+    if seed is not None:
+        options.seed = seed
+    if seed is not None or not recursive:
+        options.ufactor = max(1, round((imbalance - 1.0) * 1000))
     if not recursive:
         kind = pymetis.ObjType.VOL if objective == "volume" else pymetis.ObjType.CUT
         options.objtype = int(kind)
