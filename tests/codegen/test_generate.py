@@ -12,7 +12,7 @@ from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, Item
 SCHEMA = "int32 n, float64 x, rstring s"
 ROWS = st.tuples(
     st.integers(-3, 9) | st.sampled_from([2**31 - 1, -(2**31)]),
-    st.sampled_from([0.0, -0.0, 1.5, -2.25, 1e300, float("nan"), float("inf")]),
+    st.sampled_from([0.0, -0.0, 0.1, 0.7, 1e16, -1e16, -2.25, float("nan"), float("inf")]),
     st.sampled_from(["", "a", "b", "Trade", "é"]),
 )
 

@@ -77,7 +77,6 @@ def _state_text(operator: Operator, arguments: list[Expression], calls: list[tup
     is_incomplete = bool(incomplete) and getattr(fold(incomplete[0]), "value", False)
     keys = [str(k.type) for k in operator.param("partitionBy")]
     columns = [str(a.type) for a in arguments]
-    return (
-        f"CountWindows(size={size}, step={step}, keys={listed(keys)}, columns={listed(columns)}, calls={listed(calls)}, "
-        f"incomplete={is_incomplete})"
-    )
+    parts = {"keys": keys, "columns": columns, "calls": calls}
+    lists = ", ".join(f"{name}={listed(part)}" for name, part in parts.items())
+    return f"CountWindows(size={size}, step={step}, {lists}, incomplete={is_incomplete})"
