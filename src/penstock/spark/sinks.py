@@ -7,17 +7,18 @@ left: files are cut back to where they were and written again.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import pickle
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT
-from penstock.expr.environment import Environment
+from penstock.expr.environment import Clock, Environment
 from penstock.reference.result import DeadLetter
 from penstock.spark.container import Container
 from penstock.spark.reports import Counts, Report, add, decode_report
@@ -98,13 +99,16 @@ class SinkPE:
         self.close()
         self.totals = Totals()
         if self._pe is not None:
-            self._container = Container(self._program, self._plan, self._pe, self._environment)
+            self._container = Container(self._program, self._plan, self._pe, _fresh(self._environment))
         stored = self._path(batch)
         if stored.exists():
             state = pickle.loads(stored.read_bytes())
             self.totals = Totals(**state["totals"])
             if self._container is not None:
                 self._container.recall(state["sinks"])
+        else:
+            # Should the first batch come again, files that it appends to are cut back to where they are now.
+            self._store(batch)
         self._batch = batch
 
     def _write_letters(self, letters: Sequence[DeadLetter]) -> None:
@@ -113,6 +117,7 @@ class SinkPE:
             return
         with path.open("ab") as file:
             file.truncate(self.totals.letters_bytes)
+            file.seek(0, os.SEEK_END)
             for letter in letters:
                 file.write(json.dumps(asdict(letter), ensure_ascii=False).encode() + b"\n")
             self.totals.letters_bytes = file.tell()
@@ -129,3 +134,14 @@ class SinkPE:
 
     def _path(self, batch: int) -> Path:
         return self._folder / f"{batch:020d}.state"
+
+
+def _fresh(environment: Environment) -> Environment:
+    """The same surroundings with a clock, random numbers and metrics of their own."""
+    return replace(
+        environment,
+        clock=Clock(environment.clock.now_ns),
+        random=copy.copy(environment.random),
+        metrics=dict(environment.metrics),
+        open_files={},
+    )
