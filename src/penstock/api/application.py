@@ -122,6 +122,7 @@ class App:
         span = caller_span()
         definition = self._definition(kind, role)
         ports = tuple((port,) if isinstance(port, Stream) else tuple(port) for port in inputs)
+        self._check_own(ports, span)
         schemas = tuple(_port_schema(port, span) for port in ports)
         name = self._new_id(name or next((o.name for o in outputs if o.name), None), definition.name)
         operator = self._checked(
@@ -200,6 +201,12 @@ class App:
 
     # Inside.
 
+    def _check_own(self, ports: Iterable[Iterable[Stream]], span: Span | None) -> None:
+        for stream in (stream for port in ports for stream in port):
+            if stream.app is not self:
+                message = f"`{stream.id}` is a stream of the application `{stream.app.name}`, not of `{self.name}`"
+                raise UserError(Diagnostic(message=message, span=span, hint="use export and import_ between them"))
+
     def _definition(self, kind: Kind, role: str | None) -> OperatorDefinition:
         if isinstance(kind, str):
             found = standard().find(kind)
@@ -207,6 +214,9 @@ class App:
                 hint = did_you_mean(kind, standard().names())
                 raise UserError(Diagnostic(message=f"there is no operator `{kind}`", span=caller_span(), hint=hint))
             return found
+        if not callable(kind):
+            message = f"an operator is a name, a function or a class, found {kind!r}"
+            raise UserError(Diagnostic(message=message, span=caller_span()))
         if kind not in self._functions:
             definition = definition_of(kind, role=role, name=self._python_name(kind))
             self._functions[kind] = definition.kind
@@ -287,7 +297,12 @@ def _input_ports(
 
 
 def _window(spec: WindowSpec | None, schema: Schema, partitioned: bool, span: Span | None) -> Window | None:
-    return None if spec is None else spec.build(schema, partitioned=partitioned, span=span)
+    if spec is None:
+        return None
+    if not isinstance(spec, WindowSpec):
+        message = f"a window is tumbling(...) or sliding(...), found {spec!r}"
+        raise UserError(Diagnostic(message=message, span=span, hint="write tumbling(count(10)) or sliding(time(60))"))
+    return spec.build(schema, partitioned=partitioned, span=span)
 
 
 def _output_ports(

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, overload
 
 from penstock.api.rows import conform_value
 from penstock.diagnostics import Diagnostic, Span, UserError, did_you_mean
@@ -214,15 +214,47 @@ def lift(value: Any) -> Column:
     raise UserError(f"{value!r} cannot stand in an expression", hint="use a column, a number, text, or a collection")
 
 
-def when(test: Column, then: Any, otherwise: Any) -> Column:
+@dataclass(frozen=True, slots=True)
+class When:
+    """A test that waits for its two values."""
+
+    test: Column
+
+    def then(self, value: Any) -> Then:
+        """What to give where the test holds; `otherwise` must follow."""
+        return Then(self.test, lift(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """A test and its first value, waiting for the second."""
+
+    test: Column
+    value: Column
+
+    def otherwise(self, value: Any) -> Column:
+        """What to give where the test does not hold."""
+        test, a, b = self.test, self.value, lift(value)
+        return Column(lambda s: typing.conditional(test.build(s), a.build(s), b.build(s), s.span))
+
+
+@overload
+def when(test: Column) -> When: ...
+@overload
+def when(test: Column, then: Any, otherwise: Any) -> Column: ...
+def when(test: Column, then: Any = None, otherwise: Any = None) -> When | Column:
     """`then` where the test holds, else `otherwise`; only that side is evaluated.
 
     Example:
         >>> when(col.volume > 0, col.price / col.volume, 0.0)
         <penstock.api.columns.Column object at ...>
+        >>> when(col.volume > 0).then(col.price / col.volume).otherwise(0.0)
+        <penstock.api.columns.Column object at ...>
     """
-    a, b = lift(then), lift(otherwise)
-    return Column(lambda s: typing.conditional(test.build(s), a.build(s), b.build(s), s.span))
+    waiting = When(test)
+    if then is None:
+        return waiting
+    return waiting.then(then).otherwise(otherwise)
 
 
 def record(**values: Any) -> Column:
@@ -281,6 +313,7 @@ _AGGREGATES = {
     "min_by": "MinBy",
     "max_by": "MaxBy",
     "collect_list": "Collect",
+    "collect_set": "CollectDistinct",
 }
 
 
@@ -290,7 +323,7 @@ class Aggregates:
     def __getattr__(self, name: str) -> Callable[..., Column]:
         if name.startswith("__"):
             raise AttributeError(name)
-        spelled = _AGGREGATES.get(name, name[:1].upper() + name[1:])
+        spelled = _AGGREGATES.get(name) or "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
         def call(*arguments: Any) -> Column:
             columns = [lift(a) for a in arguments]

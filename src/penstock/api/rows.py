@@ -30,6 +30,7 @@ from operator import index
 from typing import Any
 
 from penstock.expr.environment import Tuple
+from penstock.expr.errors import EvaluationError
 from penstock.ir.types import (
     EnumType,
     ListType,
@@ -49,7 +50,7 @@ from penstock.ir.types import (
 Conform = Callable[[Any], Any]
 
 
-class ConformError(ValueError):
+class ConformError(EvaluationError, ValueError):
     """A value from user code does not fit the schema of its stream."""
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from penstock.diagnostics import UserError
+from penstock.api.spans import caller_span
+from penstock.diagnostics import Diagnostic, UserError
 from penstock.ir.types import (
     BLOB,
     BOOLEAN,
@@ -29,8 +31,8 @@ from penstock.ir.types import (
     parse_schema,
 )
 
-SchemaLike = str | Schema | type
-"""`"rstring sym, float64 price"`, a `Schema`, or a class with annotated fields."""
+SchemaLike = str | Schema | type | Mapping[str, Any]
+"""`"rstring sym, float64 price"`, a `Schema`, a class with annotated fields, or types by name: `{"price": float}`."""
 
 _SCALARS: dict[Any, Type] = {
     bool: BOOLEAN,
@@ -51,6 +53,8 @@ def schema_of(value: SchemaLike) -> Schema:
         >>> Trade = NamedTuple("Trade", [("sym", str), ("prices", list[float]), ("note", str | None)])
         >>> print(schema_of(Trade))
         tuple<rstring sym, list<float64> prices, optional<rstring> note>
+        >>> print(schema_of({"sym": str, "volume": "int32"}))
+        tuple<rstring sym, int32 volume>
     """
     if isinstance(value, TupleType):
         return value
@@ -58,15 +62,21 @@ def schema_of(value: SchemaLike) -> Schema:
         try:
             return parse_schema(value)
         except ValueError as error:
-            raise UserError(str(error), hint='a schema is written as in "rstring sym, float64 price"') from None
+            hint = 'a schema is written as in "rstring sym, float64 price"'
+            raise UserError(Diagnostic(message=str(error), span=caller_span(), hint=hint)) from None
     if isinstance(value, type) and (_is_named_tuple(value) or dataclasses.is_dataclass(value)):
         hints = typing.get_type_hints(value)
         return TupleType(tuple(TypedName(name, type_of(hint)) for name, hint in hints.items()))
-    raise UserError(f"{value!r} is not a schema", hint="give SPL text, a NamedTuple class or a dataclass")
+    if isinstance(value, Mapping):
+        return TupleType(tuple(TypedName(name, type_of(hint)) for name, hint in value.items()))
+    hint = "give SPL text, a NamedTuple class, a dataclass, or a dict of types"
+    raise UserError(Diagnostic(message=f"{value!r} is not a schema", span=caller_span(), hint=hint))
 
 
 def type_of(annotation: Any) -> Type:
-    """The SPL type of a Python annotation."""
+    """The SPL type of a Python annotation, or of its text."""
+    if isinstance(annotation, str):
+        return schema_of(f"{annotation} x").attributes[0].type
     if annotation in _SCALARS:
         return _SCALARS[annotation]
     if isinstance(annotation, type) and (_is_named_tuple(annotation) or dataclasses.is_dataclass(annotation)):
@@ -81,7 +91,8 @@ def type_of(annotation: Any) -> Type:
             return MapType(type_of(arguments[0]), type_of(arguments[1]))
         case origin, 2 if origin in (typing.Union, types.UnionType) and type(None) in arguments:
             return OptionalType(type_of(next(a for a in arguments if a is not type(None))))
-    raise UserError(f"no SPL type is known for the Python annotation `{annotation}`")
+    message = f"no SPL type is known for the Python annotation `{annotation}`"
+    raise UserError(Diagnostic(message=message, span=caller_span()))
 
 
 def _is_named_tuple(value: type) -> bool:

@@ -15,17 +15,19 @@ from penstock.api.outputs import Output
 from penstock.api.schemas import SchemaLike, schema_of
 from penstock.api.spans import caller_span
 from penstock.api.windows import WindowSpec
-from penstock.diagnostics import Diagnostic, UserError
+from penstock.diagnostics import Diagnostic, UserError, did_you_mean
 from penstock.expr import typing
 from penstock.ir.expressions import Attribute
 from penstock.ir.graph import Annotation, Param
-from penstock.ir.types import Schema, TupleType, TypedName
+from penstock.ir.types import Schema, TupleType, Type, TypedName
 from penstock.toolkit.registry import standard
 
 if TYPE_CHECKING:
     from penstock.api.application import App
 
 Attributes = str | Sequence[str]
+
+_ALGORITHMS = {"left": "leftOuter", "right": "rightOuter", "full": "outer"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,6 +75,8 @@ class Stream:
 
     def drop(self, *attributes: str, name: str | None = None) -> Stream:
         """All attributes but these."""
+        for attribute in attributes:
+            self._check_attribute(attribute)
         return self.select(*(a for a in self.schema.names if a not in attributes), name=name)
 
     def to(
@@ -139,7 +143,7 @@ class Stream:
         schema: SchemaLike | None = None,
         how: str = "inner",
         by: tuple[Attributes, Attributes] | None = None,
-        on: tuple[Any, Any] | None = None,
+        on: str | Sequence[Any] | None = None,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
         **columns: Any,
@@ -151,21 +155,22 @@ class Stream:
             match: A condition over `lhs` and `rhs`.
             windows: Of the left and of the right side.
             schema: Of the output; what is not given in `columns` is copied by name. By default: the columns given.
-            how: `inner`, `leftOuter`, `rightOuter` or `outer`.
+            how: `inner`, `left`, `right` or `outer`; SPL's `leftOuter` and `rightOuter` too.
             by: The attributes that partition the left and the right window.
-            on: Equal expressions of the left and the right side, which the join looks up by.
+            on: What the join looks up by: the name of an attribute that both sides have, several such names, or equal
+                columns of the left and the right side as in `(lhs.id, rhs.key)`.
             name: Of the operator.
             params: Further parameters, such as `defaultTupleLHS`.
             columns: The output clause.
         """
         given: dict[str, Any] = {} if match is None else {"match": match}
         if how != "inner":
-            given["algorithm"] = how
+            given["algorithm"] = _ALGORITHMS.get(how, how)
         if by is not None:
             given["partitionByLHS"] = [lhs[name] for name in _names(by[0])]
             given["partitionByRHS"] = [rhs[name] for name in _names(by[1])]
         if on is not None:
-            given["equalityLHS"], given["equalityRHS"] = on
+            given["equalityLHS"], given["equalityRHS"] = _equal(on)
         target = schema_of(schema) if schema is not None else self._schema_of(columns, other, kind="Join")
         return self.app.invoke(
             "Join",
@@ -178,10 +183,16 @@ class Stream:
         )[0]
 
     def sort(
-        self, *keys: Column, window: WindowSpec, order: str = "ascending", by: Attributes = (), name: str | None = None
+        self,
+        *keys: str | Column,
+        window: WindowSpec,
+        order: str = "ascending",
+        by: Attributes = (),
+        name: str | None = None,
     ) -> Stream:
-        """Sort the tuples of each window."""
-        params: dict[str, Any] = {"sortBy": list(keys), "order": order}
+        """Sort the tuples of each window by attributes or columns."""
+        chosen = [col[key] if isinstance(key, str) else key for key in keys]
+        params: dict[str, Any] = {"sortBy": chosen, "order": order}
         if by:
             params["partitionBy"] = [col[name] for name in _names(by)]
         output = Output(schema=self.schema, name=name)
@@ -194,7 +205,9 @@ class Stream:
         return self.app.invoke("Union", *(self, *others), outputs=[Output(schema=self.schema, name=name)])[0]
 
     def split(self, index: Column, *names: str) -> tuple[Stream, ...]:
-        """Each tuple to the stream of its index, negative for none."""
+        """Each tuple to the stream of its index, negative for none; `names` are those of the streams."""
+        if not names:
+            raise UserError(Diagnostic(message="split needs the names of its streams", span=caller_span()))
         outputs = [Output(schema=self.schema, name=name) for name in names]
         return self.app.invoke("Split", self, outputs=outputs, params={"index": index}, name=f"Split_{names[0]}")
 
@@ -251,7 +264,7 @@ class Stream:
         scope = Scope(schemas=(), span=caller_span())
         arguments = [Param(name="width", values=(lift(width).build(scope),))]
         if by:
-            keys = tuple(Attribute(type=self.schema.attribute(a).type, name=a) for a in _names(by))
+            keys = tuple(Attribute(type=self._check_attribute(a), name=a) for a in _names(by))
             arguments.append(Param(name="partitionBy", values=keys))
         self.app.annotate(self, Annotation(name="parallel", arguments=tuple(arguments)))
         return self
@@ -272,6 +285,14 @@ class Stream:
         self.app.constrain_group(kind, tag, self)
         return self
 
+    def _check_attribute(self, name: str) -> Type:
+        """The type of an attribute, which must be there."""
+        if name not in self.schema.position:
+            message = f"`{self.id}` has no attribute `{name}`; its schema is {{{', '.join(self.schema.names)}}}"
+            hint = did_you_mean(name, self.schema.names)
+            raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
+        return self.schema.attribute(name).type
+
     def _schema_of(self, columns: Mapping[str, Any], *others: Stream, kind: str = "Functor") -> Schema:
         """The schema of an output clause: the type of each value."""
         if not columns:
@@ -284,3 +305,15 @@ class Stream:
 
 def _names(attributes: Attributes) -> list[str]:
     return [attributes] if isinstance(attributes, str) else list(attributes)
+
+
+def _equal(on: str | Sequence[Any]) -> tuple[Any, Any]:
+    """The expressions of the left and of the right side that must be equal."""
+    names = _names(on)
+    if all(isinstance(name, str) for name in names):
+        return [lhs[name] for name in names], [rhs[name] for name in names]
+    if len(names) != 2:
+        hint = 'write on="id", on=["id", "day"] or on=(lhs.id, rhs.key)'
+        message = f"`on` takes names, or one expression for each side, found {len(names)}"
+        raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
+    return names[0], names[1]

@@ -14,7 +14,8 @@ from datetime import timedelta
 from typing import Any
 
 from penstock.api.columns import Column, Scope, lift
-from penstock.diagnostics import Span
+from penstock.api.spans import caller_span
+from penstock.diagnostics import Diagnostic, Span, UserError
 from penstock.expr import typing
 from penstock.ir.graph import Policy, PolicyKind, Window, WindowKind
 from penstock.ir.types import FLOAT64, INT32, Schema
@@ -81,9 +82,19 @@ def punct() -> PolicySpec:
 
 def tumbling(policy: PolicySpec) -> WindowSpec:
     """A window that fires when it is full and then starts empty."""
+    _check_policies("tumbling", policy)
     return WindowSpec(kind=WindowKind.TUMBLING, eviction=policy)
 
 
 def sliding(policy: PolicySpec, *, every: PolicySpec | None = None) -> WindowSpec:
     """A window that always holds the latest tuples and fires as `every` says, by default on each tuple."""
+    _check_policies("sliding", *((policy,) if every is None else (policy, every)))
     return WindowSpec(kind=WindowKind.SLIDING, eviction=policy, trigger=every)
+
+
+def _check_policies(window: str, *given: object) -> None:
+    for policy in given:
+        if not isinstance(policy, PolicySpec):
+            hint = f"write {window}(count(10)), {window}(time(60)) or {window}(delta(col.at, 5))"
+            message = f"{window} takes a policy, found {policy!r}"
+            raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))

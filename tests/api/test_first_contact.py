@@ -1,0 +1,95 @@
+"""What people who come from PySpark and Polars try first: it works, or the message says what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import App, Stream, UserError, agg, col, count, fn, lhs, rhs, sliding, tumbling, when
+from penstock.testing import feed, outputs
+
+ROWS = [(3, "a"), (1, "b"), (2, "a")]
+
+
+def numbers(app: App, name: str = "A") -> Stream:
+    return app.source(feed(ROWS), {"x": "int32", "s": str}, name=name)
+
+
+def test_a_schema_may_be_a_dict_of_types():
+    assert str(numbers(App()).schema) == "tuple<int32 x, rstring s>"
+
+
+def test_a_choice_is_written_as_in_polars_or_in_one_call():
+    app = App()
+    a = numbers(app)
+    chained = a.select(size=when(col.x > 1).then("big").otherwise("small"))
+    called = a.select(size=when(col.x > 1, "big", "small"))
+    assert outputs(app, chained) == outputs(app, called) == [("big",), ("small",), ("big",)]
+
+
+def test_a_name_is_an_attribute_to_sort_by():
+    app = App()
+    assert outputs(app, numbers(app).sort("s", "x", window=tumbling(count(3)))) == [(2, "a"), (3, "a"), (1, "b")]
+
+
+def test_output_functions_are_found_by_their_names_in_snake_case():
+    app = App()
+    made = numbers(app).aggregate(
+        tumbling(count(3)), best=agg.arg_max(col.x, col.s), all=agg.collect_set(col.s), n=agg.count_all()
+    )
+    assert outputs(app, made) == [("a", ["a", "b"], 3)]
+
+
+@pytest.mark.parametrize("on", ["s", ["s"], (lhs.s, rhs.s)])
+def test_a_join_looks_up_by_names_or_by_columns(on):
+    app = App()
+    a, b = numbers(app), app.source(feed([("a", 10)]), "rstring s, int32 y", name="B")
+    joined = a.join(b, on=on, windows=(sliding(count(5)), sliding(count(5))), x=lhs.x, y=rhs.y)
+    assert sorted(outputs(app, joined)) == [(2, 10), (3, 10)]
+
+
+@pytest.mark.parametrize(("how", "algorithm"), [("left", "leftOuter"), ("full", "outer"), ("outer", "outer")])
+def test_kinds_of_join_have_their_usual_names(how, algorithm):
+    app = App()
+    windows = (sliding(count(1)), sliding(count(1)))
+    numbers(app).join(numbers(app, "B"), on="s", how=how, windows=windows, x=lhs.x, name="J")
+    assert app.program().application.operator["J"].param("algorithm")[0].name == algorithm
+
+
+WRONG = {
+    "a policy for a window": (
+        lambda a: a.aggregate(count(3), n=agg.count()),
+        "a window is tumbling(...) or sliding(...), found PolicySpec",
+    ),
+    "a number for a policy": (lambda a: a.aggregate(tumbling(3), n=agg.count()), "tumbling takes a policy, found 3"),
+    "an attribute to drop": (lambda a: a.drop("y"), "`A` has no attribute `y`; its schema is {x, s}"),
+    "an attribute to partition by": (lambda a: a.parallel(2, by="y"), "`A` has no attribute `y`"),
+    "a stream of another application": (
+        lambda a: a.union(numbers(App("Other"))),
+        "`A` is a stream of the application `Other`, not of `Main`",
+    ),
+    "something that is no function": (lambda a: a.map(5), "an operator is a name, a function or a class, found 5"),
+    "no names": (lambda a: a.split(col.x), "split needs the names of its streams"),
+    "a schema of unknown types": (lambda a: a.to("int23 x"), "there is no type `int23`"),
+    "a schema that is none": (lambda a: a.to(5), "5 is not a schema"),
+    "three columns to look up by": (
+        lambda a: a.join(a, on=(lhs.x, rhs.x, rhs.s), windows=(sliding(count(1)),) * 2, x=lhs.x),
+        "`on` takes names, or one expression for each side, found 3",
+    ),
+    "an unknown function": (lambda a: a.select(y=fn.lowr(col.s)), "there is no function `lowr`; did you mean `lower`?"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_call_is_explained_where_it_stands(what):
+    call, message = WRONG[what]
+    with pytest.raises(UserError) as caught:
+        call(numbers(App()))
+    text = str(caught.value)
+    assert message in text
+    assert text.startswith(f"{__file__}:")
+
+
+def test_a_row_that_does_not_fit_is_explained_without_names_of_our_classes():
+    app = App()
+    with pytest.raises(UserError, match="failed: attribute `x` is int32, got 'q'"):
+        outputs(app, app.source(feed([("q",)]), "int32 x"))
