@@ -238,11 +238,15 @@ class Then:
         return Column(lambda s: typing.conditional(test.build(s), a.build(s), b.build(s), s.span))
 
 
+_LATER = object()
+"""Stands for values that `then` and `otherwise` will give; None is a value itself."""
+
+
 @overload
 def when(test: Column) -> When: ...
 @overload
 def when(test: Column, then: Any, otherwise: Any) -> Column: ...
-def when(test: Column, then: Any = None, otherwise: Any = None) -> When | Column:
+def when(test: Column, then: Any = _LATER, otherwise: Any = _LATER) -> When | Column:
     """`then` where the test holds, else `otherwise`; only that side is evaluated.
 
     Example:
@@ -252,7 +256,7 @@ def when(test: Column, then: Any = None, otherwise: Any = None) -> When | Column
         <penstock.api.columns.Column object at ...>
     """
     waiting = When(test)
-    if then is None:
+    if then is _LATER:
         return waiting
     return waiting.then(then).otherwise(otherwise)
 
