@@ -26,6 +26,7 @@ EXPERIMENTS = {
     "soda": "tables 2 and 3 and figure 7 of the SODA paper: importance against capacity",
     "epochs": "importance over time while jobs come and go, nodes fail and weights change",
     "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
+    "cola": "table 1 of the COLA paper, fusion against the optimum, and 10,000 operators",
 }
 
 

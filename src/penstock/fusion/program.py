@@ -33,19 +33,20 @@ class Outcome:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Send what HiGHS prints, whatever its options say, to standard error: standard output is for answers."""
-    sys.stdout.flush()
+    """Drop what HiGHS prints whatever its options say: standard output is for answers."""
     try:
-        kept = os.dup(1)
+        kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     except OSError:
         yield
         return
+    sys.stdout.flush()
+    os.dup2(nowhere, 1)
     try:
-        os.dup2(2, 1)
         yield
     finally:
         os.dup2(kept, 1)
         os.close(kept)
+        os.close(nowhere)
 
 
 class Program:

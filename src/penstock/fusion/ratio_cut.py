@@ -35,7 +35,7 @@ from penstock.fusion.leighton_rao import cut_by_flow
 from penstock.fusion.problem import Flags, Ints
 from penstock.fusion.spectral import cut_by_spectrum
 
-FLOW_VERTICES = 90
+FLOW_VERTICES = 60
 SPECTRAL_VERTICES = 24
 
 

@@ -20,8 +20,8 @@ Algorithm:
     1. Glue what lemma 1 allows: no PE and no host gets larger, so the optimum is kept (`lemma`).
     2. Starts: every other algorithm, METIS with a part for each core (`parts`), and runs of a topological order
        (`runs`). Each is improved by local search (`descent`).
-    3. Large neighbourhoods (`neighbourhood`) around what is the fullest, on graphs of up to `_MOST_REBUILT` super
-       operators; on larger ones random changes followed by local search.
+    3. Random changes around what is the fullest, followed by local search (`kick`), in turn with large neighbourhoods
+       (`neighbourhood`) on graphs of up to `_MOST_REBUILT` super operators.
     4. Small graphs are searched completely at the end.
 
 Preserves:
@@ -104,7 +104,7 @@ class _Search:
     def starts(self) -> Iterator[Assignment]:
         """What the other algorithms say, the quick ones first; each takes a part of what time is left for starts."""
         in_time = self.deadline.sooner(_SHARE_FOR_STARTS * self.deadline.left())
-        algorithms = [fuse_greedily, fuse_parts, fuse_runs, leave_unfused, fuse_by_cola, fuse_all]
+        algorithms = [fuse_greedily, fuse_parts, fuse_runs, fuse_by_cola, leave_unfused, fuse_all]
         if self.graph.vertices <= _MOST_ADVANCED:
             algorithms.append(fuse_by_advanced_cola)
         for algorithm in algorithms:
@@ -126,11 +126,11 @@ class _Search:
 
     def explore(self) -> None:
         """Look for better fusions around the best one until time or patience is up."""
-        attempt = self._rebuild if self.graph.vertices <= _MOST_REBUILT else self._shake
+        attempts = (self._rebuild, self._shake) if self.graph.vertices <= _MOST_REBUILT else (self._shake,)
         patience = _PATIENCE if self.graph.vertices <= _MOST_REBUILT else _LARGE_PATIENCE
         left = patience
         while left and not self.is_optimal() and not self.deadline.has_passed():
-            left = patience if attempt() else left - 1
+            left = patience if attempts[left % len(attempts)]() else left - 1
         if self.graph.vertices <= _MOST_SEARCHED and not self.is_optimal() and not self.value[0]:
             best, finished = solve(self.graph, self.best, self.value[1], Clock(self.deadline, _COMPLETE_STEPS))
             assert best is not None
