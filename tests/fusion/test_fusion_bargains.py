@@ -9,6 +9,7 @@ import pytest
 
 from penstock.bench.cola_problems import bargain_problem, bargain_streams, large_problem
 from penstock.fusion import Settings, fuse
+from penstock.fusion.random_problems import random_problem
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bargains" / "bargains.py"
 
@@ -41,6 +42,6 @@ def test_a_deadline_that_has_passed_still_brings_an_answer():
 
 
 def test_the_same_seed_gives_the_same_fusion():
-    problem = large_problem(24, 60, 3)
+    problem = random_problem(7, operators=20, hosts=3)
     one, other = (fuse(problem, "throughput", Settings(seed=5)) for _ in range(2))
     assert one.assignment.pe_of.tolist() == other.assignment.pe_of.tolist()

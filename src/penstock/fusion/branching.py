@@ -8,7 +8,7 @@ not be followed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.fusion.evaluate import TOLERANCE
@@ -289,35 +289,3 @@ def _likeness(graph: SuperGraph) -> list[object]:
     asked = {need.hosts for need in graph.needs}
     columns = zip(hosts.capacities.tolist(), hosts.cores.tolist(), hosts.link_bytes.tolist(), strict=True)
     return [(*column, frozenset(m for m in asked if m >> host & 1)) for host, column in enumerate(columns)]
-
-
-def search(
-    state: Branching,
-    order: Sequence[int],
-    *,
-    is_over: Callable[[], bool],
-    found: Callable[[], bool],
-) -> bool:
-    """Place vertices in order, every way that stays within the limits.
-
-    Args:
-        state: Where to start; as it was at the end.
-        order: The vertices to place.
-        is_over: Asked at every step: whether to give up.
-        found: Called at every complete fusion; whether that is enough.
-
-    Returns:
-        Whether everything was searched.
-    """
-    if is_over():
-        return False
-    if not order:
-        return not found()
-    v, *rest = order
-    for p, host in list(state.options(v)):
-        within = state.place(v, p, host) is not None
-        finished = not within or search(state, rest, is_over=is_over, found=found)
-        state.take_back(v)
-        if not finished:
-            return False
-    return True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from penstock.fusion.branching import Branching, search
+from penstock.fusion.branching import Branching
 from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.problem import Assignment
@@ -124,3 +124,35 @@ def connected_order(graph: SuperGraph, among: Sequence[int] | None = None) -> li
             if u in left:
                 pull[u] += cost
     return order
+
+
+def search(
+    state: Branching,
+    order: Sequence[int],
+    *,
+    is_over: Callable[[], bool],
+    found: Callable[[], bool],
+) -> bool:
+    """Place vertices in order, every way that stays within the limits.
+
+    Args:
+        state: Where to start; as it was at the end.
+        order: The vertices to place.
+        is_over: Asked at every step: whether to give up.
+        found: Called at every complete fusion; whether that is enough.
+
+    Returns:
+        Whether everything was searched.
+    """
+    if is_over():
+        return False
+    if not order:
+        return not found()
+    v, *rest = order
+    for p, host in list(state.options(v)):
+        within = state.place(v, p, host) is not None
+        finished = not within or search(state, rest, is_over=is_over, found=found)
+        state.take_back(v)
+        if not finished:
+            return False
+    return True

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from penstock.fusion.branching import Branching, search
-from penstock.fusion.complete_search import BETTER, Clock, Found, connected_order
+from penstock.fusion.branching import Branching
+from penstock.fusion.complete_search import BETTER, Clock, Found, connected_order, search
 from penstock.fusion.super_graph import Group, SuperGraph
 
 
@@ -38,7 +38,7 @@ def place_anew(
     state = Branching(graph)
     for pe, host in zip(pes, host_of, strict=True):
         number = -1
-        for v in sorted(pe, key=lambda v: v):
+        for v in sorted(pe):
             if v not in free:
                 placed = state.place(v, number, host)
                 number = len(state.pes) - 1 if placed is None else placed

@@ -12,7 +12,7 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -244,6 +244,24 @@ def _hosts(
         cores=np.ones(count, np.int64) if cores is None else np.asarray(cores, np.int64),
         link_bytes=np.full(count, np.inf) if link_bytes is None else np.asarray(link_bytes, np.float64),
         tags=tuple(frozenset(t) for t in tags) if tags is not None else (frozenset(),) * count,
+    )
+
+
+def with_rates(problem: FusionProblem, factor: float) -> FusionProblem:
+    """The problem when all rates are multiplied: costs of operators and streams, and bytes, in proportion.
+
+    A problem that does not fit at its measured rates is solved at lower ones: `throughput_scale` only changes by the
+    factor. Rates divided by the COLA paper's gamma are capacities multiplied by it.
+
+    Example:
+        >>> with_rates(fusion_problem([4, 2], [(0, 1, 3)], [5]), 0.5).costs.tolist()
+        [2.0, 1.0]
+    """
+    return replace(
+        problem,
+        costs=problem.costs * factor,
+        stream_costs=problem.stream_costs * factor,
+        stream_bytes=problem.stream_bytes * factor,
     )
 
 

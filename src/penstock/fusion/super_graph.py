@@ -26,9 +26,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
+from penstock.fusion.gluing import glue, united
 from penstock.fusion.host_needs import HostNeed, joined_needs, operator_needs
 from penstock.fusion.problem import Assignment, FusionProblem, Ints, numbered
 from penstock.ir.constraints import ConstraintKind
@@ -164,7 +163,7 @@ def super_graph(problem: FusionProblem, *, acyclic: bool = False, glued: Iterabl
     Raises:
         Contradiction: Super operators cannot keep the demands even when each is a PE by itself.
     """
-    vertex_of = _glue(problem, acyclic, glued)
+    vertex_of = glue(problem, acyclic, glued)
     members = _groups(vertex_of)
     neighbours, successors, predecessors = _streams(problem, vertex_of, len(members))
     clusters, needs = _clusters(problem, vertex_of, len(members))
@@ -192,54 +191,6 @@ def pe_widths(graph: SuperGraph) -> list[int]:
     for kind, channels in zip(graph.kinds, graph.channels, strict=True):
         of_kind.setdefault(kind, set()).add(channels)
     return [next(iter(of_kind[kind])) if len(of_kind[kind]) == 1 else 0 for kind in graph.kinds]
-
-
-def _glue(problem: FusionProblem, acyclic: bool, glued: Iterable[tuple[int, int]]) -> Ints:
-    """The super operator of each operator: the closure of all that must share a PE."""
-    index_of = problem.index_of
-    pairs = list(glued)
-    mirrored = []
-    for constraint in problem.constraints:
-        if constraint.kind is ConstraintKind.PE_COLOCATION:
-            first, *others = (index_of[name] for name in constraint.operators)
-            pairs += [(first, other) for other in others]
-        elif constraint.isomorphic:
-            mirrored.append(np.array([[index_of[name] for name in replica] for replica in constraint.replicas]))
-    labels = _united(problem.operators, pairs)
-    while True:
-        before = int(labels.max())
-        for positions in mirrored:
-            labels = _mirror(labels, positions)
-        if acyclic:
-            labels = _without_cycles(problem, labels)
-        if int(labels.max()) == before:
-            return labels
-
-
-def _united(count: int, pairs: Sequence[tuple[int, int]]) -> Ints:
-    ends = np.array(pairs, np.int64).reshape(-1, 2)
-    graph = sparse.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(count, count))
-    return numbered(connected_components(graph, directed=False)[1])
-
-
-def _mirror(labels: Ints, positions: Ints) -> Ints:
-    """Glue in every replica what is glued in one."""
-    pairs = list(enumerate((labels + len(labels)).tolist()))
-    for row in labels[positions]:
-        for column in range(1, len(row)):
-            together = np.flatnonzero(row[:column] == row[column])
-            if len(together):
-                pairs += [(int(p[together[0]]), int(p[column])) for p in positions]
-    return numbered(_united(2 * len(labels), pairs)[: len(labels)])
-
-
-def _without_cycles(problem: FusionProblem, labels: Ints) -> Ints:
-    """Glue the super operators of each cycle."""
-    forward = ~problem.feedback
-    ends = labels[problem.sources[forward]], labels[problem.targets[forward]]
-    count = int(labels.max()) + 1
-    graph = sparse.coo_array((np.ones(len(ends[0])), ends), shape=(count, count))
-    return numbered(connected_components(graph, directed=True, connection="strong")[1][labels])
 
 
 def _groups(vertex_of: Ints) -> tuple[Group, ...]:
@@ -310,7 +261,7 @@ def _clusters(problem: FusionProblem, vertex_of: Ints, count: int) -> tuple[list
         if constraint.kind is ConstraintKind.HOST_COLOCATION:
             first, *others = (int(vertex_of[index_of[name]]) for name in constraint.operators)
             pairs += [(first, other) for other in others]
-    clusters = _united(count, pairs).tolist()
+    clusters = united(count, pairs).tolist()
     asked: list[list[HostNeed]] = [[] for _ in range(max(clusters) + 1)]
     for operator, need in enumerate(operator_needs(problem)):
         asked[clusters[int(vertex_of[operator])]].append(need)
