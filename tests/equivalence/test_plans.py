@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from penstock import App, Operator
 from penstock.codegen.plan import is_sink, is_source, physical_plan
 from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.lang import compile_text
 from penstock.reference import run
+from penstock.testing import feed
 from penstock.toolkit.program import Program
 from plan_runner import run_plan
 
@@ -71,3 +73,25 @@ def assert_equal_in_pieces(program: Program, data: Path, tmp_path: Path, seed: i
 def test_a_program_means_the_same_in_pieces(path, tmp_path):
     program = compile_text(path.read_text(), path=path.name)
     assert_equal_in_pieces(program, FIXTURES / "data", tmp_path, seed=len(path.stem))
+
+
+class LastTuple(Operator):
+    """Gives the last tuple when everything has ended."""
+
+    def __init__(self):
+        self.last = None
+
+    def process(self, t):
+        self.last = t
+
+    def finish(self):
+        if self.last is not None:
+            yield self.last
+
+
+def test_sources_that_end_in_different_batches_end_what_is_behind_them(tmp_path):
+    app = App("Ends")
+    short, long = (app.source(feed(range(n)), "int32 x", name=f"S{n}") for n in (3, 20))
+    short.union(long, name="U").apply(LastTuple, name="L").write_file("out.csv", name="Sink")
+    assert_equal_in_pieces(app.program(), tmp_path, tmp_path, seed=1)
+    assert (tmp_path / "none-3" / "out.csv").read_text() == "19\n"

@@ -11,7 +11,7 @@ one PE at the end, which runs in the driver.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from penstock.diagnostics import UserError
@@ -104,7 +104,8 @@ def physical_plan(application: Application, fusion: Sequence[Iterable[str]]) -> 
     pes = tuple(_pe(application, i, group) for i, group in enumerate(order))
     plan = PhysicalPlan(application=application, pes=pes, edges=())
     _check_loops(plan)
-    return PhysicalPlan(application=application, pes=pes, edges=tuple(_edges(plan)))
+    plan = replace(plan, edges=tuple(_edges(plan)))
+    return replace(plan, pes=tuple(_with_ends_in_mind(pe, plan) for pe in pes))
 
 
 def _groups(application: Application, fusion: Sequence[Iterable[str]]) -> list[tuple[str, ...]]:
@@ -127,6 +128,14 @@ def _pe(application: Application, index: int, group: tuple[str, ...]) -> PE:
     else:
         role = "stateless" if all(_is_stateless(o) for o in operators) else "stateful"
     return PE(index=index, operators=group, role=role)
+
+
+def _with_ends_in_mind(pe: PE, plan: PhysicalPlan) -> PE:
+    """A PE whose inputs may end in different batches has to remember which of them have: that is state, too."""
+    sources = sum(other.role == "source" for other in plan.pes)
+    if pe.role == "stateless" and sources > 1 and len(plan.into(pe.index)) > 1:
+        return replace(pe, role="stateful")
+    return pe
 
 
 def _is_stateless(operator: Operator) -> bool:
