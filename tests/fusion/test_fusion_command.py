@@ -119,6 +119,15 @@ def test_a_bad_problem_exits_with_1_and_every_mistake(fuse, tmp_path):
     assert any("given to operators[0] and to operators[1]" in message for message in found)
 
 
+def test_operators_on_a_cycle_are_named(fuse, tmp_path):
+    streams = [{"from": "parse", "to": "score", "cost": 1}, {"from": "score", "to": "parse", "cost": 1}]
+    path = write(tmp_path / "p.json", streams=streams, hosts=[{"id": "h", "capacity": 500}])
+    status, out, err = fuse(path, "--acyclic", "--algorithm", "none", "--json")
+    assert status == 0
+    assert ["parse", "score"] in json.loads(out)["pes"]
+    assert "note: `parse`, `score` lie on a cycle" in err
+
+
 def test_the_help_teaches_with_an_example(fuse):
     status, out, _ = fuse("--help")
     assert status == 0

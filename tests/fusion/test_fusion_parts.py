@@ -23,7 +23,6 @@ from penstock.fusion.leighton_rao import cut_by_flow, ratio_bound
 from penstock.fusion.lemma import fuse_by_lemma
 from penstock.fusion.live import Live
 from penstock.fusion.lpt import schedule_by_lpt
-from penstock.fusion.none import leave_unfused
 from penstock.fusion.order import Order
 from penstock.fusion.problem import Assignment, fusion_problem
 from penstock.fusion.random_problems import random_problem
@@ -33,6 +32,7 @@ from penstock.fusion.settings import Settings
 from penstock.fusion.spectral import cut_by_spectrum
 from penstock.fusion.splitting import Splitter
 from penstock.fusion.super_graph import Contradiction, super_graph
+from penstock.fusion.unfused import leave_unfused
 from penstock.fusion.validity import is_acyclic, violations
 
 SEEDS = st.integers(0, 100_000)

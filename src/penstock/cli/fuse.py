@@ -12,6 +12,7 @@ from rich.table import Table
 from penstock.cli import print_json
 from penstock.fusion import ALGORITHMS, Algorithm, Fusion, FusionProblem, Settings, fuse
 from penstock.fusion.evaluate import measure
+from penstock.fusion.gluing import cycles
 from penstock.fusion.json_format import fusion_to_json, read_problem
 
 _MOST_ROWS = 40
@@ -67,6 +68,10 @@ def command(
     to_fuse = read_problem(problem)
     settings = Settings(acyclic=acyclic, threshold=threshold, fewer_hosts=fewer_hosts, seed=seed)
     answer = fuse(to_fuse, algorithm, settings, deadline_seconds=deadline)
+    for group in cycles(to_fuse) if acyclic else ():
+        names = ", ".join(f"`{to_fuse.ids[operator]}`" for operator in group[:_MOST_NAMES])
+        more = f" and {len(group) - _MOST_NAMES} more" if len(group) > _MOST_NAMES else ""
+        click.echo(f"note: {names}{more} lie on a cycle, so they share a PE in an acyclic plan", err=True)
     if not answer.feasible:
         click.echo(
             f"warning: a host is loaded to {answer.max_utilization:.0%} of its capacity; "

@@ -17,7 +17,6 @@ from typing import Literal, get_args
 
 from penstock.diagnostics import Infeasible
 from penstock.fusion.advanced_cola import fuse_by_advanced_cola
-from penstock.fusion.all import fuse_all
 from penstock.fusion.cola import fuse_by_cola
 from penstock.fusion.complete_search import fits
 from penstock.fusion.conflicts import refuse_overload, valid_graph
@@ -25,14 +24,15 @@ from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import measure
 from penstock.fusion.exact import fuse_exactly
 from penstock.fusion.fewer_hosts import on_fewer_hosts
+from penstock.fusion.full import fuse_all
 from penstock.fusion.greedy import fuse_greedily
 from penstock.fusion.manual import fuse_manually
-from penstock.fusion.none import leave_unfused
 from penstock.fusion.place_pes import NoHosts
 from penstock.fusion.problem import Assignment, Fusion, FusionProblem, fusion_problem
 from penstock.fusion.settings import Settings
 from penstock.fusion.super_graph import SuperGraph
 from penstock.fusion.throughput import fuse_for_throughput
+from penstock.fusion.unfused import leave_unfused
 from penstock.fusion.validity import violations
 
 __all__ = ["ALGORITHMS", "Algorithm", "Fusion", "FusionProblem", "Settings", "fuse", "fusion_problem"]

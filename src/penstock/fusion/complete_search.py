@@ -95,7 +95,12 @@ def solve(
     Returns:
         The best fusion, and whether it is proven that there is no better one.
     """
-    state = Branching(graph)
+    found, finished = search_below(Branching(graph), connected_order(graph), bottleneck, clock)
+    return (start if found.pes is None else graph.assignment(found.pes, found.host_of)), finished
+
+
+def search_below(state: Branching, order: Sequence[int], bottleneck: float, clock: Clock) -> tuple[Found, bool]:
+    """The best way to place vertices that beats a bottleneck and fits, and whether the search was complete."""
     found = Found(bottleneck)
 
     def better() -> bool:
@@ -104,9 +109,7 @@ def solve(
         return False
 
     state.limit_to(bottleneck * BETTER, fit=True)
-    finished = search(state, connected_order(graph), is_over=clock.is_over, found=better)
-    best = start if found.pes is None else graph.assignment(found.pes, found.host_of)
-    return best, finished
+    return found, search(state, order, is_over=clock.is_over, found=better)
 
 
 def connected_order(graph: SuperGraph, among: Sequence[int] | None = None) -> list[int]:

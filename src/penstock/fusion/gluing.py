@@ -69,6 +69,19 @@ def _mirror(labels: Ints, positions: Ints) -> Ints:
     return numbered(united(2 * len(labels), pairs)[: len(labels)])
 
 
+def cycles(problem: FusionProblem) -> list[list[int]]:
+    """The sets of operators that lie on cycles, feedback aside; in an acyclic plan each of them shares a PE.
+
+    Example:
+        >>> from penstock.fusion.problem import fusion_problem
+        >>> cycles(fusion_problem([1, 1, 1], [(0, 1, 5), (1, 2, 5), (2, 1, 5)], [9]))
+        [[1, 2]]
+    """
+    labels = _without_cycles(problem, np.arange(problem.operators))
+    sizes = np.bincount(labels)
+    return [np.flatnonzero(labels == label).tolist() for label in np.flatnonzero(sizes > 1)]
+
+
 def _without_cycles(problem: FusionProblem, labels: Ints) -> Ints:
     """Glue the super operators of each cycle."""
     forward = ~problem.feedback

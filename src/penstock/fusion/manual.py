@@ -27,10 +27,10 @@ from __future__ import annotations
 
 from penstock.diagnostics import Infeasible
 from penstock.fusion.deadline import Deadline
-from penstock.fusion.none import leave_unfused
 from penstock.fusion.problem import Assignment, FusionProblem
 from penstock.fusion.settings import Settings
 from penstock.fusion.super_graph import Contradiction, SuperGraph, super_graph
+from penstock.fusion.unfused import leave_unfused
 
 
 def fuse_manually(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:

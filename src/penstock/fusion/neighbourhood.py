@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from penstock.fusion.branching import Branching
-from penstock.fusion.complete_search import BETTER, Clock, Found, connected_order, search
+from penstock.fusion.complete_search import BETTER, Clock, connected_order, search_below
 from penstock.fusion.super_graph import Group, SuperGraph
 
 
@@ -44,15 +44,7 @@ def place_anew(
                 number = len(state.pes) - 1 if placed is None else placed
     if state.value()[1] >= bottleneck * BETTER:
         return None
-    found = Found(bottleneck)
-
-    def better() -> bool:
-        found.keep(state)
-        state.limit_to(found.bottleneck * BETTER, fit=True)
-        return False
-
-    state.limit_to(bottleneck * BETTER, fit=True)
-    search(state, connected_order(graph, sorted(free)), is_over=clock.is_over, found=better)
+    found, _ = search_below(state, connected_order(graph, sorted(free)), bottleneck, clock)
     return None if found.pes is None else (found.pes, found.host_of, found.bottleneck)
 
 

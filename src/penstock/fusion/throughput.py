@@ -38,24 +38,24 @@ from collections.abc import Iterator
 import numpy as np
 
 from penstock.fusion.advanced_cola import fuse_by_advanced_cola
-from penstock.fusion.all import fuse_all
 from penstock.fusion.cola import fuse_by_cola
 from penstock.fusion.complete_search import BETTER, Clock, solve
 from penstock.fusion.deadline import Deadline
 from penstock.fusion.descent import Descent
 from penstock.fusion.evaluate import measure
+from penstock.fusion.full import fuse_all
 from penstock.fusion.greedy import fuse_greedily
 from penstock.fusion.kick import kick
 from penstock.fusion.lemma import fuse_by_lemma
 from penstock.fusion.live import Live
 from penstock.fusion.neighbourhood import near, place_anew
-from penstock.fusion.none import leave_unfused
 from penstock.fusion.parts import fuse_parts
 from penstock.fusion.place_pes import NoHosts
 from penstock.fusion.problem import Assignment
 from penstock.fusion.runs import fuse_runs
 from penstock.fusion.settings import Settings
 from penstock.fusion.super_graph import SuperGraph
+from penstock.fusion.unfused import leave_unfused
 
 _MOST_REBUILT = 400
 _MOST_ADVANCED = 1500
