@@ -59,7 +59,10 @@ def test_errors_are_json_when_asked_for(tmp_path):
 
 def test_a_good_program_is_checked_explained_and_drawn(tmp_path):
     (tmp_path / "good.spl").write_text(GOOD)
-    assert penstock("check", "good.spl", cwd=tmp_path).stdout == "Main: 2 operators, 1 streams, no errors\n"
+    assert (
+        penstock("check", "good.spl", cwd=tmp_path).stdout
+        == "Main: 2 operators, 1 streams, 1 subscriptions, no errors\n"
+    )
     text = penstock("explain", "good.spl", cwd=tmp_path).stdout
     assert "FileSource" in text
     assert "Bids" in text
@@ -131,9 +134,10 @@ def test_bad_calls_say_what_is_wrong(arguments, status, message, tmp_path):
 
 def test_python_applications_are_found_by_file_and_factory(tmp_path):
     app = EXAMPLES / "bargains/bargains.py"
-    assert penstock("check", f"{app}:app").stdout == "Bargains: 32 operators, 31 streams, no errors\n"
+    assert penstock("check", f"{app}:app").stdout == "Bargains: 32 operators, 31 streams, 43 subscriptions, no errors\n"
     assert (
-        penstock("check", f"{app}:app", "--set", "groups=2").stdout == "Bargains: 18 operators, 17 streams, no errors\n"
+        penstock("check", f"{app}:app", "--set", "groups=2").stdout
+        == "Bargains: 18 operators, 17 streams, 23 subscriptions, no errors\n"
     )
     wrong = penstock("check", f"{app}:ap")
     assert (wrong.returncode, "did you mean `app`?" in wrong.stderr) == (1, True)

@@ -21,9 +21,14 @@ def command(arguments: AppArguments, as_json: bool) -> int:
         penstock check examples/bargains/bargains.spl
     """
     application = arguments.program().application
-    operators, streams = len(application.operators), len(application.streams)
+    # The papers count a stream once for each operator that subscribes to it.
+    counts = {
+        "operators": len(application.operators),
+        "streams": len(application.streams),
+        "subscriptions": sum(1 for _ in application.edges()),
+    }
     if as_json:
-        print_json({"application": application.name, "operators": operators, "streams": streams, "errors": []})
+        print_json({"application": application.name, **counts, "errors": []})
     else:
-        click.echo(f"{application.name}: {operators} operators, {streams} streams, no errors")
+        click.echo(f"{application.name}: {', '.join(f'{n} {what}' for what, n in counts.items())}, no errors")
     return 0
