@@ -67,6 +67,19 @@ SCHEMA = parse_schema("int32 n, float64 x, rstring s")
 N, X, S = (Attribute(name=a.name, type=a.type) for a in SCHEMA.attributes)
 
 
+@pytest.mark.parametrize(
+    ("x", "given", "expected"),
+    [
+        (build.binary("<<", N, build.literal(3)), [5], [40]),
+        (build.binary(">>", build.literal(40), N), [3], [5]),
+        (build.binary("/", N, build.literal(0)), [], []),
+        (build.binary("%", N, build.literal(0)), [], []),
+    ],
+)
+def test_literals_stand_beside_columns_of_any_length(x, given, expected):
+    assert by_column(x, SCHEMA, [(n, 0.0, "") for n in given]) == expected
+
+
 def last_line(x: Expression) -> str:
     return text_of(x, SCHEMA).splitlines()[-1].strip()
 

@@ -80,19 +80,20 @@ def _concatenate(left: Column, right: Column) -> Column:
     return pc.binary_join_element_wise(left, right, "")
 
 
-def _check_divisor(divisor: Column) -> None:
-    if not np.all(divisor):
+def _check_divisor(dividend: Column, divisor: Column) -> None:
+    # Of no rows at all, none divides by zero.
+    if not np.all(divisor) and np.broadcast(dividend, divisor).size:
         division_by_zero()
 
 
 def _divide_integers(left: Column, right: Column) -> Column:
-    _check_divisor(right)
+    _check_divisor(left, right)
     # What is left of the dividend is a multiple of the divisor, so that flooring and truncating agree.
     return np.floor_divide(np.subtract(left, np.fmod(left, right)), right)
 
 
 def _remainder_of_integers(left: Column, right: Column) -> Column:
-    _check_divisor(right)
+    _check_divisor(left, right)
     return np.fmod(left, right)
 
 
@@ -114,8 +115,8 @@ def shift_operation(operator: str, type_: Type) -> Operation:
     function = np.left_shift if operator == "<<" else np.right_shift
 
     def shift(left: Column, right: Column) -> Column:
-        count = (right.astype(np.int64) & np.int64(modulus - 1)).astype(register)
-        return function(left.astype(register), count).astype(dtype)
+        count = (np.asarray(right).astype(np.int64) & np.int64(modulus - 1)).astype(register)
+        return function(np.asarray(left).astype(register), count).astype(dtype)
 
     return shift
 
