@@ -50,7 +50,7 @@ _RUN: dict[Algorithm, Callable[[SuperGraph, Settings, Deadline], Assignment]] = 
     "exact": fuse_exactly,
     "throughput": fuse_for_throughput,
 }
-_PROOF_SECONDS = 10.0
+_PROOF_SECONDS, _LEAST_PROOF_SECONDS = 4.0, 0.5
 
 
 def fuse(
@@ -101,7 +101,7 @@ def _fuse_once(problem: FusionProblem, algorithm: Algorithm, settings: Settings,
     assert not broken, f"{algorithm} broke {broken[0]}"
     measures = measure(problem, assignment)
     if not measures.fits:
-        in_time = deadline.sooner(_PROOF_SECONDS)
+        in_time = Deadline.after(max(_LEAST_PROOF_SECONDS, deadline.sooner(_PROOF_SECONDS).left()))
         refuse_overload(graph, lambda smaller: fits(smaller, in_time))
     return Fusion(
         algorithm=algorithm,

@@ -91,9 +91,12 @@ def schedule(
     columns = len(grouped) * graph.problem.hosts.count
     if first.utilization <= _lower_bound(graph, grouped) * (1 + _GAP) or (first.is_valid and columns > MOST_COLUMNS):
         return first
-    limit = _MOST_SECONDS if first.is_valid else _FIRST_SECONDS
-    found = _solve(graph, pes, grouped, by_core, (deadline or Deadline.after(None)).sooner(limit).left())
-    return found if found.utilization < first.utilization or not first.is_valid else first
+    seconds = (deadline or Deadline.after(None)).sooner(_MOST_SECONDS).left()
+    found = _solve(graph, pes, grouped, by_core, seconds)
+    if not (first.is_valid or found.is_valid or found.is_proven):
+        # Any valid assignment will do now, and validity is worth waiting for.
+        return _solve(graph, pes, grouped, by_core, _FIRST_SECONDS, any_will_do=True)
+    return first if first.is_valid and first.utilization <= found.utilization else found
 
 
 def quick(graph: SuperGraph, pes: Sequence[Pe], *, by_core: bool = False) -> Schedule:
@@ -128,10 +131,18 @@ def _lower_bound(graph: SuperGraph, grouped: Sequence[Unit]) -> float:
     return max(spread, max(unit.size for unit in grouped) / float(capacities.max()))
 
 
-def _solve(graph: SuperGraph, pes: Sequence[Pe], grouped: Sequence[Unit], by_core: bool, seconds: float) -> Schedule:
+def _solve(
+    graph: SuperGraph,
+    pes: Sequence[Pe],
+    grouped: Sequence[Unit],
+    by_core: bool,
+    seconds: float,
+    *,
+    any_will_do: bool = False,
+) -> Schedule:
     hosts = graph.problem.hosts
     program = Program()
-    largest = program.number(cost=1.0)
+    largest = program.number(cost=0.0 if any_will_do else 1.0)
     x = [program.binaries(hosts.count) for _ in grouped]
     for unit, row in zip(grouped, x, strict=True):
         program.row({column: float(unit.need.hosts >> host & 1) for host, column in enumerate(row)}, least=1.0)
