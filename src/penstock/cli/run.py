@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from penstock.reference.result import RunResult
     from penstock.toolkit.program import Program
 
-DEAD_LETTERS = "dead_letters.jsonl"
 PROGRESS_SECONDS = 3.0
 
 
@@ -191,6 +189,7 @@ def _show_progress(engine: Engine) -> None:
 def _run_on_spark(
     program: Program, environment: Environment, master: str, fusion: str, checkpoint: Path | None
 ) -> Summary:
+    from penstock.reference.result import DEAD_LETTERS
     from penstock.spark.run import run_on_spark
     from penstock.spark.session import open_session
 
@@ -224,12 +223,12 @@ def _run_on_spark(
 
 
 def _write_dead_letters(result: RunResult, folder: Path) -> Path | None:
+    from penstock.reference.result import DEAD_LETTERS
+
     if not result.dead_letters:
         return None
     path = folder / DEAD_LETTERS
-    with path.open("w", encoding="utf-8") as file:
-        for letter in result.dead_letters:
-            file.write(json.dumps(asdict(letter), ensure_ascii=False) + "\n")
+    path.write_bytes(b"".join(letter.line() for letter in result.dead_letters))
     return path
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 
 from penstock.expr.environment import Tuple
 from penstock.toolkit.runtime import Punctuation
+
+DEAD_LETTERS = "dead_letters.jsonl"
+"""The file, among the outputs of a run, that holds what was set aside: one JSON object a line."""
 
 
 class StopReason(Enum):
@@ -32,6 +36,10 @@ class DeadLetter:
     operator: str
     reason: str
     record: str
+
+    def line(self) -> bytes:
+        """The letter as a line of the file of dead letters."""
+        return json.dumps(asdict(self), ensure_ascii=False).encode() + b"\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.codegen.plan import Edge, PhysicalPlan
-from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, Item
+from penstock.codegen.transport import FINAL, PULSE, PULSE_NUMBER, TUPLE, WINDOW, Item
 from penstock.expr.environment import Environment, Tuple
 from penstock.ir.graph import Application, InputPort, Operator, OutputPort
 from penstock.ir.models import UNKNOWN_MODEL
@@ -89,7 +89,7 @@ class Container:
     def pulse(self) -> None:
         """Mark on every edge that all items up to the present time have left."""
         for items in self.leaving.values():
-            items.append(Item(self._time_ns, 2**62, b"", PULSE))
+            items.append(Item(self._time_ns, PULSE_NUMBER, b"", PULSE))
 
     def report(self) -> Report:
         """What has happened since the last report."""

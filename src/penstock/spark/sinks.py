@@ -8,7 +8,6 @@ left: files are cut back to where they were and written again.
 from __future__ import annotations
 
 import copy
-import json
 import os
 import pickle
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT
 from penstock.expr.environment import Clock, Environment
-from penstock.reference.result import DeadLetter
+from penstock.reference.result import DEAD_LETTERS, DeadLetter
 from penstock.spark.container import Container
 from penstock.spark.reports import Counts, Report, add, decode_report
 from penstock.spark.workers import in_order
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 KEPT_STATES = 3
-DEAD_LETTERS = "dead_letters.jsonl"
 
 
 @dataclass(slots=True)
@@ -119,7 +117,7 @@ class SinkPE:
             file.truncate(self.totals.letters_bytes)
             file.seek(0, os.SEEK_END)
             for letter in letters:
-                file.write(json.dumps(asdict(letter), ensure_ascii=False).encode() + b"\n")
+                file.write(letter.line())
             self.totals.letters_bytes = file.tell()
 
     def _store(self, batch: int) -> None:
