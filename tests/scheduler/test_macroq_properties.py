@@ -44,7 +44,17 @@ def test_small_problems_get_the_importance_that_brute_force_finds(seed: int) -> 
     answer = solve(problem, granularity=int(problem.mips))
     assert_sound(problem, answer)
     assert answer.exact
-    assert answer.importance == pytest.approx(brute_force(problem))
+    best = brute_force(problem)
+    # A component gets whole units, but a PE inside it may need less than a unit: then the answer may be better.
+    in_whole_mips = all(mips.is_integer() for verdict in answer.jobs.values() for mips in verdict.pes.values())
+    assert answer.importance == pytest.approx(best) if in_whole_mips else answer.importance >= best - 1e-9
+
+
+def test_what_a_pe_does_not_need_of_a_unit_goes_to_another() -> None:
+    problem = random_problem(25220)
+    answer = solve(problem, granularity=int(problem.mips))
+    assert_sound(problem, answer)
+    assert answer.importance == pytest.approx(11.5) and brute_force(problem) == pytest.approx(10.5)
 
 
 @given(seeds)
