@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.bench.scheduling import Host, throughput_scale
+from penstock.bench.scheduling import throughput_scale
+from penstock.bench.scheduling_model import Host, predicted_scale, topology_model
 from penstock.placement import PlacementProblem, equal_machines, place
 from penstock.placement.topologies import TOPOLOGIES
 
@@ -58,3 +59,20 @@ def test_saving_traffic_pays_more_with_large_tuples():
         metis, even = (throughput_scale(topology, place(problem, a).machine_of, 40, Host()) for a in ("metis", "even"))
         gains[name] = metis / even
     assert gains["payload"] > gains["parallel"] >= 1.0
+
+
+def test_the_streams_of_a_topology_are_its_graph_with_directions():
+    topology = _topology("open_gov", 10)
+    matrix = np.zeros((topology.graph.tasks,) * 2)
+    np.add.at(matrix, (topology.sources, topology.targets), topology.rates_tps * topology.tuple_bytes)
+    assert topology.graph.matrix().toarray() == pytest.approx(matrix + matrix.T)
+
+
+def test_the_model_predicts_that_whole_chains_beat_dealt_tasks_the_more_the_larger_the_tuples():
+    gains = {}
+    for name in ("parallel", "payload"):
+        topology, problem = _topology(name, 20), _problem(name, 20)
+        model = topology_model(topology, 20, Host())
+        metis, even = (predicted_scale(model, place(problem, a).machine_of) for a in ("metis", "even"))
+        gains[name] = metis / even
+    assert gains["payload"] > gains["parallel"] > 1.0

@@ -42,12 +42,18 @@ class Topology:
 
     Attributes:
         graph: The traffic in bytes a second; weights in tuples a second.
+        sources: The sending task of each stream between two tasks.
+        targets: Its receiving task.
+        rates_tps: What flows on it, in tuples a second.
         spout_tps: What all spouts emit, in tuples a second.
         tuple_bytes: The size of a tuple.
         is_acked: Whether every tuple is acknowledged to a task of Storm's own, chosen by a random number.
     """
 
     graph: CommunicationGraph
+    sources: Ints
+    targets: Ints
+    rates_tps: Floats
     spout_tps: float
     tuple_bytes: float
     is_acked: bool
@@ -85,7 +91,15 @@ class _Tuples:
         weights[position] = emitted + received
         graph = communication_graph(weights, position[sources], position[targets], rates * tuple_bytes)
         spout_tps = float(emitted[np.concatenate(spouts)].sum())
-        return Topology(graph=graph, spout_tps=spout_tps, tuple_bytes=tuple_bytes, is_acked=is_acked)
+        return Topology(
+            graph=graph,
+            sources=position[sources],
+            targets=position[targets],
+            rates_tps=np.asarray(rates, np.float64),
+            spout_tps=spout_tps,
+            tuple_bytes=tuple_bytes,
+            is_acked=is_acked,
+        )
 
 
 def parallel(machines: int, rng: np.random.Generator, *, tuple_bytes: float = _PARALLEL_BYTES) -> Topology:
