@@ -19,6 +19,10 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
     "spark.sql.pyspark.jvmStacktrace.enabled": "false",
+    "spark.python.daemon.module": "penstock.spark.daemon",
+    # The daemon is forked after imports, so libraries must not have started threads.
+    "spark.executorEnv.OMP_NUM_THREADS": "1",
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
