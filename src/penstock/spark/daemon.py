@@ -1,7 +1,7 @@
 """The process that Spark's Python workers are forked from: `spark.python.daemon.module`.
 
-Spark's own daemon imports nothing before it forks, so every worker spends some two seconds of processor time on imports of
-its own, and a plan of 16 PEs starts with half a minute of it. This daemon first imports what a worker needs.
+Spark's own daemon imports nothing before it forks, so every worker spends some two seconds of processor time on imports
+of its own, and a plan of 16 PEs starts with half a minute of it. This daemon first imports what a worker needs.
 
 After each task Spark lets a worker collect garbage, which walks over everything that was imported. What the daemon
 holds is frozen: it is left out of that walk, and its pages stay shared between the workers.
