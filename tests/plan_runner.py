@@ -12,6 +12,7 @@ import pickle
 import pyarrow as pa
 
 from penstock.codegen.plan import PE, PhysicalPlan
+from penstock.codegen.routes import Router, routing_of
 from penstock.codegen.transport import REPORT, encode
 from penstock.expr.environment import Environment
 from penstock.reference.result import DeadLetter
@@ -21,7 +22,8 @@ from penstock.spark.sources import SourceRun
 from penstock.spark.workers import ContainerInstance, Instance, make_instance
 from penstock.toolkit.program import Program
 
-Values = list[tuple[int, bytes]]
+Rows = list[tuple[int, int, bytes]]
+"""Edge, channel, IPC stream."""
 
 
 def run_plan(
@@ -29,27 +31,44 @@ def run_plan(
 ) -> list[DeadLetter]:
     """Run until all sources have ended; returns the dead letters."""
     sources = {p.index: SourceRun(program, plan, p.index, environment) for p in plan.pes if p.role == "source"}
-    states: dict[int, bytes] = {}
+    states: dict[tuple[int, int], bytes] = {}
     letters: list[DeadLetter] = []
     while True:
-        values: Values = []
+        rows: Rows = []
         for source in sources.values():
             source.advance(turns_per_batch)
-            values += _leaving(source.container)
+            rows += _rows(Router(routing_of(plan, source.container.pe)).rows(_leaving(source.container)))
         for pe in plan.pes:
             if pe.role != "source":
-                instance = _instance(program, plan, pe, environment)
-                if pe.index in states:
-                    instance.recall(pickle.loads(states[pe.index]))
-                values = _rows(instance.process_batch(values))
-                if pe.role != "stateless":
-                    states[pe.index] = pickle.dumps(instance.remember())
-                if isinstance(instance, ContainerInstance):
-                    for node in instance.container.nodes:
-                        node.runtime.close()
-        letters += [x for edge, value in values if edge == REPORT for x in decode_report(value).dead_letters]
+                rows = _run_pe(program, plan, pe, environment, rows, states)
+        letters += [x for edge, _, value in rows if edge == REPORT for x in decode_report(value).dead_letters]
         if all(source.has_ended for source in sources.values()):
             return letters
+
+
+def _run_pe(
+    program: Program,
+    plan: PhysicalPlan,
+    pe: PE,
+    environment: Environment,
+    rows: Rows,
+    states: dict[tuple[int, int], bytes],
+) -> Rows:
+    """Every channel of a PE takes its rows, the last channel first: order must not depend on when a channel runs."""
+    mine = {edge.index for edge in plan.into(pe.index)}
+    found = [row for row in rows if row[0] not in mine]
+    for channel in reversed(range(pe.channels)):
+        values = [(edge, value) for edge, to, value in rows if edge in mine and to == channel]
+        instance = _instance(program, plan, pe, environment)
+        if (pe.index, channel) in states:
+            instance.recall(pickle.loads(states[pe.index, channel]))
+        found += _rows(Router(routing_of(plan, pe.index), channel).rows(instance.process_batch(values)))
+        if pe.role != "stateless":
+            states[pe.index, channel] = pickle.dumps(instance.remember())
+        if isinstance(instance, ContainerInstance):
+            for node in instance.container.nodes:
+                node.runtime.close()
+    return found
 
 
 def _instance(program: Program, plan: PhysicalPlan, pe: PE, environment: Environment) -> Instance:
@@ -58,18 +77,17 @@ def _instance(program: Program, plan: PhysicalPlan, pe: PE, environment: Environ
     return make_instance(program, plan, pe.index, environment)
 
 
-def _leaving(container: Container) -> Values:
+def _leaving(container: Container) -> list[tuple[int, list[bytes]]]:
     container.pulse()
-    report = (REPORT, container.report().encode())
     streams = container.plan.application.streams
-    found = [report]
+    found = [(REPORT, [container.report().encode()])]
     for edge in container.plan.out_of(container.pe):
         items = container.leaving[edge.index]
-        found += [(edge.index, value) for value in encode(items, streams[edge.stream].schema)]
+        found.append((edge.index, list(encode(items, streams[edge.stream].schema))))
         container.leaving[edge.index] = []
     return found
 
 
-def _rows(batches: object) -> Values:
+def _rows(batches: object) -> Rows:
     table = pa.Table.from_batches(list(batches))  # type: ignore[call-overload]
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -52,7 +52,7 @@ def run_reference(program: Program, data: Path) -> dict[str, bytes]:
 
 
 def run_spark(
-    program: Program, data: Path, fusion: Fusion, *, turns_per_batch: int = 7
+    program: Program, data: Path, fusion: Fusion, *, turns_per_batch: int = 7, channels: int | None = 1
 ) -> tuple[dict[str, bytes], SparkRun]:
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as checkpoint:
         outcome = run_on_spark(
@@ -62,6 +62,7 @@ def run_spark(
             environment=environment(data, Path(out)),
             checkpoint=Path(checkpoint) / "job",
             turns_per_batch=turns_per_batch,
+            channels=channels,
         )
         return files(Path(out)), outcome
 
@@ -72,10 +73,13 @@ def assert_equal_on_spark(
     *,
     fusions: Sequence[Callable[[Application], Fusion]] = (everything_fused, nothing_fused),
     turns_per_batch: int = 7,
+    channels: int | None = 1,
 ) -> None:
     """Every sink receives on Spark what it receives from the reference, in the same order, however it is fused."""
     wanted = run_reference(program, data)
     assert wanted, "the program writes nothing, so it shows nothing"
     for fusion in fusions:
-        found, _ = run_spark(program, data, fusion(program.application), turns_per_batch=turns_per_batch)
+        found, _ = run_spark(
+            program, data, fusion(program.application), turns_per_batch=turns_per_batch, channels=channels
+        )
         assert found == wanted, fusion.__name__

@@ -67,6 +67,11 @@ def assert_equal_in_pieces(program: Program, data: Path, tmp_path: Path, seed: i
             out = tmp_path / f"{name}-{turns}"
             run_plan(program, plan, environment(data, out), turns_per_batch=turns)
             assert files(out) == wanted, (name, turns)
+        parallel = physical_plan(application, fusion, 3)
+        if parallel.channels > 1:
+            out = tmp_path / f"{name}-on-channels"
+            run_plan(program, parallel, environment(data, out), turns_per_batch=7)
+            assert files(out) == wanted, (name, "three channels")
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.codegen.frames import Frame
 from penstock.codegen.paths import Paths
-from penstock.codegen.places import Array, Places
-from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW
+from penstock.codegen.places import NOWHERE, Array, Places
+from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, read_batches
 from penstock.expr.vector_frame import to_column
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import Schema
@@ -42,41 +41,49 @@ class Arriving:
     finals: tuple[tuple[int, int], ...]
 
 
-def arriving(values: Values, schemas: Mapping[int, Schema]) -> Arriving:
-    """Decode a batch; values of edges that are not in `schemas` are left out."""
+def arriving(values: Values, schemas: Mapping[int, Schema], merged: Collection[int] = ()) -> Arriving:
+    """Decode a batch; values of edges that are not in `schemas` are left out.
+
+    Args:
+        values: What came.
+        schemas: Of the edges.
+        merged: The edges that bring tuples of several channels: only the last of their ends counts.
+    """
     tuples: dict[int, list[pa.RecordBatch]] = {edge: [] for edge in schemas}
-    headers: list[tuple[int, pa.Table]] = []
+    headers: list[tuple[int, pa.RecordBatch]] = []
     for edge, value in values:
         if edge in schemas:
-            header, batch = _read(value)
+            header, batch = read_batches(value)
             tuples[edge].append(batch)
             headers.append((edge, header))
     order = _Order(headers)
-    frames = {edge: _frame(order, edge, tuples[edge], schema) for edge, schema in schemas.items()}
-    ends = np.flatnonzero(order.kind == FINAL)
+    frames = {edge: _frame(order, edge, tuples[edge], schema, edge in merged) for edge, schema in schemas.items()}
     return Arriving(
         latest_ns=order.latest_ns,
         time_ns=order.time_ns,
         number=order.number,
         paths=order.paths,
         frames=frames,
-        finals=tuple((int(i), int(order.edge[i])) for i in ends),
+        finals=tuple(_finals(order, merged)),
     )
 
 
-def _read(value: bytes) -> tuple[pa.Table, pa.RecordBatch]:
-    source = pa.BufferReader(value)
-    header = pa.ipc.open_stream(source).read_all()
-    return header, pa.ipc.open_stream(source).read_next_batch()
+def _finals(order: _Order, merged: Collection[int]) -> Iterator[tuple[int, int]]:
+    ends = np.flatnonzero(order.kind == FINAL)
+    last = {int(order.edge[i]): int(i) for i in ends}
+    for i in map(int, ends):
+        edge = int(order.edge[i])
+        if edge not in merged or last[edge] == i:
+            yield i, edge
 
 
 class _Order:
     """The headers of a batch as one, sorted by place; pulses tell only of the time."""
 
-    def __init__(self, headers: list[tuple[int, pa.Table]]) -> None:
+    def __init__(self, headers: list[tuple[int, pa.RecordBatch]]) -> None:
         time_ns, number, kind = (_numbers(headers, column) for column in (0, 1, 3))
         edge = np.repeat(np.array([e for e, _ in headers], np.int64), [header.num_rows for _, header in headers])
-        paths = pa.concat_arrays([_column(h, 2) for _, h in headers]) if headers else pa.array([], pa.binary())
+        paths = pa.concat_arrays([h.column(2) for _, h in headers]) if headers else pa.array([], pa.binary())
         self.latest_ns = int(time_ns.max(initial=0))
         is_item = kind != PULSE
         self.time_ns, self.number, self.kind, self.edge = (a[is_item] for a in (time_ns, number, kind, edge))
@@ -100,24 +107,20 @@ class _Order:
         return np.searchsorted(self._tuples[self._edges == edge], self.sorted[items])
 
 
-def _numbers(headers: list[tuple[int, pa.Table]], column: int) -> Array:
-    parts = [_column(header, column).to_numpy(zero_copy_only=False) for _, header in headers]
+def _numbers(headers: list[tuple[int, pa.RecordBatch]], column: int) -> Array:
+    parts = [header.column(column).to_numpy(zero_copy_only=False) for _, header in headers]
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def _column(header: pa.Table, index: int) -> Any:
-    column = header.column(index)
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-
-
-def _frame(order: _Order, edge: int, batches: list[pa.RecordBatch], schema: Schema) -> Frame:
+def _frame(order: _Order, edge: int, batches: list[pa.RecordBatch], schema: Schema, is_merged: bool) -> Frame:
     items = order.items(edge, TUPLE)
     columns = {}
     for i, attribute in enumerate(schema.attributes):
         parts = [batch.column(i) for batch in batches]
         array = pa.concat_arrays(parts) if parts else pa.array([], arrow_schema(schema).field(i).type)
         columns[attribute.name] = to_column(array, attribute.type)
-    marks = Places(order.items(edge, WINDOW))
+    # A merge drops window markers: they would come once from each channel.
+    marks = NOWHERE if is_merged else Places(order.items(edge, WINDOW))
     positions = order.value_positions(edge, items)
     if positions is None or (np.diff(positions) == 1).all():
         return Frame(Places(items), columns, marks)

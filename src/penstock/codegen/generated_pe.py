@@ -56,6 +56,7 @@ class GeneratedPE:
         part = module.generated.part
         self._module = module
         self._schemas = part.schemas(part.entering), part.schemas(part.leaving)
+        self._merged = frozenset(e.index for e in part.entering if e.senders > 1)
         self._endings = _endings(part)
         self._states = module.fresh_states()
         self._time_ns = 0
@@ -69,7 +70,7 @@ class GeneratedPE:
             OperatorError: An operator failed; the state is then that of no batch, so the instance is of no more use.
         """
         entering, leaving = self._schemas
-        came = arriving(values, entering)
+        came = arriving(values, entering, self._merged)
         left = Leaving(came, leaving)
         batch = Batch(came, left, self._states, self._time_ns)
         with np.errstate(all="ignore"):

@@ -6,14 +6,19 @@ sequential program the subscribers of a stream fire in order of declaration, and
 
 Sources read and sinks write outside of Spark's tasks, so each source is a PE of its own at the front and all sinks are
 one PE at the end, which runs in the driver.
+
+A PE inside a parallel region runs on several channels, each an instance of its own. An edge says how its tuples find
+their channel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cached_property
 
+from penstock.codegen.channels import Channels, choose_channels, cut_at_regions
 from penstock.diagnostics import UserError
 from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
@@ -27,11 +32,24 @@ class PE:
         index: Its number; PEs are numbered so that edges lead from smaller to larger numbers.
         operators: The ids of its operators, in order of declaration.
         role: `source`, `sink`, `stateless` or `stateful`.
+        region: The parallel region that it is in.
+        channels: How many instances of it there are.
     """
 
     index: int
     operators: tuple[str, ...]
     role: str
+    region: str | None = None
+    channels: int = 1
+
+
+class Route(Enum):
+    """How a tuple on an edge finds its channel: there is but one, it stays on its own, in turns, or by its key."""
+
+    ONE = "one channel"
+    SAME = "the same channel"
+    TURNS = "in turns"
+    KEY = "by key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +62,10 @@ class Edge:
         producer: The index of the PE that makes the stream.
         consumer: The index of the PE that it leads to.
         subscribers: The (operator id, input port) pairs in the consumer that it serves.
+        route: How tuples find their channel of the consumer.
+        key: The attributes that tell the channel, if it is by key.
+        senders: How many channels of the producer send to one channel of the consumer.
+        channels: How many channels the consumer has.
     """
 
     index: int
@@ -51,6 +73,10 @@ class Edge:
     producer: int
     consumer: int
     subscribers: tuple[tuple[str, int], ...]
+    route: Route = Route.ONE
+    key: tuple[str, ...] = ()
+    senders: int = 1
+    channels: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +100,11 @@ class PhysicalPlan:
         """The edges that leave a PE."""
         return tuple(e for e in self.edges if e.producer == pe)
 
+    @cached_property
+    def channels(self) -> int:
+        """The largest number of channels of a PE."""
+        return max((pe.channels for pe in self.pes), default=1)
+
 
 def is_source(operator: Operator) -> bool:
     """Whether an operator makes tuples out of what Spark does not know of."""
@@ -85,12 +116,14 @@ def is_sink(operator: Operator) -> bool:
     return not operator.outputs
 
 
-def physical_plan(application: Application, fusion: Sequence[Iterable[str]]) -> PhysicalPlan:
+def physical_plan(application: Application, fusion: Sequence[Iterable[str]], channels: int | None = 1) -> PhysicalPlan:
     """Cut an application into PEs.
 
     Args:
         application: The logical graph.
-        fusion: The operators of each PE; sources and sinks in it are set apart.
+        fusion: The operators of each PE; sources and sinks in it are set apart, and a PE is cut where it would span
+            the boundary of a region that runs on several channels.
+        channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
 
     Raises:
         UserError: The PEs form a cycle, or a loop of the graph is cut.
@@ -99,16 +132,17 @@ def physical_plan(application: Application, fusion: Sequence[Iterable[str]]) -> 
         >>> physical_plan(Application(name="Empty"), ()).pes
         ()
     """
-    groups = _groups(application, fusion)
+    chosen = choose_channels(application, channels)
+    groups = _groups(application, fusion, chosen)
     order = _topological(application, groups)
-    pes = tuple(_pe(application, i, group) for i, group in enumerate(order))
+    pes = tuple(_pe(application, i, group, chosen) for i, group in enumerate(order))
     plan = PhysicalPlan(application=application, pes=pes, edges=())
     _check_loops(plan)
-    plan = replace(plan, edges=tuple(_edges(plan)))
+    plan = replace(plan, edges=tuple(_routed(plan, edge, chosen) for edge in _edges(plan)))
     return replace(plan, pes=tuple(_with_ends_in_mind(pe, plan) for pe in pes))
 
 
-def _groups(application: Application, fusion: Sequence[Iterable[str]]) -> list[tuple[str, ...]]:
+def _groups(application: Application, fusion: Sequence[Iterable[str]], channels: Channels) -> list[tuple[str, ...]]:
     place = {id_: i for i, group in enumerate(fusion) for id_ in group}
     sources = [(o.id,) for o in application.operators if is_source(o)]
     sinks = tuple(o.id for o in application.operators if is_sink(o) and not is_source(o))
@@ -116,10 +150,10 @@ def _groups(application: Application, fusion: Sequence[Iterable[str]]) -> list[t
     for o in application.operators:
         if not is_source(o) and not is_sink(o):
             inner.setdefault(place[o.id], []).append(o.id)
-    return [*sources, *map(tuple, inner.values()), *([sinks] if sinks else [])]
+    return [*sources, *cut_at_regions(application, inner.values(), channels), *([sinks] if sinks else [])]
 
 
-def _pe(application: Application, index: int, group: tuple[str, ...]) -> PE:
+def _pe(application: Application, index: int, group: tuple[str, ...], channels: Channels) -> PE:
     operators = [application.operator[id_] for id_ in group]
     if is_source(operators[0]):
         role = "source"
@@ -127,7 +161,20 @@ def _pe(application: Application, index: int, group: tuple[str, ...]) -> PE:
         role = "sink"
     else:
         role = "stateless" if all(_is_stateless(o) for o in operators) else "stateful"
-    return PE(index=index, operators=group, role=role)
+    region = channels.region.get(group[0])
+    width = 1 if region is None else channels.width[region]
+    return PE(index=index, operators=group, role=role, region=region, channels=width)
+
+
+def _routed(plan: PhysicalPlan, edge: Edge, channels: Channels) -> Edge:
+    producer, consumer = plan.pes[edge.producer], plan.pes[edge.consumer]
+    if consumer.region is None:
+        return replace(edge, senders=producer.channels)
+    if consumer.region == producer.region:
+        return replace(edge, route=Route.SAME, channels=consumer.channels)
+    key = channels.key[consumer.region]
+    route = Route.KEY if key else Route.TURNS
+    return replace(edge, route=route, key=key, senders=producer.channels, channels=consumer.channels)
 
 
 def _with_ends_in_mind(pe: PE, plan: PhysicalPlan) -> PE:

@@ -1,7 +1,7 @@
 """How tuples travel between PEs: as Arrow record batches, one binary value a batch, with what keeps their order.
 
-Spark moves rows (`edge`, `tuples`); `tuples` is an Arrow IPC stream. The JVM never looks inside, so a crossing costs a
-copy of memory and not a conversion of every value.
+Spark moves rows (`edge`, `channel`, `tuples`): which edge, which channel of its consumer, and an Arrow IPC stream. The
+JVM never looks inside, so a crossing costs a copy of memory and not a conversion of every value.
 
 Each item carries its place in the sequential order as three columns:
 
@@ -30,8 +30,8 @@ TUPLE, WINDOW, FINAL, PULSE = range(4)
 REPORT = -1
 """Stands for the edge in a row that carries a PE's report of a batch instead of tuples."""
 
-SPARK_SCHEMA = "edge int, tuples binary"
-ARROW_SCHEMA = pa.schema([("edge", pa.int32()), ("tuples", pa.binary())])
+SPARK_SCHEMA = "edge int, channel int, tuples binary"
+ARROW_SCHEMA = pa.schema([("edge", pa.int32()), ("channel", pa.int32()), ("tuples", pa.binary())])
 ITEMS_PER_VALUE = 20_000
 
 _ORDER = [pa.field("_t", pa.int64()), pa.field("_n", pa.int64()), pa.field("_k", pa.binary())]
@@ -68,13 +68,26 @@ def _encode(items: Sequence[Item], schema: Schema) -> bytes:
         pa.array([i.path for i in items], pa.binary()),
         pa.array([i.kind for i in items], pa.uint8()),
     ]
-    header = pa.RecordBatch.from_arrays(order, schema=HEADER)
+    return encoded_batches(pa.RecordBatch.from_arrays(order, schema=HEADER), values)
+
+
+def encoded_batches(header: pa.RecordBatch, values: pa.RecordBatch) -> bytes:
+    """The places of items, and the values of those that are tuples, as one value."""
     sink = pa.BufferOutputStream()
     # Marks carry no values, so the values are a batch of their own: one row for each tuple among the items.
     for batch in (header, values):
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
     return bytes(sink.getvalue())
+
+
+def read_batches(value: bytes) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """What `encoded_batches` made a value of."""
+    source = pa.BufferReader(value)
+    header = pa.ipc.open_stream(source)
+    places = header.read_next_batch()
+    header.read_all()
+    return places, pa.ipc.open_stream(source).read_next_batch()
 
 
 def decode(value: bytes, schema: Schema) -> list[Item]:
@@ -87,19 +100,10 @@ def decode(value: bytes, schema: Schema) -> list[Item]:
         >>> decode(next(iter(encode(items, schema))), schema) == items
         True
     """
-    source = pa.BufferReader(value)
-    header = pa.ipc.open_stream(source).read_next_batch()
+    header, values = read_batches(value)
     columns = [header.column(i).to_pylist() for i in range(4)]
-    source.seek(_end_of_first(value))
-    tuples = iter(rows_from_batch(pa.ipc.open_stream(source).read_next_batch(), schema))
+    tuples = iter(rows_from_batch(values, schema))
     return [Item(t, n, k, p, next(tuples) if p == TUPLE else None) for t, n, k, p in zip(*columns, strict=True)]
-
-
-def _end_of_first(value: bytes) -> int:
-    source = pa.BufferReader(value)
-    reader = pa.ipc.open_stream(source)
-    reader.read_all()
-    return int(source.tell())
 
 
 def rows(edge: int, items: Sequence[Item], schema: Schema) -> pa.RecordBatch:
@@ -107,7 +111,12 @@ def rows(edge: int, items: Sequence[Item], schema: Schema) -> pa.RecordBatch:
     return values_as_rows(edge, list(encode(items, schema)))
 
 
-def values_as_rows(edge: int, values: Sequence[bytes]) -> pa.RecordBatch:
-    """Encoded values as rows for Spark."""
-    columns = [pa.array([edge] * len(values), pa.int32()), pa.array(values, pa.binary())]
+def values_as_rows(edge: int, values: Sequence[bytes], channel: int = 0) -> pa.RecordBatch:
+    """Encoded values as rows for Spark, all for one channel."""
+    count = len(values)
+    columns = [
+        pa.array([edge] * count, pa.int32()),
+        pa.array([channel] * count, pa.int32()),
+        pa.array(values, pa.binary()),
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)

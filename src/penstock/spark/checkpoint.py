@@ -47,6 +47,7 @@ def _fingerprint(plan: PhysicalPlan) -> dict[str, object]:
         "application": plan.application.name,
         "graph": hashlib.sha256(graph.encode()).hexdigest(),
         "pes": [list(pe.operators) for pe in plan.pes],
+        "channels": [pe.channels for pe in plan.pes],
     }
 
 
@@ -62,4 +63,6 @@ def _difference(theirs: dict[str, object], mine: dict[str, object]) -> str | Non
         assert isinstance(then, list)
         assert isinstance(now, list)
         return f"its operators were fused into {len(then)} PEs, now they are fused into {len(now)} others"
+    if theirs.get("channels") != mine["channels"]:
+        return f"its PEs had {theirs.get('channels')} channels, now they have {mine['channels']}"
     return None

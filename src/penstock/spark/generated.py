@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.codegen.generate import Generated, generate
 from penstock.codegen.generated_pe import GeneratedPE
 from penstock.codegen.loaded_module import LoadedModule, OperatorError
 from penstock.codegen.plan import PhysicalPlan
-from penstock.codegen.transport import REPORT, values_as_rows
+from penstock.codegen.transport import REPORT
 from penstock.expr.environment import Environment
 from penstock.ir.models import State
 from penstock.reference.failure import OperatorFailed, reason_of
@@ -23,7 +21,10 @@ from penstock.spark.reports import Report
 from penstock.toolkit.program import Program
 
 Values = Iterable[tuple[int, bytes]]
-FallBack = Callable[[Values], Iterator[pa.RecordBatch]]
+Left = Iterator[tuple[int, list[bytes]]]
+"""What leaves: encoded values by edge; a report first."""
+
+FallBack = Callable[[Values], Left]
 """Takes a batch with a fresh container of the same PE."""
 
 
@@ -53,8 +54,8 @@ class GeneratedContainer:
         self._instance = GeneratedPE(module)
         self._fall_back = fall_back
 
-    def process_batch(self, values: Values) -> Iterator[pa.RecordBatch]:
-        """Take a batch; yields a report, what was meant for others, and what leaves.
+    def process_batch(self, values: Values) -> Left:
+        """Take a batch; yields a report, and what leaves.
 
         Raises:
             OperatorFailed: An operator failed.
@@ -66,13 +67,8 @@ class GeneratedContainer:
             yield from self._by_container(arriving, error)
             return
         report = Report(pe=self._part.pe, received=self._instance.received, submitted=self._instance.submitted)
-        yield values_as_rows(REPORT, [report.encode()])
-        mine = {e.index for e in self._part.entering}
-        for edge, value in arriving:
-            if edge not in mine:
-                yield values_as_rows(edge, [value])
-        for edge, encoded in left:
-            yield values_as_rows(edge, encoded)
+        yield REPORT, [report.encode()]
+        yield from left
 
     def remember(self) -> dict[str, Any]:
         """The state, as plain data."""
@@ -82,7 +78,7 @@ class GeneratedContainer:
         """Go on where an instance that remembered this has stopped."""
         self._instance.recall(state)
 
-    def _by_container(self, values: Values, error: OperatorError) -> list[pa.RecordBatch]:
+    def _by_container(self, values: Values, error: OperatorError) -> list[tuple[int, list[bytes]]]:
         """What a container makes of a batch on which generated code failed: its failure, in all likelihood.
 
         Without state its word is final. With state it lacks what came before, so it is believed only if it fails in

@@ -8,14 +8,18 @@ stands below it), and every operator runs once for each tuple whatever the numbe
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
+from enum import Enum
 from functools import reduce
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyspark.sql.functions as F
 
-from penstock.codegen.plan import PE, PhysicalPlan
+from penstock.codegen.plan import PE, PhysicalPlan, Route
+from penstock.codegen.routes import routing_of
 from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
 from penstock.spark.sinks import SinkPE
@@ -53,11 +57,8 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     pickled = job.checkpoint / "program.pickle"
     dump(job.program, job.plan, job.environment, pickled)
     spark.dataSource.register(PenstockSource)
-    sources = [_source(spark, job, pe, pickled) for pe in job.plan.pes if pe.role == "source"]
-    frame = reduce(_union, sources)
-    for pe in job.plan.pes:
-        if pe.role in ("stateless", "stateful"):
-            frame = _pe(pe, frame, pickled)
+    spark.conf.set("spark.sql.shuffle.partitions", str(job.plan.channels))
+    frame = _line(spark, job, pickled)
     sink = next((pe.index for pe in job.plan.pes if pe.role == "sink"), None)
     sinks = SinkPE(job.program, job.plan, sink, job.environment, job.checkpoint / "sinks")
     query = (
@@ -70,23 +71,95 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     return query, sinks
 
 
+def _line(spark: SparkSession, job: Job, pickled: Path) -> DataFrame:
+    """The sources, and all other PEs but the sinks one behind the other."""
+    plan = job.plan
+    sources = [_source(spark, job, pe, pickled) for pe in plan.pes if pe.role == "source"]
+    frame = reduce(_union, sources)
+    layout = Layout.SOURCES
+    for pe in plan.pes:
+        if pe.role == "stateful":
+            frame, layout = _stateful(pe, frame, plan, pickled), Layout.SPREAD
+        elif pe.role == "stateless":
+            frame, layout = _laid_out(pe, frame, layout, plan)
+            frame = frame.mapInArrow(stateless_pe(str(pickled), plan, pe.index), SPARK_SCHEMA)
+    return frame
+
+
+class Layout(Enum):
+    """How rows lie in partitions: as sources give them, all in one, by channel, or anyhow in several."""
+
+    SOURCES = "as the sources give them"
+    ONE = "in one partition"
+    BY_CHANNEL = "by channel"
+    SPREAD = "in several partitions"
+
+
+def _laid_out(pe: PE, frame: DataFrame, layout: Layout, plan: PhysicalPlan) -> tuple[DataFrame, Layout]:
+    """Bring the rows of each channel of a stateless PE together."""
+    if pe.channels == 1:
+        if plan.channels == 1 or layout in (Layout.SOURCES, Layout.ONE):
+            return frame.coalesce(1), Layout.ONE
+        # Not `coalesce`, which would let one task do the work of all channels.
+        return frame.repartition(1), Layout.ONE
+    if layout is Layout.BY_CHANNEL and all(edge.route is Route.SAME for edge in plan.into(pe.index)):
+        return frame, layout
+    return frame.repartitionById(plan.channels, F.col("channel")), Layout.BY_CHANNEL
+
+
+def _stateful(pe: PE, frame: DataFrame, plan: PhysicalPlan, pickled: Path) -> DataFrame:
+    # Spark places groups by the hash of their key, so each channel has a key that is hashed to a partition of its own.
+    keys = F.array(*(F.lit(key) for key in channel_keys(plan.channels)))
+    grouped = frame.withColumn("slot", keys[F.col("channel")]).groupBy("slot")
+    processor = StatefulPE(str(pickled), plan, pe.index)
+    return grouped.transformWithStateInPandas(processor, SPARK_SCHEMA, "Append", "None")
+
+
+def channel_keys(channels: int) -> list[int]:
+    """For each channel an integer that Spark's hash partitioning sends to the partition of that number.
+
+    Example:
+        >>> channel_keys(2)
+        [2, 0]
+    """
+    found: dict[int, int] = {}
+    for key in count():
+        found.setdefault(murmur3(key) % channels, key)
+        if len(found) == channels:
+            return [found[channel] for channel in range(channels)]
+    raise AssertionError
+
+
+def murmur3(key: int) -> int:
+    """Spark's hash of a 32-bit integer: MurmurHash3 with seed 42, as a signed number.
+
+    Example:
+        >>> murmur3(0), murmur3(1)
+        (933211791, -559580957)
+    """
+    mask = 0xFFFFFFFF
+    word = key * 0xCC9E2D51 & mask
+    word = (word << 15 | word >> 17) & mask
+    found = 42 ^ (word * 0x1B873593 & mask)
+    found = (found << 13 | found >> 19) & mask
+    found = (found * 5 + 0xE6546B64 & mask) ^ 4
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        found = (found ^ found >> shift) * factor & mask
+    return found - (1 << 32) if found >> 31 else found
+
+
 def _source(spark: SparkSession, job: Job, pe: PE, pickled: Path) -> DataFrame:
+    routing = job.checkpoint / f"routing-{pe.index}.pickle"
+    routing.write_bytes(pickle.dumps(routing_of(job.plan, pe.index)))
     return (
         spark.readStream.format(FORMAT)
         .option("program", str(pickled))
         .option("pe", str(pe.index))
+        .option("routing", str(routing))
         .option("log", str(job.checkpoint / "sources" / str(pe.index)))
         .option("turns_per_batch", str(job.turns_per_batch))
         .load()
     )
-
-
-def _pe(pe: PE, frame: DataFrame, pickled: Path) -> DataFrame:
-    if pe.role == "stateless":
-        return frame.coalesce(1).mapInArrow(stateless_pe(str(pickled), pe.index), SPARK_SCHEMA)
-    grouped = frame.withColumn("channel", F.lit(0)).groupBy("channel")
-    processor = StatefulPE(str(pickled), pe.index)
-    return grouped.transformWithStateInPandas(processor, SPARK_SCHEMA, "Append", "None")
 
 
 def _union(left: DataFrame, right: DataFrame) -> DataFrame:

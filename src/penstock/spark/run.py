@@ -52,6 +52,7 @@ def run_on_spark(
     fusion: Sequence[Sequence[str]],
     environment: Environment,
     checkpoint: Path,
+    channels: int | None = 1,
     turns_per_batch: int = 50_000,
     on_progress: Progress | None = None,
 ) -> SparkRun:
@@ -61,7 +62,7 @@ def run_on_spark(
         UserError: An operator failed; the message names it, the tuple and the cause.
     """
     ship_user_modules(program)
-    plan = physical_plan(program.application, fusion)
+    plan = physical_plan(program.application, fusion, channels)
     resumed = claim(checkpoint, plan)
     job = Job(
         program=program,

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from pyspark.sql.types import StructType
 
 from penstock.codegen.plan import PhysicalPlan
+from penstock.codegen.routes import Routing, rerouted
 from penstock.codegen.transport import ARROW_SCHEMA, REPORT, SPARK_SCHEMA, rows, values_as_rows
 from penstock.expr.environment import Environment
 from penstock.reference.virtual_time import Turns
@@ -144,8 +145,10 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a batch."""
+        routing: Routing = pickle.loads(Path(self.options["routing"]).read_bytes())
         with pa.OSFile(partition.value) as file:
-            yield from pa.ipc.open_stream(file)
+            for batch in pa.ipc.open_stream(file):
+                yield from rerouted(routing, batch)
 
     def commit(self, end: dict[str, int]) -> None:
         """Forget what will not be asked for again."""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from penstock.codegen.loaded_module import LoadedModule
 from penstock.codegen.plan import PhysicalPlan
-from penstock.codegen.transport import REPORT, Item, decode, rows, values_as_rows
+from penstock.codegen.routes import Router, Routing, routing_of
+from penstock.codegen.transport import FINAL, REPORT, WINDOW, Item, decode, encode
 from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.spark.container import Container
-from penstock.spark.generated import GeneratedContainer, loaded_module, may_be_kept
+from penstock.spark.generated import GeneratedContainer, Left, loaded_module, may_be_kept
 from penstock.spark.sources import load
 from penstock.toolkit.program import Program
 
@@ -28,12 +30,15 @@ STATE_VERSION = 1
 Values = Iterable[tuple[int, bytes]]
 """(edge, IPC stream) pairs, as they arrive."""
 
+Row = tuple[int, int, bytes]
+"""Edge, channel and IPC stream."""
+
 
 class Instance(Protocol):
     """One instance of a PE: generated code, or a container."""
 
-    def process_batch(self, values: Values) -> Iterator[pa.RecordBatch]:
-        """Take a batch; yields a report, what was meant for others, and what leaves."""
+    def process_batch(self, values: Values) -> Left:
+        """Take a batch; yields a report, and what leaves."""
 
     def remember(self) -> dict[str, Any]:
         """The state, as plain data."""
@@ -49,28 +54,62 @@ class ContainerInstance:
         self.container = container
         self.remember, self.recall = container.remember, container.recall
 
-    def process_batch(self, values: Values) -> Iterator[pa.RecordBatch]:
-        """Take a batch; yields a report, what was meant for others, and what leaves."""
+    def process_batch(self, values: Values) -> Left:
+        """Take a batch; yields a report, and what leaves."""
         return process_batch(self.container, values)
 
 
-def stateless_pe(program: str, pe: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function of a stateless PE for `mapInArrow`."""
+def stateless_pe(
+    program: str, plan: PhysicalPlan, pe: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function of a stateless PE for `mapInArrow`.
+
+    Where tuples come by one edge and in order, they are processed as they come, so that the PEs before and behind work
+    at the same time; elsewhere a batch is put in order first.
+    """
+    mine = [edge.index for edge in plan.into(pe)]
+    in_pieces = len(mine) == 1 and plan.into(pe)[0].senders == 1
+    routing = routing_of(plan, pe)
 
     def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        arriving = [pair for batch in batches for pair in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
-        if arriving:
-            yield from load_instance(program, pe).process_batch(arriving)
+        instance: Instance | None = None
+        waiting: list[Row] = []
+        for batch in batches:
+            found, others = told_apart(batch, mine)
+            yield from others
+            waiting += found
+            if waiting and in_pieces:
+                instance = instance or load_instance(program, pe)
+                yield from _processed(instance, waiting, routing)
+                waiting = []
+        if waiting:
+            yield from _processed(load_instance(program, pe), waiting, routing)
 
     return process
 
 
-class StatefulPE(StatefulProcessor):
-    """The processor of a stateful PE for `transformWithState`; its state is one versioned value."""
+def told_apart(batch: pa.RecordBatch, mine: Sequence[int]) -> tuple[list[Row], list[pa.RecordBatch]]:
+    """The rows of some edges, and the others as they are."""
+    is_mine = np.isin(batch.column(0).to_numpy(), mine)
+    others = [] if is_mine.all() else [batch.filter(pa.array(~is_mine))]
+    chosen = batch if is_mine.all() else batch.filter(pa.array(is_mine))
+    return list(zip(*(column.to_pylist() for column in chosen.columns), strict=True)), others
 
-    def __init__(self, program: str, pe: int) -> None:
+
+def _processed(instance: Instance, rows: Sequence[Row], routing: Routing) -> Iterator[pa.RecordBatch]:
+    """What an instance makes of rows, which are all for one channel, routed."""
+    left = instance.process_batch([(edge, value) for edge, _, value in rows])
+    return Router(routing, rows[0][1]).rows(left)
+
+
+class StatefulPE(StatefulProcessor):
+    """The processor of a stateful PE for `transformWithState`; the state of each channel is one versioned value."""
+
+    def __init__(self, program: str, plan: PhysicalPlan, pe: int) -> None:
         self.program = program
         self.pe = pe
+        self.mine = frozenset(edge.index for edge in plan.into(pe))
+        self.routing = routing_of(plan, pe)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -80,19 +119,32 @@ class StatefulPE(StatefulProcessor):
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
     ) -> Iterator[pd.DataFrame]:
         """Process a batch: recall, feed, remember."""
+        arriving: list[Row] = []
+        for frame in rows:
+            is_mine = frame["edge"].isin(self.mine)
+            if not is_mine.all():
+                yield frame.loc[~is_mine, ["edge", "channel", "tuples"]]
+            arriving += [(int(e), int(c), v) for e, c, v in _triples(frame[is_mine])]
+        if arriving:
+            yield from self._process(arriving)
+
+    def _process(self, arriving: list[Row]) -> Iterator[pd.DataFrame]:
         instance = load_instance(self.program, self.pe)
         form = type(instance).__name__
         before = self.state.get()
         if before is not None:
             check_form(before[0], before[1], form)
             instance.recall(pickle.loads(before[2]))
-        arriving = [(int(e), bytes(v)) for frame in rows for e, v in zip(frame["edge"], frame["tuples"], strict=True)]
-        for batch in instance.process_batch(arriving):
+        for batch in _processed(instance, arriving, self.routing):
             yield batch.to_pandas()
         self.state.update((STATE_VERSION, form, pickle.dumps(instance.remember(), protocol=5)))
 
     def close(self) -> None:
         """Nothing is held open."""
+
+
+def _triples(frame: pd.DataFrame) -> Iterable[tuple[Any, Any, bytes]]:
+    return zip(frame["edge"], frame["channel"], frame["tuples"], strict=True)
 
 
 def check_form(version: int, form: str, wanted: str) -> None:
@@ -108,16 +160,17 @@ def check_form(version: int, form: str, wanted: str) -> None:
         )
 
 
-_modules: dict[tuple[str, int], LoadedModule | None] = {}
+_modules: dict[tuple[str, int], LoadedModule] = {}
 
 
 def load_instance(path: str, pe: int) -> Instance:
-    """A fresh instance of a PE of a pickled program; generated modules are loaded once for a worker."""
+    """A fresh instance of a PE of a pickled program; a generated module is loaded once for a worker if it may be."""
+    module = _modules.get((path, pe))
+    if module is not None:
+        return GeneratedContainer(module, lambda values: _by_container(load(path), pe, values))
     program, plan, environment = load(path)
-    if (path, pe) in _modules:
-        return _instance(_modules[path, pe], program, plan, pe, environment)
     module = loaded_module(program, plan, pe, environment)
-    if module is None or may_be_kept(module):
+    if module is not None and may_be_kept(module):
         _modules[path, pe] = module
     return _instance(module, program, plan, pe, environment)
 
@@ -132,29 +185,41 @@ def _instance(
 ) -> Instance:
     if module is None:
         return ContainerInstance(Container(program, plan, pe, environment))
-    return GeneratedContainer(module, lambda v: process_batch(Container(program, plan, pe, environment), v))
+    return GeneratedContainer(module, lambda values: _by_container((program, plan, environment), pe, values))
 
 
-def process_batch(container: Container, values: Values) -> Iterator[pa.RecordBatch]:
-    """Feed a batch to a container, in the sequential order; yields what leaves it, and what was meant for others."""
-    arriving = list(values)
-    mine = {e.index for e in container.plan.into(container.pe)}
-    container.take(in_order(container, arriving))
+def _by_container(loaded: tuple[Program, PhysicalPlan, Environment], pe: int, values: Values) -> Left:
+    program, plan, environment = loaded
+    return process_batch(Container(program, plan, pe, environment), values)
+
+
+def process_batch(container: Container, values: Values) -> Left:
+    """Feed a batch to a container, in the sequential order; yields what leaves it."""
+    container.take(in_order(container, values))
     container.pulse()
-    yield values_as_rows(REPORT, [container.report().encode()])
-    for edge, value in arriving:
-        if edge not in mine:
-            yield values_as_rows(edge, [value])
+    yield REPORT, [container.report().encode()]
     streams = container.plan.application.streams
     for out in container.plan.out_of(container.pe):
-        yield rows(out.index, container.leaving[out.index], streams[out.stream].schema)
+        yield out.index, list(encode(container.leaving[out.index], streams[out.stream].schema))
         container.leaving[out.index] = []
 
 
 def in_order(container: Container, values: Values) -> list[tuple[int, Item]]:
-    """The items of a batch, sorted by their place; those of other PEs' edges are left out."""
+    """The items of a batch, sorted by their place; those of other PEs' edges are left out.
+
+    Of a stream that comes from several channels only the last end counts, and window markers do not.
+    """
     streams = container.plan.application.streams
     edges = {e.index: streams[e.stream].schema for e in container.plan.into(container.pe)}
     items = [(edge, item) for edge, value in values if edge in edges for item in decode(value, edges[edge])]
     items.sort(key=lambda pair: pair[1][:3])
-    return items
+    merged = {e.index for e in container.plan.into(container.pe) if e.senders > 1}
+    if not merged:
+        return items
+    last = {edge: i for i, (edge, item) in enumerate(items) if item.kind == FINAL}
+    dropped = {(True, WINDOW), (True, FINAL)}
+    return [
+        (edge, item)
+        for i, (edge, item) in enumerate(items)
+        if (edge in merged, item.kind) not in dropped or last.get(edge) == i
+    ]

@@ -1,0 +1,125 @@
+"""Which operators of a job run on several channels, and by what their tuples are routed.
+
+`penstock.parallel` says what is safe; the submission says how many channels. What is left out here runs on one channel:
+sources and sinks, which are PEs of their own; regions with an operator that fires by time, because the places of what
+timers make do not tell channels apart; and regions on a loop, because a loop stays inside one PE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import networkx as nx
+
+from penstock.ir.expressions import Expression, Literal
+from penstock.ir.graph import Application, Operator
+from penstock.parallel.extensions import BEYOND
+from penstock.parallel.instructions import channels as instructed
+from penstock.parallel.plan import Region
+from penstock.parallel.regions import parallel_regions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channels:
+    """The regions that run on more than one channel.
+
+    Attributes:
+        region: From operator to its region.
+        width: From region to its number of channels.
+        key: From region to the attributes that tuples are routed by; empty if any channel will do.
+    """
+
+    region: dict[str, str] = field(default_factory=dict)
+    width: dict[str, int] = field(default_factory=dict)
+    key: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ONE_CHANNEL = Channels()
+
+
+def choose_channels(application: Application, channels: int | None) -> Channels:
+    """Give every parallel region its channels.
+
+    Args:
+        application: The logical graph.
+        channels: For regions without an instruction of their own; without it only `@parallel` makes channels, and
+            with 1 nothing does.
+
+    Example:
+        >>> choose_channels(Application(name="Empty"), 4).width
+        {}
+    """
+    if channels == 1:
+        return ONE_CHANNEL
+    chosen = Channels()
+    on_loops = _on_loops(application)
+    for region in parallel_regions(application, BEYOND).regions:
+        width = _instructed(region) or channels or 1
+        inside = [id_ for id_ in region.operators if _is_inner(application.operator[id_])]
+        if width > 1 and inside and not region.spontaneous and on_loops.isdisjoint(inside):
+            chosen.region.update(dict.fromkeys(inside, region.id))
+            chosen.width[region.id] = width
+            chosen.key[region.id] = tuple(sorted(region.key))
+    return chosen
+
+
+def _instructed(region: Region) -> int | None:
+    known = [w for w in region.widths if isinstance(w, Literal)]
+    return instructed(known, _value) if len(known) == len(region.widths) else None
+
+
+def _value(width: Expression) -> object:
+    return width.value if isinstance(width, Literal) else None
+
+
+def _on_loops(application: Application) -> set[str]:
+    """The operators from which a path leads back to them."""
+    graph = nx.DiGraph((producer, consumer) for producer, consumer, _, _ in application.edges())
+    return {id_ for part in nx.strongly_connected_components(graph) if len(part) > 1 for id_ in part}
+
+
+def _is_inner(operator: Operator) -> bool:
+    return bool(operator.inputs) and bool(operator.outputs)
+
+
+def cut_at_regions(
+    application: Application, groups: Iterable[Sequence[str]], channels: Channels
+) -> list[tuple[str, ...]]:
+    """Groups of operators cut so that none spans the boundary of a region, and no path leaves a part and comes back.
+
+    An operator's level counts the boundaries on the way to it. It never falls along a stream and rises where a stream
+    crosses a boundary, so operators of one group, one region and one level can stay together.
+
+    Example:
+        >>> cut_at_regions(Application(name="Empty"), [("A", "B")], ONE_CHANNEL)
+        [('A', 'B')]
+    """
+    if not channels.region:
+        return [tuple(group) for group in groups]
+    level = _levels(application, channels)
+    parts: dict[tuple[int, str | None, int], list[str]] = {}
+    for i, group in enumerate(groups):
+        for id_ in group:
+            parts.setdefault((i, channels.region.get(id_), level[id_]), []).append(id_)
+    return [tuple(part) for part in parts.values()]
+
+
+def _levels(application: Application, channels: Channels) -> dict[str, int]:
+    region = channels.region
+    before: dict[str, list[str]] = {o.id: [] for o in application.operators}
+    after: dict[str, list[str]] = {o.id: [] for o in application.operators}
+    for producer, consumer, _, feedback in application.edges():
+        if not feedback:
+            before[consumer].append(producer)
+            after[producer].append(consumer)
+    level: dict[str, int] = {}
+    waits = {id_: len(producers) for id_, producers in before.items()}
+    ready = [id_ for id_, count in waits.items() if not count]
+    for id_ in ready:
+        level[id_] = max((level[p] + (region.get(p) != region.get(id_)) for p in before[id_]), default=0)
+        for consumer in after[id_]:
+            waits[consumer] -= 1
+            if not waits[consumer]:
+                ready.append(consumer)
+    return level

@@ -1,0 +1,120 @@
+"""Sends the tuples of an edge to the channels of its consumer.
+
+A value, an IPC stream of many items, is split into one for each channel: by the hash of the key, or into runs of equal
+length where any channel will do. Ends of streams and pulses go to every channel. Window markers go to none: inside a
+region nobody waits for them, and behind it they would come several times (`penstock.parallel.markers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.codegen.places import Array
+from penstock.codegen.plan import Edge, PhysicalPlan, Route
+from penstock.codegen.transport import (
+    ARROW_SCHEMA,
+    FINAL,
+    PULSE,
+    REPORT,
+    TUPLE,
+    encoded_batches,
+    read_batches,
+    values_as_rows,
+)
+from penstock.ir.types import Schema
+from penstock.parallel.routing import channel_of
+
+Routing = Mapping[int, tuple[Edge, Schema]]
+"""The edges that leave a PE, with what they carry."""
+
+
+def routing_of(plan: PhysicalPlan, pe: int) -> Routing:
+    """What it takes to route what leaves a PE; small, for it goes to every worker."""
+    streams = plan.application.streams
+    return {edge.index: (edge, streams[edge.stream].schema) for edge in plan.out_of(pe)}
+
+
+class Router:
+    """Routes what leaves one instance of a PE.
+
+    Args:
+        routing: Of the PE.
+        channel: The instance's own.
+    """
+
+    def __init__(self, routing: Routing, channel: int = 0) -> None:
+        self._routing = routing
+        self._channel = channel
+
+    def rows(self, left: Iterable[tuple[int, Sequence[bytes]]]) -> Iterator[pa.RecordBatch]:
+        """Values that leave, by edge, as rows for Spark."""
+        for number, values in left:
+            route = Route.ONE if number == REPORT else self._routing[number][0].route
+            if route is Route.ONE:
+                yield values_as_rows(number, values)
+            elif route is Route.SAME:
+                yield values_as_rows(number, values, self._channel)
+            else:
+                yield from self._split(number, values)
+
+    def _split(self, number: int, values: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
+        edge, schema = self._routing[number]
+        for value in values:
+            parts = list(split(edge, schema, value))
+            columns = [
+                pa.array([number] * len(parts), pa.int32()),
+                pa.array([channel for channel, _ in parts], pa.int32()),
+                pa.array([part for _, part in parts], pa.binary()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+
+
+def rerouted(routing: Routing, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Rows that know nothing of channels yet, with those for several channels split."""
+    if all(edge.route is Route.ONE for edge, _ in routing.values()):
+        yield batch
+        return
+    pairs = zip(batch.column("edge").to_pylist(), batch.column("tuples").to_pylist(), strict=True)
+    yield from Router(routing).rows((number, [value]) for number, value in pairs)
+
+
+def split(edge: Edge, schema: Schema, value: bytes) -> Iterator[tuple[int, bytes]]:
+    """The parts of a value for each channel that gets any."""
+    header, tuples = read_batches(value)
+    kind = header.column(3).to_numpy()
+    is_tuple = kind == TUPLE
+    items = np.flatnonzero(is_tuple)
+    goes_to_all = (kind == FINAL) | (kind == PULSE)
+    channel = _channels(edge, schema, tuples)
+    order = np.argsort(channel, kind="stable")
+    ends = np.cumsum(np.bincount(channel, minlength=edge.channels))
+    for i in range(edge.channels):
+        chosen = order[ends[i - 1] if i else 0 : ends[i]]
+        if len(chosen) or goes_to_all.any():
+            yield i, encoded_batches(_header(header, items[chosen], goes_to_all), _taken(tuples, chosen))
+
+
+def _channels(edge: Edge, schema: Schema, tuples: pa.RecordBatch) -> Array:
+    if edge.route is Route.TURNS:
+        return np.arange(tuples.num_rows) * edge.channels // max(1, tuples.num_rows)
+    position = {attribute.name: i for i, attribute in enumerate(schema.attributes)}
+    chosen = [position[name] for name in edge.key]
+    types = [schema.attributes[i].type for i in chosen]
+    return channel_of([tuples.column(i) for i in chosen], edge.channels, types)
+
+
+def _header(header: pa.RecordBatch, items: Array, goes_to_all: Array) -> pa.RecordBatch:
+    if not goes_to_all.any():
+        return _taken(header, items)
+    chosen = goes_to_all.copy()
+    chosen[items] = True
+    return header.filter(pa.array(chosen))
+
+
+def _taken(batch: pa.RecordBatch, rows: Array) -> pa.RecordBatch:
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+        return batch.slice(rows[0], len(rows))
+    return batch.take(pa.array(rows))
