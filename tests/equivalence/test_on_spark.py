@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock import App, col, map_
+from penstock.codegen.plan import physical_plan
 from penstock.diagnostics import UserError
 from penstock.lang import compile_file, compile_text
 from penstock.spark.run import run_on_spark
@@ -56,6 +57,14 @@ def test_network_monitoring_with_a_source_in_python(tmp_path):
     generate("network_monitoring/generate.py", "--seconds", "12", "--out", str(tmp_path))
     program = compile_file(ROOT / "examples/network_monitoring/network_monitoring.spl")
     assert_equal_on_spark(program, tmp_path, turns_per_batch=5000)
+
+
+@pytest.mark.parametrize("channels", [2, 3])
+def test_parallel_regions_give_the_sequential_result(channels, tmp_path):
+    generate("network_monitoring/generate.py", "--seconds", "12", "--out", str(tmp_path))
+    program = compile_file(ROOT / "examples/network_monitoring/network_monitoring.spl")
+    assert physical_plan(program.application, everything_fused(program.application), channels).channels == channels
+    assert_equal_on_spark(program, tmp_path, turns_per_batch=5000, channels=channels)
 
 
 def test_branches_that_part_and_meet_again_keep_the_sequential_order(tmp_path):
