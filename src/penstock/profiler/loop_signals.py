@@ -1,0 +1,47 @@
+"""Submit signals inside a loop over tuples, and inside a container: timers for sampled tuples.
+
+The sum of what the sampled tuples took, times the inverse of their fraction, is an estimate of what all of them took.
+What they did take is known, from the clock before and after. The ratio of the two corrects every sampled time: the
+sampled tuples say how the time is divided, the clock says how much there is to divide.
+
+Example:
+    >>> signals = LoopSignals(Stride(0.5, phase=0.0), tuples=4, reservoir=10)
+    >>> signals.positions.pop(), signals.positions.pop(), signals.positions.pop()
+    (0, 2, -1)
+"""
+
+from __future__ import annotations
+
+from penstock.profiler.raw_statistics import Statistics
+from penstock.profiler.stride import Stride
+from penstock.profiler.timers import Timers
+
+
+class LoopSignals:
+    """The signals of one loop for one batch.
+
+    Args:
+        stride: Says which tuples are sampled; one at least, whatever it says.
+        tuples: How many there are.
+        reservoir: How many values of a metric are kept.
+
+    Attributes:
+        positions: Those of the sampled tuples, the next one last; at the end -1, which is no position.
+        start: Starts a timer.
+        stop: Stops the last one.
+    """
+
+    def __init__(self, stride: Stride, tuples: int, reservoir: int) -> None:
+        sampled = stride.take(tuples) or [tuples // 2] * min(tuples, 1)
+        self.positions = [-1, *reversed(sampled)]
+        self._fraction = len(sampled) / tuples if tuples else 0.0
+        self._statistics = Statistics(reservoir)
+        self._timers = Timers(self._statistics)
+        self.start, self.stop = self._timers.start, self._timers.stop
+
+    def observed(self, took: float) -> Statistics:
+        """The metrics of the sampled tuples, given the CPU time of the whole loop."""
+        outermost = self._timers.outermost_ns
+        all_ns = took - self._timers.overhead_ns
+        factor = max(0.0, all_ns) * self._fraction / outermost if outermost > 0 else 1.0
+        return self._statistics.scaled(factor)

@@ -1,0 +1,153 @@
+"""Submit signals of a generated PE: what its module calls, if it is profiled.
+
+Introduction:
+    The paper's containers have a submit signal at every output port of an operator and at every input port of the PE.
+    A generated PE works on whole batches, one operator after the other, so its signals stand between the operators'
+    lines, and each tells how much CPU time went by since the one before. Where operators share a loop over tuples, they
+    nest as in the paper: a sampled tuple takes the branch of the loop in which timers run.
+
+Formulation:
+    The lines of `process` are divided into stretches (`Stretch`). An operator has stretches of its own. What several
+    operators use, such as a comparison that their filters share, is a stretch that counts in full for each of them:
+    each would have to pay for it if it stood alone, and that is what a profile says of an operator. A loop is the
+    stretch of all operators in it, divided by the times of sampled tuples.
+
+    Columns that an operator has selected but not copied are copied at its signal: whoever asks for them first would
+    pay otherwise, the transport if the operator stands alone, its consumer if it is fused.
+
+    So the observation of an operator for a batch is the CPU time of its stretches, and the number of tuples.
+
+Example:
+    >>> signals = Signals(Sampling(), (Stretch(("F",)), Stretch(("F", "G")), Stretch(("G",))))
+    >>> signals.begin()
+    >>> signals.mark(0); signals.mark(1); signals.mark(2)
+    >>> signals.end({"F": [10], "G": [5]})
+    >>> sorted(signals.statistics.metrics)
+    [('process', 'F', 0), ('process', 'G', 0)]
+
+When it does not apply:
+    Work in other threads (Arrow's, or an operator's own) is not seen by the clock of this one; it is counted for the PE
+    as a whole, as base CPU time.
+
+Algorithm:
+    One clock for each stretch of a batch; in loops two for each operator and sampled tuple.
+
+Reference:
+    Gedik et al., CIKM 2009, section 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.ir.types import Schema
+from penstock.profiler.clock import all_threads_ns, cpu_ns
+from penstock.profiler.loop_signals import LoopSignals
+from penstock.profiler.raw_statistics import Statistics
+from penstock.profiler.sampling import Sampling
+from penstock.profiler.sizes import fixed_bytes
+from penstock.profiler.stride import Stride
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some lines of a generated module.
+
+    Attributes:
+        operators: Those for which they work.
+        is_loop: Whether the operators take turns in it; otherwise all of it is for each of them.
+    """
+
+    operators: tuple[str, ...]
+    is_loop: bool = False
+
+
+class Signals:
+    """The signals of an instance of a PE.
+
+    Args:
+        sampling: How much to look at.
+        stretches: Of the module.
+
+    Attributes:
+        statistics: What has been collected since they were last taken.
+    """
+
+    def __init__(self, sampling: Sampling, stretches: Sequence[Stretch]) -> None:
+        self.statistics = Statistics(sampling.reservoir)
+        self._sampling = sampling
+        self._stretches = stretches
+        self._stride = Stride(sampling.rate)
+        self._taken: list[float] = []
+        self._loops: dict[int, LoopSignals] = {}
+        self._last = self._began = self._began_all = 0
+
+    def begin(self) -> None:
+        """The work on a batch begins."""
+        self._taken = [0.0] * len(self._stretches)
+        self._loops = {}
+        self._began_all = all_threads_ns()
+        self._last = self._began = cpu_ns()
+
+    def mark(self, stretch: int) -> None:
+        """The lines of a stretch end here; the last mark was their beginning."""
+        now = cpu_ns()
+        self._taken[stretch] += now - self._last
+        self._last = now
+
+    def submit(self, frame: Any, schema: Schema) -> None:
+        """An operator has made the rows of a stream: copy what is only selected."""
+        for attribute in schema.attributes:
+            frame[attribute.name]
+
+    def loop(self, stretch: int, tuples: int) -> LoopSignals:
+        """The signals of the loop that begins here, over so many tuples."""
+        self._loops[stretch] = LoopSignals(self._stride, tuples, self._sampling.reservoir)
+        return self._loops[stretch]
+
+    def size(self, frame: Any, stream: str, schema: Schema) -> None:
+        """Note the sizes of sampled rows of a stream, where they differ."""
+        if fixed_bytes(schema) is None and len(frame):
+            rows = np.array(Stride(self._sampling.rate).take(len(frame)) or [0])
+            self.statistics.add(("size", stream, 0), float(frame.take(rows).batch(schema).nbytes), tuples=len(rows))
+
+    def end(self, received: Mapping[str, Sequence[int]]) -> None:
+        """The work on a batch ends; turn times of stretches into observations of operators."""
+        others_ns = (all_threads_ns() - self._began_all) - (cpu_ns() - self._began)
+        own: dict[str, float] = {}
+        for index, stretch in enumerate(self._stretches):
+            if stretch.is_loop:
+                if index in self._loops:
+                    self.statistics.merge(self._loops[index].observed(self._taken[index]))
+            else:
+                for operator in stretch.operators:
+                    own[operator] = own.get(operator, 0.0) + self._taken[index]
+        for operator, took in own.items():
+            self._observe(operator, took, received.get(operator, ()))
+        self._share_base(max(0.0, others_ns), own)
+
+    def transfer(self, kind: str, pe: int, took: float, tuples: int) -> None:
+        """Note what the PE took to receive, or to send, so many tuples."""
+        self.statistics.add((kind, f"PE {pe}", 0), took, tuples=tuples)
+
+    def take(self) -> Statistics:
+        """What has been collected; the next batch starts with nothing."""
+        taken, self.statistics = self.statistics, Statistics(self._sampling.reservoir)
+        return taken
+
+    def _observe(self, operator: str, took: float, received: Sequence[int]) -> None:
+        """One observation for each input port; the ports of an operator share its lines as they share its tuples."""
+        total = sum(received)
+        for port, tuples in enumerate(received):
+            share = tuples / total if total else 1.0 / len(received)
+            self.statistics.add(("process", operator, port), took * share, tuples=tuples)
+
+    def _share_base(self, others_ns: float, own: Mapping[str, float]) -> None:
+        """Other threads work for the operators in proportion to what these do themselves."""
+        total = sum(own.values())
+        for operator, took in own.items():
+            self.statistics.add_base(operator, others_ns * took / total if total else 0.0)
