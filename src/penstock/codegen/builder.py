@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from penstock.codegen.body import Body
 from penstock.codegen.part import Part, Target
+from penstock.codegen.signals import SignalledBody
 from penstock.codegen.vector_text import Sight, VectorText, conjuncts, fold, sight
 from penstock.expr.emit_scope import Module
 from penstock.ir.expressions import Attribute, Expression
@@ -38,6 +39,7 @@ class Builder:
 
     Attributes:
         part: What the PE holds.
+        signals: Writes submit signals between the lines of `process`, if it is to be profiled.
         body: The lines of `process`.
         vectors: Writes expressions into the body.
         frames: The variable of each stream.
@@ -51,7 +53,8 @@ class Builder:
     def __init__(self, part: Part) -> None:
         self.part = part
         self.module = Module(part.plan.application.functions)
-        self.body = Body(self.module)
+        self.signals = None if part.plan.signals is None else SignalledBody(self.module)
+        self.body: Body = self.signals or Body(self.module)
         self.vectors = VectorText(self.body)
         self.frames: dict[str, str] = {}
         self.received: dict[str, list[str]] = {}
@@ -99,6 +102,8 @@ class Builder:
         stream = operator.outputs[port].stream
         self.frames[stream] = self.body.name(stream)
         self.body.add(f"{self.frames[stream]} = {text}")
+        if self.signals is not None:
+            self.body.add(f'pe.signals.submit("{stream}", {self.frames[stream]})')
         return self.frames[stream]
 
     def put_marked(self, operator: Operator, rows: str, made_of: str, levels: tuple[int, ...]) -> None:

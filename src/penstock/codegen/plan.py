@@ -22,6 +22,7 @@ from penstock.codegen.channels import Channels, choose_channels, cut_at_regions
 from penstock.diagnostics import UserError
 from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
+from penstock.profiler.sampling import Sampling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +82,19 @@ class Edge:
 
 @dataclass(frozen=True, kw_only=True)
 class PhysicalPlan:
-    """An application cut into PEs."""
+    """An application cut into PEs.
+
+    Attributes:
+        application: The logical graph.
+        pes: In an order in which edges lead forward.
+        edges: By their numbers.
+        signals: How much of it is profiled, if it is.
+    """
 
     application: Application
     pes: tuple[PE, ...]
     edges: tuple[Edge, ...]
+    signals: Sampling | None = None
 
     @cached_property
     def home(self) -> dict[str, int]:
