@@ -1,0 +1,28 @@
+"""From a profile to a plan for Spark: choose a fusion, predict it, measure it, choose again."""
+
+from __future__ import annotations
+
+from penstock.optimizer.candidates import fused_by
+from penstock.optimizer.loop import Iteration, Measure, Outcome, optimize
+from penstock.optimizer.plan_format import PlanFile, fingerprint, read_plan, write_plan
+from penstock.optimizer.prediction import model_plan, predict, throughput_model
+from penstock.optimizer.spark_problem import Groups, Setting, inner_operators, without_profile
+
+__all__ = [
+    "Groups",
+    "Iteration",
+    "Measure",
+    "Outcome",
+    "PlanFile",
+    "Setting",
+    "fingerprint",
+    "fused_by",
+    "inner_operators",
+    "model_plan",
+    "optimize",
+    "predict",
+    "read_plan",
+    "throughput_model",
+    "without_profile",
+    "write_plan",
+]

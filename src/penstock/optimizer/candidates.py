@@ -1,0 +1,107 @@
+"""Fusions for Spark by each algorithm, the optimizer's own among them.
+
+Introduction:
+    One way in for `run --fusion ALG`, for the loop of `optimize` and for the benchmark: a name and a setting go in, the
+    operators of each PE come out.
+
+Formulation:
+    `gamma` scales the capacities of the hosts, as in section 4 of the COLA paper: 0.5 says that the profile is taken to
+    show half of what a host will have to carry. COLA and GreedyFuse then make smaller PEs.
+
+Example:
+    >>> from penstock.ir.graph import Application
+    >>> from penstock.model import Profile, Transfer, equal_hosts
+    >>> setting = Setting(application=Application(name="Empty"), profile=Profile(mips=1.0), transfer=Transfer(mips=1.0),
+    ...                   hosts=equal_hosts(1), region_of={})
+    >>> fused_by("all", setting)
+    ()
+
+When it does not apply:
+    A profile may show more work than the hosts have room for (an unfused run is a slow run). Algorithms that look at
+    capacities then solve the problem at the highest of a few lower rates at which something fits.
+
+Algorithm:
+    `throughput` improves the answers of all others under the throughput model (`search`) and keeps the best.
+
+Reference:
+    Khandekar et al., Middleware 2009, section 4, for gamma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.diagnostics import Infeasible
+from penstock.fusion import Algorithm, FusionProblem, Settings, fuse
+from penstock.fusion.deadline import Deadline
+from penstock.fusion.problem import with_rates
+from penstock.fusion.super_graph import super_graph
+from penstock.optimizer.prediction import predict, throughput_model
+from penstock.optimizer.search import improve
+from penstock.optimizer.spark_problem import Groups, Setting, spark_problem
+
+STARTS: tuple[Algorithm, ...] = ("all", "greedy", "cola", "advanced-cola", "manual")
+"""What the throughput search starts from, besides the fusion for throughput of the papers' machines."""
+
+_LOWER_RATES = (1.0, 0.5, 0.2, 0.05, 0.01)
+_ANY_RATE = (1e-6,)
+_BLIND: tuple[Algorithm, ...] = ("none", "all", "manual")
+"""Those that do not look at rates or capacities."""
+
+_DEADLINE_SECONDS = 10.0
+
+
+def fused_by(
+    algorithm: Algorithm, setting: Setting, *, gamma: float = 1.0, deadline_seconds: float = _DEADLINE_SECONDS
+) -> Groups:
+    """The operators of each PE; sources and sinks are left out.
+
+    Raises:
+        Infeasible: No fusion keeps the constraints.
+    """
+    problem = spark_problem(setting)
+    if not problem.operators:
+        return ()
+    deadline = Deadline.after(deadline_seconds)
+    if algorithm != "throughput":
+        return _solved(problem, algorithm, gamma, deadline)
+    return _for_throughput(problem, setting, gamma, deadline)
+
+
+def _for_throughput(problem: FusionProblem, setting: Setting, gamma: float, deadline: Deadline) -> Groups:
+    graph, model = super_graph(problem, acyclic=True), throughput_model(setting)
+    starts = {start: predict(model, setting, start).scale for start in _starts(problem, gamma, deadline)}
+    found = {}
+    for start in sorted(starts, key=starts.__getitem__, reverse=True):
+        better = improve(graph, model, setting, start, deadline)
+        found[better] = predict(model, setting, better).scale
+        if deadline.has_passed():
+            break
+    return max({**starts, **found}.items(), key=lambda item: (item[1], -len(item[0])))[0]
+
+
+def _starts(problem: FusionProblem, gamma: float, deadline: Deadline) -> Iterator[Groups]:
+    for number, algorithm in enumerate((*STARTS, "throughput")):
+        share = 0.5 * deadline.left() / (len(STARTS) + 1 - number)
+        try:
+            yield _solved(problem, algorithm, gamma, deadline.sooner(max(share, 0.05)))
+        except Infeasible:
+            if algorithm == "all":
+                raise
+
+
+def _solved(problem: FusionProblem, algorithm: Algorithm, gamma: float, deadline: Deadline) -> Groups:
+    """What an algorithm says at the highest rates at which it fits."""
+    rates = _ANY_RATE if algorithm in _BLIND else _LOWER_RATES
+    for factor in rates:
+        try:
+            left = max(deadline.left() / 2, 0.05)
+            slower = with_rates(problem, factor / gamma)
+            answer = fuse(slower, algorithm, Settings(acyclic=True), deadline_seconds=left)
+        except Infeasible:
+            if factor == rates[-1]:
+                raise
+            continue
+        if answer.feasible:
+            break
+    return tuple(tuple(problem.ids[operator] for operator in pe) for pe in answer.assignment.members())

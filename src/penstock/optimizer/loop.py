@@ -1,0 +1,186 @@
+"""Profile, fuse, profile again: section 4 of the COLA paper.
+
+Introduction:
+    A fusion needs a profile, and a profile needs a fusion to be taken with. Unfused runs are slow, so what they show is
+    only moderately useful; the fusion found with it runs faster, and its profile is better. So the two alternate.
+
+Formulation:
+    Iteration 0 measures the unfused application. Iteration k = 1, ..., n chooses a fusion with the profile of the
+    iteration before, the capacities of the hosts scaled by gamma_k, which grows evenly from 0.5 to 1.0: early profiles
+    are trusted less. The answer is the iteration with the highest measured throughput (`Outcome.best`); the first local
+    maximum is known too (`Outcome.first_maximum`).
+
+Example:
+    Measured throughputs 1.0 (unfused), 2.1, 3.4, 3.3, 3.4: the first local maximum is iteration 2, and so is the best.
+
+When it does not apply:
+    An application whose input ends before anything can be measured: the caller's `measure` says so.
+
+Algorithm:
+    A fusion that was measured before is not measured again. If the best predicted one is such a one, the next in line
+    is tried, provided that it is predicted to reach `_WORTH_TRYING` of the best; if none is, the iteration is skipped.
+    With `until_maximum` the loop ends once throughput falls. Cost: at most n + 1 runs.
+
+Preserves:
+    What the application computes: a fusion changes no results.
+
+Reference:
+    Khandekar et al., Middleware 2009, section 4, figure 7 and table 2 ("1st-local" and "Max"). Trying the next in line
+    is ours; so is that a resumed loop goes on where it stopped (`loop_state`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from penstock.model import Profile
+from penstock.optimizer.spark_problem import Groups
+
+Measure = Callable[[Groups], tuple[Profile, float]]
+"""Runs a fusion; gives its profile, and the tuples that left the sources in a second."""
+
+Choose = Callable[[Profile, float], Sequence[tuple[Groups, float]]]
+"""Fusions for a profile and a gamma with the throughput predicted for each, the best first."""
+
+FIRST_GAMMA, LAST_GAMMA = 0.5, 1.0
+_WORTH_TRYING = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Iteration:
+    """One run.
+
+    Attributes:
+        number: From 0, the unfused run.
+        gamma: The factor on the capacities of hosts; of the unfused run, 0.
+        groups: The operators of each PE.
+        predicted_tps: What the model said before, from the profile of the run before.
+        throughput_tps: What was measured.
+        profile: What was measured of each operator.
+    """
+
+    number: int
+    gamma: float
+    groups: Groups
+    predicted_tps: float | None
+    throughput_tps: float
+    profile: Profile = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """All runs.
+
+    Example:
+        >>> runs = [Iteration(number=i, gamma=1.0, groups=(), predicted_tps=None, throughput_tps=tps,
+        ...                   profile=Profile(mips=1.0)) for i, tps in enumerate([1.0, 2.0, 1.5, 3.0])]
+        >>> outcome = Outcome(iterations=tuple(runs))
+        >>> outcome.first_maximum.number, outcome.best.number, outcome.gain
+        (1, 3, 3.0)
+    """
+
+    iterations: tuple[Iteration, ...]
+
+    @property
+    def best(self) -> Iteration:
+        """The fastest run, the earliest of equals."""
+        return max(self.iterations, key=lambda i: i.throughput_tps)
+
+    @property
+    def first_maximum(self) -> Iteration:
+        """The first run after which throughput falls; the last one if it never does."""
+        runs = self.iterations
+        falls = (a for a, b in pairwise(runs) if b.throughput_tps < a.throughput_tps)
+        return next(falls, runs[-1])
+
+    @property
+    def gain(self) -> float:
+        """How much faster the best is than the unfused run."""
+        return self.best.throughput_tps / self.iterations[0].throughput_tps
+
+
+def gammas(iterations: int) -> list[float]:
+    """The factors of the paper, spread over any number of iterations.
+
+    Example:
+        >>> gammas(6)
+        [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+        >>> gammas(1)
+        [1.0]
+    """
+    if iterations == 1:
+        return [LAST_GAMMA]
+    step = (LAST_GAMMA - FIRST_GAMMA) / max(1, iterations - 1)
+    return [round(FIRST_GAMMA + step * i, 3) for i in range(iterations)]
+
+
+def optimize(
+    unfused: Groups,
+    measure: Measure,
+    choose: Choose,
+    *,
+    iterations: int = 6,
+    until_maximum: bool = False,
+    known: Sequence[Iteration] = (),
+    on_iteration: Callable[[Sequence[Iteration]], None] = lambda runs: None,
+) -> Outcome:
+    """Run the loop.
+
+    Args:
+        unfused: Every operator in a PE of its own.
+        measure: Runs a fusion.
+        choose: Fuses.
+        iterations: How often, after the unfused run.
+        until_maximum: Whether to end at the first local maximum.
+        known: Runs of a loop that was interrupted.
+        on_iteration: Told of all runs so far after each.
+    """
+    runs = list(known)
+
+    def add(gamma: float, groups: Groups, predicted: float | None) -> None:
+        profile, tps = measure(groups)
+        number = len(runs)
+        runs.append(
+            Iteration(
+                number=number, gamma=gamma, groups=groups, predicted_tps=predicted, throughput_tps=tps, profile=profile
+            )
+        )
+        on_iteration(runs)
+
+    if not runs:
+        add(0.0, unfused, None)
+    for gamma in gammas(iterations):
+        if gamma <= runs[-1].gamma:
+            continue
+        if until_maximum and len(runs) > 1 and runs[-1].throughput_tps < runs[-2].throughput_tps:
+            break
+        following = next_fusion(choose(runs[-1].profile, gamma), {_as_set(r.groups) for r in runs})
+        if following is not None:
+            add(gamma, *following)
+    return Outcome(iterations=tuple(runs))
+
+
+def next_fusion(
+    ranked: Sequence[tuple[Groups, float]], tried: set[frozenset[frozenset[str]]]
+) -> tuple[Groups, float] | None:
+    """The best predicted fusion that is worth a run, if there is any.
+
+    Example:
+        >>> ranked = [((("a", "b"),), 9.0), ((("a",), ("b",)), 8.0), ((("b",), ("a",)), 1.0)]
+        >>> next_fusion(ranked, {frozenset({frozenset({"a", "b"})})})
+        ((('a',), ('b',)), 8.0)
+        >>> next_fusion(ranked, {_as_set(groups) for groups, _ in ranked}) is None
+        True
+    """
+    for groups, predicted in ranked:
+        if predicted < _WORTH_TRYING * ranked[0][1]:
+            return None
+        if _as_set(groups) not in tried:
+            return groups, predicted
+    return None
+
+
+def _as_set(groups: Groups) -> frozenset[frozenset[str]]:
+    return frozenset(frozenset(group) for group in groups)
