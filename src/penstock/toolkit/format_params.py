@@ -25,6 +25,7 @@ from penstock.toolkit.formats import Settings
 from penstock.toolkit.logic_runtime import LogicRuntime, symbol
 
 FORMATS = ("csv", "txt", "bin", "line", "block")
+READ_FORMATS = (*FORMATS, "json", "parquet")
 
 
 def constant(name: str, doc: str, *types: Type) -> ParamSpec:
@@ -41,7 +42,7 @@ _SEPARATOR = constant("separator", "Between csv values: one character; a comma w
 _EOL_MARKER = constant("eolMarker", "Between lines of the line format: one or two characters.", RSTRING)
 
 READ_PARAMS = (
-    word("format", "Of the data; csv without it.", *FORMATS),
+    word("format", "Of the data; csv without it.", *READ_FORMATS),
     constant("defaultTuple", "A tuple with the values of empty csv fields; the types' defaults without it."),
     word(
         "parsing",
@@ -132,7 +133,7 @@ _ONLY_WITH = {
     "readPunctuations": ("bin",),
     "writePunctuations": ("csv", "txt", "bin"),
     "hasDelayField": ("csv", "txt", "bin"),
-    "encoding": ("csv", "txt", "line"),
+    "encoding": ("csv", "txt", "line", "json"),
 }
 
 
@@ -140,7 +141,7 @@ def check_format(operator: Operator, schema: Schema, found: Diagnostics) -> None
     """Report parameters that do not go with the format, and a schema that it cannot hold."""
     format_ = symbol(operator, "format", "csv")
     for param in operator.params:
-        allowed = _ONLY_WITH.get(param.name, FORMATS)
+        allowed = _ONLY_WITH.get(param.name, READ_FORMATS)
         if format_ not in allowed:
             message = f"`{param.name}` goes with the format {_either(allowed)}, but the format is {format_}"
             found.error(message, param.values[0].span or operator.span)

@@ -41,7 +41,7 @@ class Settings:
     """How records are written.
 
     Attributes:
-        format: `csv`, `txt`, `line`, `bin` or `block`.
+        format: `csv`, `txt`, `line`, `bin`, `block`, `json` or `parquet`; the last two are only read.
         separator: Between the values of a csv line: one character.
         eol_marker: Between the lines of the line format.
         header_lines: How many lines at the start of csv to skip.

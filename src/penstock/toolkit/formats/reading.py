@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.expr.environment import Tuple
 from penstock.ir.types import FLOAT64, Schema
-from penstock.toolkit.formats import csv, json_lines, txt
+from penstock.toolkit.formats import csv, json_lines, parquet, txt
 from penstock.toolkit.formats.binary import Decode, Truncated, decoder
 from penstock.toolkit.formats.items import Chunks, Item, Malformed, Pause, Settings
 from penstock.toolkit.formats.lines import Line, parse_records, split_any_line_ends, split_lines
@@ -39,6 +39,8 @@ def reader(schema: Schema, settings: Settings) -> Read:
             return _text_reader(txt.row_parser(schema), settings)
         case "json":
             return _text_reader(json_lines.row_parser(schema), settings)
+        case "parquet":
+            return lambda chunks: parquet.read(schema, chunks)
         case "line":
             return lambda chunks: _read_lines(split_lines(chunks, settings.eol_marker, settings.encoding))
         case "block":
