@@ -59,25 +59,35 @@ class Bargains(StatefulProcessor):
         self.last = handle.getValueState("last", "prices array<double>, volumes array<double>")
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
-        ticks = pd.concat(list(rows)).sort_values("time")
-        is_trade = (ticks["ttype"] == "Trade").to_numpy()
+        ticks = in_order(rows)
+        is_trade = ticks["ttype"] == "Trade"
         before = self.last.get() or ([], [])
-        prices = np.concatenate([np.array(before[0], float), ticks["price"].to_numpy()[is_trade]])
-        volumes = np.concatenate([np.array(before[1], float), ticks["volume"].to_numpy()[is_trade]])
+        prices = np.concatenate([np.array(before[0], float), ticks["price"][is_trade]])
+        volumes = np.concatenate([np.array(before[1], float), ticks["volume"][is_trade]])
         self.last.update((prices[-TRADES:].tolist(), volumes[-TRADES:].tolist()))
         if len(prices) < TRADES:
             return
-        amount = windows(prices * volumes).sum(axis=1)
-        vwap, spread = amount / windows(volumes).sum(axis=1), np.ptp(windows(prices), axis=1)
+        vwap = windows(prices * volumes).sum(axis=1) / windows(volumes).sum(axis=1)
+        spread = np.ptp(windows(prices), axis=1)
         # The window that a quote meets ends with the last trade before it.
         latest = np.cumsum(is_trade) + len(before[0]) - TRADES
-        is_quote = ((ticks["ttype"] == "Quote") & (ticks["ask"] > 0)).to_numpy() & (latest >= 0)
-        quotes, met = ticks[is_quote], latest[is_quote]
-        found = quotes.assign(vwap=vwap[met], score=(vwap[met] - quotes["ask"]) / (spread[met] + 0.01))
-        yield found.loc[(found["vwap"] > found["ask"]) & found["level"].notna(), BARGAIN_COLUMNS]
+        may_be = ~is_trade & (ticks["ask"] > 0) & (latest >= 0) & ~np.isnan(ticks["level"])
+        is_found = may_be & (vwap[np.maximum(latest, 0)] > ticks["ask"])
+        found = {name: column[is_found] for name, column in ticks.items()}
+        met = latest[is_found]
+        found |= {"vwap": vwap[met], "score": (vwap[met] - found["ask"]) / (spread[met] + 0.01)}
+        yield pd.DataFrame({name: found[name] for name in BARGAIN_COLUMNS})
 
     def close(self) -> None:
         pass
+
+
+def in_order(rows: Iterator[pd.DataFrame]) -> dict[str, np.ndarray]:
+    """The columns of a group, by time."""
+    frames = list(rows)
+    columns = {name: np.concatenate([frame[name].to_numpy() for frame in frames]) for name in LEVELLED_COLUMNS}
+    order = np.argsort(columns["time"], kind="stable")
+    return {name: column[order] for name, column in columns.items()}
 
 
 def windows(values: np.ndarray) -> np.ndarray:
@@ -85,8 +95,9 @@ def windows(values: np.ndarray) -> np.ndarray:
     return sliding_window_view(values, TRADES)
 
 
-TICK_COLUMNS = [column.split()[0] for column in TICK.split(", ")]
-BARGAIN_COLUMNS = [column.split()[0] for column in BARGAIN.split(", ")]
+TICK_COLUMNS, LEVELLED_COLUMNS, BARGAIN_COLUMNS = (
+    [column.split()[0] for column in schema.split(", ")] for schema in (TICK, LEVELLED, BARGAIN)
+)
 
 
 def run(spark: SparkSession, folder: Path, checkpoint: Path, out: Path) -> None:
