@@ -2,7 +2,8 @@
 
 An experiment is a module `penstock.bench.NAME` with a function `run(bench: Bench) -> None`. It reports rows with
 `bench.row`, says what must hold with `bench.check`, and draws with `bench.figure`. `Bench` keeps the figures, the
-machine's facts and the plots together and writes them as JSON, CSV and PNG.
+machine's facts and the plots together and writes them as JSON, CSV and PNG; `penstock.bench.results` makes pages of
+them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -27,6 +29,9 @@ EXPERIMENTS = {
     "epochs": "importance over time while jobs come and go, nodes fail and weights change",
     "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
     "cola": "table 1 of the COLA paper, fusion against the optimum, and 10,000 operators",
+    "crossings": "16 light operators fused and not fused, two heavy ones in one PE and in two, on Spark",
+    "keyed-state": "count and sum by key against native and per-key PySpark, side by side",
+    "vs-handwritten": "bargain detection and network monitoring against the same by hand in PySpark",
 }
 
 
@@ -47,6 +52,14 @@ class Check:
     holds: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """A picture that an experiment has drawn: its file, beside the figures, and what it shows."""
+
+    file: str
+    title: str
+
+
 class Bench:
     """Collects what one experiment measures.
 
@@ -62,6 +75,8 @@ class Bench:
         self.out = out
         self.rows: list[dict[str, object]] = []
         self.checks: list[Check] = []
+        self.plots: list[Plot] = []
+        self._began = time.monotonic()
         out.mkdir(parents=True, exist_ok=True)
 
     def progress(self, message: str) -> None:
@@ -96,6 +111,7 @@ class Bench:
         axes.set_axisbelow(True)
         figure.savefig(self.out / f"{stem}.png", dpi=144)
         plt.close(figure)
+        self.plots.append(Plot(file=f"{stem}.png", title=title))
 
     def to_json(self) -> dict[str, object]:
         """The result as `penstock bench --json` prints it."""
@@ -103,9 +119,12 @@ class Bench:
             "name": self.name,
             "quick": self.quick,
             "command": f"penstock bench {self.name}{' --quick' if self.quick else ''}",
+            "about": EXPERIMENTS.get(self.name, ""),
+            "seconds": round(time.monotonic() - self._began, 1),
             "machine": machine_facts(),
             "results": self.rows,
             "checks": [asdict(check) for check in self.checks],
+            "plots": [asdict(plot) for plot in self.plots],
         }
 
     def write(self) -> None:

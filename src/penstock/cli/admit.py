@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import print_json
-from penstock.cli.figures import figure
 from penstock.cli.progress import slow_progress
 from penstock.cli.ranges import Number
 from penstock.diagnostics import Diagnostics, UserError
+from penstock.figures import figure
 from penstock.json_source import read_json
 from penstock.scheduler.answer import Answer
 from penstock.scheduler.deadline import Deadline

@@ -1,23 +1,26 @@
-"""`penstock bench`: reproduce an experiment."""
+"""`penstock bench`: reproduce experiments."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import json
+import subprocess
+import sys
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from penstock.bench import EXPERIMENTS, Bench
+from penstock.bench import EXPERIMENTS, Bench, machine_facts
+from penstock.bench.tables import Row, cell, is_text, parts
 from penstock.cli import print_json
-from penstock.cli.figures import figure
 from penstock.diagnostics import UserError, did_you_mean
 
-Row = dict[str, object]
+ALL = "all"
 
 _LONGEST_CELL = 40
 """Longer texts are broken into lines."""
@@ -26,12 +29,12 @@ _PADDING, _MARGIN = 3, 2
 _HELP_WIDTH = 76
 _LISTING = "\n".join(
     fill(what, _HELP_WIDTH, initial_indent=f"    {name:<14}", subsequent_indent=" " * 18)
-    for name, what in EXPERIMENTS.items()
+    for name, what in {**EXPERIMENTS, ALL: "all of them, one after the other"}.items()
 )
 
 
 @click.command(
-    help=f"""Reproduce an experiment; write its figures as JSON, CSV and plots.
+    help=f"""Reproduce experiments; write their figures as JSON, CSV and plots.
 
     \b
     Experiments:
@@ -40,9 +43,10 @@ _LISTING = "\n".join(
     \b
     Example:
         penstock bench soda --quick
+        penstock bench all --quick -o bench-results
     """
 )
-@click.argument("name")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.option("--quick", is_flag=True, help="Small inputs: minutes become seconds, figures are rougher.")
 @click.option(
     "-o",
@@ -53,16 +57,15 @@ _LISTING = "\n".join(
     help="Where the files go.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(name: str, quick: bool, out: Path, as_json: bool) -> int:
-    """Run one experiment."""
-    if name not in EXPERIMENTS:
-        raise UserError(f"there is no experiment `{name}`", hint=did_you_mean(name, EXPERIMENTS))
-    try:
-        bench = Bench(name, quick=quick, out=out)
-    except OSError as error:
-        raise UserError(f"cannot make the folder `{out}`: {error.strerror}") from error
-    importlib.import_module(f"penstock.bench.{name.replace('-', '_')}").run(bench)
-    bench.write()
+def command(names: tuple[str, ...], quick: bool, out: Path, as_json: bool) -> int:
+    """Run one experiment here, or several, each in a process of its own."""
+    for name in names:
+        if name not in (*EXPERIMENTS, ALL):
+            raise UserError(f"there is no experiment `{name}`", hint=did_you_mean(name, (*EXPERIMENTS, ALL)))
+    chosen = list(EXPERIMENTS) if ALL in names else list(dict.fromkeys(names))
+    if len(chosen) > 1:
+        return _run_several(chosen, quick=quick, out=out, as_json=as_json)
+    bench = _run_one(chosen[0], quick=quick, out=out)
     if as_json:
         print_json(bench.to_json())
     else:
@@ -70,36 +73,71 @@ def command(name: str, quick: bool, out: Path, as_json: bool) -> int:
     return 0
 
 
+def _run_one(name: str, *, quick: bool, out: Path) -> Bench:
+    try:
+        bench = Bench(name, quick=quick, out=out)
+    except OSError as error:
+        raise UserError(f"cannot make the folder `{out}`: {error.strerror}") from error
+    importlib.import_module(f"penstock.bench.{name.replace('-', '_')}").run(bench)
+    bench.write()
+    return bench
+
+
+def _run_several(names: list[str], *, quick: bool, out: Path, as_json: bool) -> int:
+    """A fresh process for each: what one leaves behind in memory must not slow the next."""
+    results = []
+    for i, name in enumerate(names, 1):
+        click.echo(f"bench: {name}, {i} of {len(names)}", err=True)
+        call = [sys.executable, "-m", "penstock.cli", "bench", name, "-o", str(out), *(["--quick"] if quick else [])]
+        done = subprocess.run(call, stdout=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            return done.returncode
+        results.append(json.loads((out / f"{name}.json").read_text()))
+    summary = _summary(results)
+    if as_json:
+        print_json(summary)
+    else:
+        _print_checks(Console(markup=False, emoji=False), summary["checks"])
+        click.echo(f"figures and plots are in {out}/")
+    return 0
+
+
+def _summary(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """All experiments in the form of one, so that a program reads both alike."""
+    return {
+        "name": ALL if len(results) == len(EXPERIMENTS) else " ".join(result["name"] for result in results),
+        "machine": machine_facts(),
+        "results": [{key: result[key] for key in ("name", "command", "seconds")} for result in results],
+        "checks": [
+            {**check, "name": f"{result['name']}: {check['name']}"} for result in results for check in result["checks"]
+        ],
+    }
+
+
 def print_tables(bench: Bench) -> None:
     """Print results and checks for people: a table for each part, no wider than the terminal."""
     console = Console(markup=False, emoji=False)
-    for title, rows in _parts(bench):
+    for title, rows in parts(bench.name, bench.rows):
         _print_part(console, title, rows, bench)
-    checks = Table("check", title="checks", title_justify="left", box=SIMPLE_HEAD)
-    for column in ("measured", "bar", "holds"):
-        checks.add_column(column, justify="right")
-    for check in bench.checks:
-        checks.add_row(check.name, _cell(check.value), _cell(check.bar), "yes" if check.holds else "NO")
-    console.print(checks)
+    _print_checks(console, bench.to_json()["checks"])
     console.print(f"figures and plots are in {bench.out}/", highlight=False)
 
 
-def _parts(bench: Bench) -> Iterator[tuple[str, list[Row]]]:
-    """The rows of one `part` and the same keys, together with their title; `part` itself is taken out."""
-    parts: dict[tuple[str, tuple[str, ...]], list[Row]] = {}
-    for row in bench.rows:
-        keys = tuple(key for key in row if key != "part")
-        parts.setdefault((str(row.get("part", bench.name)), keys), []).append({key: row[key] for key in keys})
-    return ((title, rows) for (title, _), rows in parts.items())
+def _print_checks(console: Console, checks: Any) -> None:
+    table = Table("check", title="checks", title_justify="left", box=SIMPLE_HEAD)
+    for column in ("measured", "bar", "holds"):
+        table.add_column(column, justify="right")
+    for check in checks:
+        table.add_row(check["name"], cell(check["value"]), cell(check["bar"]), "yes" if check["holds"] else "NO")
+    console.print(table)
 
 
 def _print_part(console: Console, title: str, rows: list[Row], bench: Bench) -> None:
-    cells = {name: [_cell(row[name]) for row in rows] for name in rows[0]}
+    cells = {name: [cell(row[name]) for row in rows] for name in rows[0]}
     shown = _fitting(cells, console.width)
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for name in shown:
-        is_text = any(isinstance(row[name], str) for row in rows)
-        table.add_column(name.replace("_", " "), justify="left" if is_text else "right")
+        table.add_column(name.replace("_", " "), justify="left" if is_text(rows, name) else "right")
     for line in zip(*(cells[name] for name in shown), strict=True):
         table.add_row(*line)
     console.print(table)
@@ -119,7 +157,3 @@ def _fitting(cells: dict[str, list[str]], width: int) -> list[str]:
             break
         shown.append(name)
     return shown
-
-
-def _cell(value: object) -> str:
-    return figure(value, digits=4) if isinstance(value, float) else str(value)

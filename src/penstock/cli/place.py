@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import print_json
-from penstock.cli.figures import figure
 from penstock.cli.progress import slow_progress
 from penstock.cli.ranges import Number
 from penstock.diagnostics import UserError
+from penstock.figures import figure
 from penstock.placement import ALGORITHMS, Algorithm, MetisSettings, Placement, PlacementProblem, equal_machines, place
 from penstock.placement.graph_format import read_graph, write_partition
 from penstock.placement.json_format import FEWER_MACHINES, placement_to_json, read_problem, too_many_machines
