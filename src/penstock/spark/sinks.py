@@ -2,7 +2,11 @@
 
 After a batch is written, the sinks' state (how far each file is written, what each remembers, what has been counted) is
 stored under the checkpoint with the batch's id. A batch that comes again starts from the state that the batch before it
-left: files are cut back to where they were and written again.
+left: files are cut back to where they were and written again. Sinks that commit batches by themselves
+(`sink_kinds.BatchSink`) know which they have committed.
+
+The rows of a batch come from Spark partition by partition and wait in a file (`sink_order`), so the size of a batch is
+not bounded by the driver's memory, but for sinks that take one tuple at a time.
 """
 
 from __future__ import annotations
@@ -10,24 +14,32 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-from collections.abc import Sequence
+import uuid
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT
 from penstock.expr.environment import Clock, Environment
+from penstock.expr.evaluate import Evaluator
 from penstock.reference.result import DEAD_LETTERS, DeadLetter
 from penstock.spark.container import Container
+from penstock.spark.container_instance import in_order
 from penstock.spark.reports import Counts, Report, add, decode_report
-from penstock.spark.workers import in_order
+from penstock.spark.sink_kinds import BatchSink, JobOutput, batch_sink, column_takers, fed_by_tuple, with_outlets
+from penstock.spark.sink_order import Chunk, Spool
+from penstock.spark.sink_rows import rows_of
 from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 KEPT_STATES = 3
+JOB_ID = "job"
 
 
 @dataclass(slots=True)
@@ -64,37 +76,58 @@ class SinkPE:
     def __init__(
         self, program: Program, plan: PhysicalPlan, pe: int | None, environment: Environment, folder: Path
     ) -> None:
-        self._program, self._plan, self._pe, self._environment = program, plan, pe, environment
-        self._folder = folder
+        self._pe, self._environment, self._folder = pe, environment, folder
         self._batch: int | None = None
         self._container: Container | None = None
         self.totals = Totals()
         folder.mkdir(parents=True, exist_ok=True)
+        self._sinks = {} if pe is None else _batch_sinks(program, plan, pe, environment, folder)
+        self._program, self._plan = with_outlets(program, plan)
+        self._ways: dict[str, Way] = {}
+        self._by_tuple: frozenset[int] = frozenset()
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write a batch, as `foreachBatch` gives it."""
+        self.write_rows(rows_of(frame), batch)
+
+    def write_rows(self, rows: Iterable[tuple[int, bytes]], batch: int) -> None:
+        """Write a batch of (edge, IPC stream) pairs."""
         if self._batch is None or self._batch != batch - 1:
             self._go_back_to(batch - 1)
-        collected: Any = frame.collect()
-        arriving = [(int(row["edge"]), bytes(row["tuples"])) for row in collected]
-        reports = [decode_report(value) for edge, value in arriving if edge == REPORT]
-        if self._container is not None:
-            self._container.take(in_order(self._container, arriving))
-            reports.append(self._container.report())
+        reports: list[Report] = []
+        with Spool() as spool:
+            for edge, value in rows:
+                if edge == REPORT:
+                    reports.append(decode_report(value))
+                elif self._container is not None:
+                    spool.add(edge, value)
+            if self._container is not None:
+                reports += self._feed(self._container, spool, batch)
         for report in reports:
             self.totals.add(report)
         self._write_letters([letter for report in reports for letter in report.dead_letters])
         self._store(batch)
 
     def close(self) -> None:
-        """Let go of the sinks' files."""
-        if self._container is not None:
-            for node in self._container.nodes:
-                node.runtime.close()
+        """Let go of the sinks' files and connections."""
+        self._close_container()
+        for sink in self._sinks.values():
+            sink.close()
+
+    def _feed(self, container: Container, spool: Spool, batch: int) -> list[Report]:
+        """Let every sink take its items of a batch, and commit it."""
+        for sink in self._sinks.values():
+            sink.begin(batch)
+        received = {id_: way.feed(spool, self._by_tuple) for id_, way in self._ways.items()}
+        by_column = {e.index for e in self._plan.into(container.pe)} - self._by_tuple
+        container.take(in_order(container, spool.values(self._by_tuple) + spool.marks(by_column)))
+        for id_, sink in self._sinks.items():
+            sink.commit(has_ended=container.node[id_].has_ended)
+        return [container.report(), Report(pe=container.pe, received=received)]
 
     def _go_back_to(self, batch: int) -> None:
         """Stand where the sinks stood after a batch, or at the beginning."""
-        self.close()
+        self._close_container()
         self.totals = Totals()
         if self._pe is not None:
             self._container = Container(self._program, self._plan, self._pe, _fresh(self._environment))
@@ -107,7 +140,24 @@ class SinkPE:
         else:
             # Should the first batch come again, files that it appends to are cut back to where they are now.
             self._store(batch)
+        if self._container is not None:
+            self._find_ways(self._container)
         self._batch = batch
+
+    def _find_ways(self, container: Container) -> None:
+        """Find out how tuples come to each sink; to be done when the files are open that the sinks go on with."""
+        columns = column_takers({id_: container.node[id_] for id_ in self._plan.pes[container.pe].operators})
+        self._by_tuple = fed_by_tuple(self._plan, container.pe, frozenset([*columns, *self._sinks]))
+        takers: dict[str, Callable[[Chunk], None]] = {id_: sink.take for id_, sink in self._sinks.items()}
+        for id_, take in columns.items():
+            if self._by_tuple.isdisjoint(_edges(self._plan, container.pe, id_)):
+                takers[id_] = _tuples_only(take)
+        self._ways = {id_: Way(take, self._plan, container.pe, id_) for id_, take in takers.items()}
+
+    def _close_container(self) -> None:
+        if self._container is not None:
+            for node in self._container.nodes:
+                node.runtime.close()
 
     def _write_letters(self, letters: Sequence[DeadLetter]) -> None:
         path = self._environment.output_directory / DEAD_LETTERS
@@ -123,15 +173,71 @@ class SinkPE:
     def _store(self, batch: int) -> None:
         sinks = None if self._container is None else self._container.remember()
         state = {"totals": asdict(self.totals), "sinks": sinks}
-        path = self._path(batch)
-        part = path.with_suffix(".part")
-        part.write_bytes(pickle.dumps(state, protocol=5))
-        os.replace(part, path)
+        _write_whole(self._path(batch), pickle.dumps(state, protocol=5))
         self._batch = batch
         self._path(batch - KEPT_STATES).unlink(missing_ok=True)
 
     def _path(self, batch: int) -> Path:
         return self._folder / f"{batch:020d}.state"
+
+
+class Way:
+    """The way of tuples to a sink that takes them by the batch."""
+
+    def __init__(self, take: Callable[[Chunk], None], plan: PhysicalPlan, pe: int, operator: str) -> None:
+        self._take = take
+        self._edges = _edges(plan, pe, operator)
+        self._ports = [
+            _edges(plan, pe, operator, port) for port in range(len(plan.application.operator[operator].inputs))
+        ]
+
+    def feed(self, spool: Spool, by_tuple: frozenset[int]) -> list[int]:
+        """Hand the sink its items; returns how many tuples came in by each port and were not counted elsewhere."""
+        for chunk in spool.chunks(self._edges):
+            self._take(chunk)
+        return [spool.count(port - by_tuple) for port in self._ports]
+
+
+def _edges(plan: PhysicalPlan, pe: int, operator: str, port: int | None = None) -> frozenset[int]:
+    """The edges that lead to an operator, or to one port of it."""
+    return frozenset(
+        edge.index
+        for edge in plan.into(pe)
+        if any(id_ == operator and port in (None, to) for id_, to in edge.subscribers)
+    )
+
+
+def _tuples_only(take: Callable[[pa.RecordBatch], None]) -> Callable[[Chunk], None]:
+    return lambda chunk: take(chunk.tuples)
+
+
+def _batch_sinks(
+    program: Program, plan: PhysicalPlan, pe: int, environment: Environment, folder: Path
+) -> dict[str, BatchSink]:
+    application = program.application
+    output = JobOutput(
+        application=application.name,
+        id=_job_id(folder),
+        folder=folder,
+        environment=environment,
+        evaluator=Evaluator(functions=application.functions, environment=environment),
+    )
+    made = {id_: batch_sink(application.operator[id_], output) for id_ in plan.pes[pe].operators}
+    return {id_: sink for id_, sink in made.items() if sink is not None}
+
+
+def _job_id(folder: Path) -> str:
+    """What tells a job from all others: it is made with the checkpoint."""
+    path = folder / JOB_ID
+    if not path.exists():
+        _write_whole(path, uuid.uuid4().hex.encode())
+    return path.read_text(encoding="ascii")
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    part = path.with_suffix(".part")
+    part.write_bytes(data)
+    os.replace(part, path)
 
 
 def _fresh(environment: Environment) -> Environment:

@@ -16,8 +16,11 @@ streams, one after the other, which `gunzip`, `bunzip2` and FileSource read as o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+
+import pyarrow as pa
 
 from penstock.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
@@ -25,6 +28,7 @@ from penstock.ir.expressions import Attribute, InputTuple
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, FLOAT64, INT32, INT64, RSTRING, UINT32, UINT64
+from penstock.toolkit.column_text import is_covered, text_of
 from penstock.toolkit.definition import OperatorDefinition, ParamSpec
 from penstock.toolkit.format_params import (
     WRITE_PARAMS,
@@ -73,8 +77,7 @@ class FileSinkRuntime(LogicRuntime):
 
     def taker(self, port: int) -> Submit:
         """A function that writes a tuple; a short one for the usual case of one file, opened at the start."""
-        is_plain = self._close_mode == "never" and not self._flush_every and not self._settings.has_delay_field
-        if not is_plain or self._file is None:
+        if not self._is_plain():
             return self._write
         select, encode = self._select, self._writer.tuple
 
@@ -82,6 +85,23 @@ class FileSinkRuntime(LogicRuntime):
             self._file.write(encode(select(tuple_)))  # type: ignore[union-attr]  # it stays open to the end
 
         return write
+
+    def batch_taker(self) -> Callable[[pa.RecordBatch], None] | None:
+        """A function that writes all tuples of a batch; None if they must be written one at a time."""
+        if not self._is_plain() or self.logic is not None or not is_covered(self._settings):
+            return None
+        schema, settings = written_schema(self.operator), self._settings
+        chosen = [self.operator.inputs[0].schema.position[name] for name in schema.names]
+
+        def write(batch: pa.RecordBatch) -> None:
+            self._file.write(text_of(batch.select(chosen), schema, settings))  # type: ignore[union-attr]  # as above
+
+        return write
+
+    def _is_plain(self) -> bool:
+        """Whether everything goes to one file, which is open, without more ado."""
+        is_plain = self._close_mode == "never" and not self._flush_every and not self._settings.has_delay_field
+        return is_plain and self._file is not None
 
     def take_window_marker(self, port: int) -> None:
         """Write the marker, flush, or close the file, as the parameters say."""
