@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.optimizer.candidates import fused_by
+from penstock.optimizer.candidates import fused_by, ranked
 from penstock.optimizer.loop import Iteration, Measure, Outcome, optimize
 from penstock.optimizer.plan_format import PlanFile, fingerprint, read_plan, write_plan
 from penstock.optimizer.prediction import model_plan, predict, throughput_model
@@ -21,6 +21,7 @@ __all__ = [
     "model_plan",
     "optimize",
     "predict",
+    "ranked",
     "read_plan",
     "throughput_model",
     "without_profile",

@@ -21,7 +21,7 @@ When it does not apply:
     capacities then solve the problem at the highest of a few lower rates at which something fits.
 
 Algorithm:
-    `throughput` improves the answers of all others under the throughput model (`search`) and keeps the best.
+    `throughput` improves the answers of all others under the throughput model (`search`) and takes the best (`ranked`).
 
 Reference:
     Khandekar et al., Middleware 2009, section 4, for gamma.
@@ -62,22 +62,33 @@ def fused_by(
     problem = spark_problem(setting)
     if not problem.operators:
         return ()
-    deadline = Deadline.after(deadline_seconds)
-    if algorithm != "throughput":
-        return _solved(problem, algorithm, gamma, deadline)
-    return _for_throughput(problem, setting, gamma, deadline)
+    if algorithm == "throughput":
+        return ranked(setting, gamma=gamma, deadline_seconds=deadline_seconds)[0][0]
+    return _solved(problem, algorithm, gamma, Deadline.after(deadline_seconds))
 
 
-def _for_throughput(problem: FusionProblem, setting: Setting, gamma: float, deadline: Deadline) -> Groups:
+def ranked(
+    setting: Setting, *, gamma: float = 1.0, deadline_seconds: float = _DEADLINE_SECONDS
+) -> list[tuple[Groups, float]]:
+    """The fusions of all algorithms, and what the search makes of them, with what the model predicts for each.
+
+    Returns:
+        Fusions with the tuples that the sources will give in a second, the best first; of equals that with fewer PEs.
+
+    Raises:
+        Infeasible: No fusion keeps the constraints.
+    """
+    problem, deadline = spark_problem(setting), Deadline.after(deadline_seconds)
     graph, model = super_graph(problem, acyclic=True), throughput_model(setting)
-    starts = {start: predict(model, setting, start).scale for start in _starts(problem, gamma, deadline)}
-    found = {}
-    for start in sorted(starts, key=starts.__getitem__, reverse=True):
-        better = improve(graph, model, setting, start, deadline)
-        found[better] = predict(model, setting, better).scale
+    found = {start: predict(model, setting, start).scale for start in _starts(problem, gamma, deadline)}
+    for start in sorted(found, key=found.__getitem__, reverse=True):
         if deadline.has_passed():
             break
-    return max({**starts, **found}.items(), key=lambda item: (item[1], -len(item[0])))[0]
+        better = improve(graph, model, setting, start, deadline)
+        found[better] = predict(model, setting, better).scale
+    total = sum(model.source_rates.values())
+    order = sorted(found, key=lambda groups: (-found[groups], len(groups)))
+    return [(groups, found[groups] * total) for groups in order]
 
 
 def _starts(problem: FusionProblem, gamma: float, deadline: Deadline) -> Iterator[Groups]:
