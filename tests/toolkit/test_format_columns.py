@@ -54,7 +54,9 @@ fields = st.one_of(
     st.floats(allow_nan=False, width=32).map(lambda x: f"{x:.12g}"),
     st.text("ab \t'\"é,;", max_size=4),
 )
-padded = st.tuples(st.sampled_from(["", "", "", "", " ", "\t"]), fields, st.sampled_from(["", "", "", " "])).map("".join)
+padded = st.tuples(st.sampled_from(["", "", "", "", " ", "\t"]), fields, st.sampled_from(["", "", "", " "])).map(
+    "".join
+)
 
 
 @st.composite
@@ -111,7 +113,9 @@ def json_files(draw: st.DrawFn) -> tuple[bytes, str]:
     good = st.tuples(st.sampled_from(['"a"', "null", '"é"']), st.integers(0, 99), st.floats(0, 9)).map(
         lambda v: f'{{"s":{v[0]},"n":{v[1]},"x":{v[2]}}}'
     )
-    lines = draw(st.lists(st.one_of(good, good, objects, st.sampled_from(["", "# no", "{} {}", '{"n":', "1}"])), max_size=6))
+    lines = draw(
+        st.lists(st.one_of(good, good, objects, st.sampled_from(["", "# no", "{} {}", '{"n":', "1}"])), max_size=6)
+    )
     return "\n".join(lines).encode(), draw(st.sampled_from(JSON_SCHEMAS))
 
 

@@ -14,6 +14,8 @@ from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import FLOAT64, INT32, INT64, UINT32, UINT64
+from penstock.toolkit.beacon_columns import BeaconColumns
+from penstock.toolkit.column_output import column_output
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, OutputFunction, ParamKind, ParamSpec
 from penstock.toolkit.logic_analysis import not_parallel
 from penstock.toolkit.logic_runtime import LogicRuntime
@@ -52,6 +54,18 @@ class BeaconRuntime(LogicRuntime):
         if not self._has_ended:
             self._has_ended = True
             yield Punctuation.WINDOW
+
+    def columns(self, *, follows: bool = False) -> BeaconColumns | None:
+        """The tuples by columns, if they depend on nothing but their number."""
+        output = column_output(self, frozenset({"IterationCount"}))
+        if output is None or not self.operator.outputs[0].schema.attributes:
+            return None
+        return BeaconColumns(
+            iterations=self.constant("iterations"),
+            delay_ns=self.duration_ns("initDelay"),
+            period_ns=self.duration_ns("period"),
+            output=output,
+        )
 
 
 def _model(operator: Operator) -> OperatorModel:

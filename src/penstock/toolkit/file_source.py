@@ -6,8 +6,8 @@ A relative name is looked up in the data directory. An attribute that the output
 the tuples. A malformed record follows `parsing`. The second output port, if there is one, receives the name of each
 file that has been read, with 0, or that cannot be opened, with the error's number.
 
-With `hotFile` SPL waits for other programs to append to the file. Here what it holds when it is read is all of it, and
-a warning says so.
+With `hotFile` SPL waits for other programs to append to the file. In a run that goes on for ever, so does Penstock on
+Spark; in a run until everything is done, what the file holds when it is read is all of it, and a warning says so.
 """
 
 from __future__ import annotations
@@ -18,12 +18,17 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+import pyarrow as pa
+
 from penstock.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, FLOAT64, INT32, RSTRING, is_string
+from penstock.toolkit.column_output import column_output
+from penstock.toolkit.column_source import ColumnSource
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, OutputFunction
+from penstock.toolkit.file_columns import Output, file_columns
 from penstock.toolkit.format_params import READ_PARAMS, check_format, constant, read_settings, word
 from penstock.toolkit.formats import Item, Malformed, Pause, reader
 from penstock.toolkit.formats.files import COMPRESSIONS, read_chunks
@@ -34,6 +39,9 @@ from penstock.toolkit.record_output import read_schema, record_output
 from penstock.toolkit.runtime import Context, Punctuation, Wait
 
 Produced = Iterator[Tuple | Wait | Punctuation | None]
+
+_ONE_BY_ONE = ("compression", "deleteFile", "moveFileToDirectory", "ignoreOpenErrors")
+"""Parameters with which a file is read from its beginning to its end, in one place."""
 
 
 class FileSourceRuntime(LogicRuntime):
@@ -69,6 +77,35 @@ class FileSourceRuntime(LogicRuntime):
         yield from self._delay()
         if not self._is_done:
             yield from self._file(self.constant("file"), ())
+
+    def columns(self, *, follows: bool = False) -> ColumnSource | None:
+        """The file by columns, unless reading it has an effect, or time passes between its tuples."""
+        is_hot = self.constant("hotFile", False)
+        alone = any(self.operator.param(name) for name in _ONE_BY_ONE)
+        if self.operator.inputs or len(self.operator.outputs) > 1 or alone or (is_hot and not follows):
+            return None
+        name = self.constant("file")
+        output = self._column_output(name)
+        if output is None:
+            return None
+        path = self.context.environment.data_directory / name
+        schema = read_schema(self.operator)
+        return file_columns(path, name, schema, self._settings, output, delay_ns=self._delay_ns, is_live=is_hot)
+
+    def _column_output(self, name: str) -> Output | None:
+        if self.operator.logic is not None:
+            return None
+        if self._make is None:
+            return lambda batch: batch
+        make = column_output(self, frozenset({"FileName"}))
+        if make is None:
+            return None
+
+        def output(batch: pa.RecordBatch) -> pa.RecordBatch:
+            names = pa.repeat(name, batch.num_rows)
+            return make({"FileName()": names, **dict(zip(batch.schema.names, batch.columns, strict=True))})
+
+        return output
 
     def process(self, port: int, tuple_: Tuple) -> None:
         """Read the file that a tuple names, after those before it."""

@@ -212,7 +212,9 @@ def _read_as(type_: Type) -> pa.DataType:
 
 def _is_safe(separator: str) -> bool:
     """Whether a separator is one byte that means nothing else."""
-    return len(separator) == 1 and separator.isascii() and separator not in "\"'\\\n\r#\0 \t" and separator.isprintable()
+    return (
+        len(separator) == 1 and separator.isascii() and separator not in "\"'\\\n\r#\0 \t" and separator.isprintable()
+    )
 
 
 def _is_plain(type_: Type) -> bool:

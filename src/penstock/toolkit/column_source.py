@@ -1,0 +1,105 @@
+"""Sources that are read by columns: planning finds how far to read, reading makes record batches.
+
+A runtime whose source can be read so has a method `columns` that gives a `ColumnSource`, or None where its parameters
+ask for something that only the reference way of `produce` can do. What it reads, in order, are the tuples that
+`produce` yields; a window marker follows the last one, and then the end.
+
+`plan` is cheap and runs in one place; `read` does the work and may run in another process, for several extents at once.
+Positions and extents are plain JSON values, because they are stored: an extent that is read again gives the same
+tuples, or an error that says what has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from penstock.toolkit.formats import Malformed
+
+Position = dict[str, Any]
+"""Where to go on."""
+
+Extent = dict[str, Any]
+"""A part of a source; `number` is a lower bound of the numbers of its tuples."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """How far to read.
+
+    Attributes:
+        extents: What to read, in order.
+        position: Behind it.
+        has_ended: Whether nothing follows.
+    """
+
+    extents: tuple[Extent, ...]
+    position: Position
+    has_ended: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """Some tuples of a source.
+
+    Attributes:
+        batch: The tuples, in order.
+        number: Of the first tuple; those that follow have the next numbers. Numbers grow from chunk to chunk.
+        time_ns: Of the first tuple, from the start of the source.
+        period_ns: The time from one tuple to the next.
+        malformed: Records that stand between the tuples and do not fit the schema.
+    """
+
+    batch: pa.RecordBatch
+    number: int
+    time_ns: int = 0
+    period_ns: int = 0
+    malformed: tuple[Malformed, ...] = ()
+
+
+class ColumnSource(Protocol):
+    """Reads a source by columns.
+
+    Attributes:
+        period_ns: The time from one tuple to the next.
+        delay_ns: The time before the first.
+        is_live: Whether it may have more later although it has nothing now.
+    """
+
+    period_ns: int
+    delay_ns: int
+    is_live: bool
+
+    def start(self) -> Position:
+        """The position before the first tuple."""
+
+    def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
+        """Find what comes next.
+
+        Args:
+            position: Where to begin.
+            rows: About how many tuples are wanted: more only where a record cannot be cut.
+            until_ns: The last time, from the start of the source, at which a tuple may stand.
+        """
+
+    def read(self, extent: Extent) -> Iterator[Chunk]:
+        """The tuples of an extent.
+
+        Raises:
+            UserError: They are not there any more.
+        """
+
+
+@runtime_checkable
+class ReadByColumns(Protocol):
+    """A runtime that may be read by columns."""
+
+    def columns(self, *, follows: bool = False) -> ColumnSource | None:
+        """The source, or None if only `produce` can read it.
+
+        Args:
+            follows: Whether the run goes on for ever, so that what comes later is to be read too.
+        """

@@ -1,0 +1,228 @@
+"""Files read by columns: planning cuts them into blocks of whole records, reading parses a block at once.
+
+Planning reads the bytes, but looks only for line ends and quotes. It also takes down what the file was (inode, size,
+time of change); a block of a file that has changed since is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from penstock.diagnostics import UserError
+from penstock.ir.types import Schema
+from penstock.toolkit.column_source import Chunk, Extent, Planned, Position
+from penstock.toolkit.formats import Malformed, Settings
+from penstock.toolkit.formats.columns import block_reader, can_read_blocks, ends_between_records
+from penstock.toolkit.formats.parquet import read_group
+
+BLOCK_BYTES = 1 << 20
+"""Of one block, about: large enough for Arrow, small enough for the caches."""
+
+Output = Callable[[pa.RecordBatch], pa.RecordBatch]
+"""From the attributes read to the tuples that leave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileColumns:
+    """A file of text, one record a line or more.
+
+    Attributes:
+        path: Of the file.
+        name: As the program says it.
+        schema: Of the attributes read.
+        settings: How the records are written.
+        output: Makes the tuples.
+        delay_ns: The time before the first tuple.
+        is_live: Whether lines that are appended later are read too.
+    """
+
+    path: Path
+    name: str
+    schema: Schema
+    settings: Settings
+    output: Output
+    delay_ns: int = 0
+    is_live: bool = False
+    period_ns: int = 0
+
+    def start(self) -> Position:
+        """The beginning of the file."""
+        return {"byte": 0, "number": 0, "header": self.settings.header_lines, "stamp": None}
+
+    def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
+        """Cut off blocks with about so many lines."""
+        extents: list[Extent] = []
+        with _opened(self.path) as file:
+            stamp = _stamp(file)
+            self._check(position["stamp"], stamp, position["byte"])
+            here = {**position, "stamp": stamp}
+            size = stamp[1]
+            while rows > 0 and here["byte"] < size:
+                extent = self._block(file, here, rows, size)
+                if extent is None:
+                    break
+                extents.append(extent)
+                rows -= extent["lines"]
+                here = {**here, "byte": extent["end"], "number": here["number"] + extent["most"], "header": 0}
+        return Planned(extents=tuple(extents), position=here, has_ended=not self.is_live and here["byte"] >= size)
+
+    def read(self, extent: Extent) -> Iterator[Chunk]:
+        """Parse a block."""
+        with _opened(self.path) as file:
+            self._check(extent["stamp"], _stamp(file), extent["end"])
+            file.seek(extent["start"])
+            block = file.read(extent["end"] - extent["start"])
+        read = block_reader(self.schema, replace(self.settings, header_lines=extent["header"]))(block)
+        yield Chunk(
+            batch=self.output(read.batch), number=extent["number"], time_ns=self.delay_ns, malformed=read.malformed
+        )
+
+    def _block(self, file: BinaryIO, here: Position, rows: int, size: int) -> Extent | None:
+        """The next block: so many lines, or as many as make a block of the usual size."""
+        length, wanted = BLOCK_BYTES, rows + here["header"]
+        settings = replace(self.settings, header_lines=here["header"])
+        while True:
+            file.seek(here["byte"])
+            data = file.read(length)
+            is_last = here["byte"] + len(data) >= size
+            end, lines = _cut(data, wanted, is_last and not self.is_live)
+            is_whole = end == len(data) and is_last and not self.is_live
+            if end and lines > here["header"] and ends_between_records(data[:end], self.schema, settings):
+                break
+            if is_whole:
+                break
+            if self.is_live and is_last and end == data.rfind(b"\n") + 1:
+                # A record has begun and goes on with what is appended later.
+                return None
+            # A longer block, or if its end stands inside a record, more lines.
+            length, wanted = 2 * length, wanted + max(lines, 1)
+        block = data[:end]
+        most = block.count(b"\n") + block.count(b"\r") + 1
+        place = {"start": here["byte"], "end": here["byte"] + end, "number": here["number"], "header": here["header"]}
+        return {**place, "lines": lines, "most": most, "stamp": here["stamp"]}
+
+    def _check(self, then: list[int] | None, now: list[int], end: int) -> None:
+        if then is None or then == now:
+            return
+        if self.is_live and then[0] == now[0] and now[1] >= end:
+            return
+        raise _changed(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetColumns:
+    """A Parquet file, one group of rows after the other."""
+
+    path: Path
+    name: str
+    schema: Schema
+    output: Output
+    delay_ns: int = 0
+    is_live: bool = False
+    period_ns: int = 0
+
+    def start(self) -> Position:
+        """The first group."""
+        return {"group": 0, "number": 0, "stamp": None}
+
+    def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
+        """Take whole groups until there are so many rows."""
+        extents: list[Extent] = []
+        with _opened(self.path) as file:
+            stamp = _stamp(file)
+            if position["stamp"] not in (None, stamp):
+                raise _changed(self.name)
+            try:
+                metadata = parquet.ParquetFile(file).metadata
+            except (pa.ArrowException, OSError) as error:
+                extent = {"group": -1, "number": 0, "stamp": stamp, "error": f"not a Parquet file: {error}"}
+                return Planned(extents=(extent,), position={**position, "stamp": stamp}, has_ended=True)
+            group, number = position["group"], position["number"]
+            while group < metadata.num_row_groups and rows > 0:
+                extents.append({"group": group, "number": number, "stamp": stamp})
+                count = metadata.row_group(group).num_rows
+                group, number, rows = group + 1, number + count, rows - count
+        here = {"group": group, "number": number, "stamp": stamp}
+        return Planned(extents=tuple(extents), position=here, has_ended=group >= metadata.num_row_groups)
+
+    def read(self, extent: Extent) -> Iterator[Chunk]:
+        """The tuples of a group."""
+        empty = pa.RecordBatch.from_pylist([], pa.schema([]))
+        found: pa.RecordBatch | Malformed
+        with _opened(self.path) as file:
+            if _stamp(file) != extent["stamp"]:
+                raise _changed(self.name)
+            if extent["group"] < 0:
+                found = Malformed("", extent["error"])
+            else:
+                found = read_group(parquet.ParquetFile(file), extent["group"], self.schema)
+        if isinstance(found, Malformed):
+            yield Chunk(batch=empty, number=extent["number"], time_ns=self.delay_ns, malformed=(found,))
+        else:
+            yield Chunk(batch=self.output(found), number=extent["number"], time_ns=self.delay_ns)
+
+
+def file_columns(
+    path: Path, name: str, schema: Schema, settings: Settings, output: Output, *, delay_ns: int, is_live: bool
+) -> FileColumns | ParquetColumns | None:
+    """A file by columns; None if its format is not read in blocks, or if it cannot be opened.
+
+    Args:
+        path: Of the file.
+        name: As the program says it.
+        schema: Of the attributes read.
+        settings: How the records are written.
+        output: Makes the tuples.
+        delay_ns: The time before the first tuple.
+        is_live: Whether what is appended later is read too.
+    """
+    if not os.access(path, os.R_OK) or not path.is_file():
+        return None
+    if settings.format == "parquet" and not is_live:
+        return ParquetColumns(path=path, name=name, schema=schema, output=output, delay_ns=delay_ns)
+    if not can_read_blocks(settings):
+        return None
+    return FileColumns(
+        path=path, name=name, schema=schema, settings=settings, output=output, delay_ns=delay_ns, is_live=is_live
+    )
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise UserError(
+            f"cannot read `{path}` any more: {error.strerror or error}",
+            hint="put the file back, or start with a new checkpoint folder",
+        ) from error
+
+
+def _stamp(file: BinaryIO) -> list[int]:
+    """What a file is: its inode, its size and when it was last written."""
+    found = os.fstat(file.fileno())
+    return [found.st_ino, found.st_size, found.st_mtime_ns]
+
+
+def _changed(name: str) -> UserError:
+    return UserError(
+        f"`{name}` has changed since the job began to read it",
+        hint="put the old file back, or start with a new checkpoint folder",
+    )
+
+
+def _cut(data: bytes, lines: int, to_the_end: bool) -> tuple[int, int]:
+    """Where to cut behind so many lines, or behind the last whole one; and how many there are before the cut."""
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    if len(ends) >= lines:
+        return int(ends[lines - 1]) + 1, lines
+    if to_the_end:
+        return len(data), len(ends) + (data[-1:] != b"\n")
+    return (int(ends[-1]) + 1 if len(ends) else 0), len(ends)
