@@ -100,3 +100,35 @@ def test_sources_that_end_in_different_batches_end_what_is_behind_them(tmp_path)
     short.union(long, name="U").apply(LastTuple, name="L").write_file("out.csv", name="Sink")
     assert_equal_in_pieces(app.program(), tmp_path, tmp_path, seed=1)
     assert (tmp_path / "none-3" / "out.csv").read_text() == "19\n"
+
+
+TIMED = """
+composite Main {
+  graph
+    stream<int32 k, int32 x> A = Beacon() {
+      param iterations: 60u; period: 0.25;
+      output A: k = (int32) (IterationCount() * 7ul % 9ul), x = (int32) IterationCount();
+    }
+    stream<int32 k, int32 x> D = Custom(A as I) {
+      logic onTuple I: { submit(I, D); submit({k = (k + 3) % 9, x = 2 * x}, D); submit({k = x % 5, x = 1}, D); }
+    }
+    stream<int32 k, int32 total> C = Aggregate(D) {
+      window D: tumbling, time(1), partitioned;
+      param partitionBy: k;
+      output C: k = Any(k), total = Sum(x);
+    }
+    () as Sink = FileSink(C) { param file: "out.csv"; }
+}
+"""
+
+
+@pytest.mark.parametrize("fusion", [[["D", "C"]], [["D"], ["C"]]])
+@pytest.mark.parametrize("channels", [2, 5])
+def test_windows_that_fire_by_time_fire_in_order_on_channels(fusion, channels, tmp_path):
+    program = compile_text(TIMED)
+    run(program, environment=environment(tmp_path, tmp_path / "whole"))
+    plan = physical_plan(program.application, fusion, channels)
+    assert plan.channels == channels
+    run_plan(program, plan, environment(tmp_path, tmp_path / "cut"), turns_per_batch=7)
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+    assert (tmp_path / "whole" / "out.csv").read_text().count("\n") > 50

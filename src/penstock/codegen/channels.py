@@ -1,8 +1,8 @@
 """Which operators of a job run on several channels, and by what their tuples are routed.
 
 `penstock.parallel` says what is safe; the submission says how many channels. What is left out here runs on one channel:
-sources and sinks, which are PEs of their own; regions with an operator that fires by time, because the places of what
-timers make do not tell channels apart; and regions on a loop, because a loop stays inside one PE.
+sources and sinks, which are PEs of their own; regions with several operators that fire by time, because the places of
+timers tell the order only among those of one operator; and regions on a loop, because a loop stays inside one PE.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def choose_channels(application: Application, channels: int | None) -> Channels:
     for region in parallel_regions(application, BEYOND).regions:
         width = _instructed(region) or channels or 1
         inside = [id_ for id_ in region.operators if _is_inner(application.operator[id_])]
-        if width > 1 and inside and not region.spontaneous and on_loops.isdisjoint(inside):
+        if width > 1 and inside and len(region.spontaneous) <= 1 and on_loops.isdisjoint(inside):
             chosen.region.update(dict.fromkeys(inside, region.id))
             chosen.width[region.id] = width
             chosen.key[region.id] = tuple(sorted(region.key))

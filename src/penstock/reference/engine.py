@@ -46,11 +46,11 @@ class Engine:
         exchange: Who imports what from whom.
     """
 
-    def __init__(self, environment: Environment, limits: Limits) -> None:
+    def __init__(self, environment: Environment, limits: Limits, timers: Timers | None = None) -> None:
         self.environment = environment
         self.clock = environment.clock
         self.limits = limits
-        self.timers = Timers()
+        self.timers = timers or Timers()
         self.queue: Queue = deque()
         self.dead_letters: list[DeadLetter] = []
         self.stopped: StopReason | None = None
@@ -203,17 +203,23 @@ class Engine:
         limit = self.limits.time_ns
         until = time_ns if limit is None else min(time_ns, limit)
         while (due := self.timers.next_ns) is not None and due <= until:
-            action = self.timers.pop_due(until)
-            assert action is not None
-            self.clock.advance_to(due)
-            action()
-            self.drain()
+            self.fire_next()
             if self.stopped is not None:
                 return False
         self.clock.advance_to(until)
         if until < time_ns:
             self.stop(StopReason.TIME)
         return until == time_ns
+
+    def fire_next(self) -> None:
+        """Let time pass to the next timer, and let that one fire."""
+        due = self.timers.next_ns
+        assert due is not None
+        action = self.timers.pop_due(due)
+        assert action is not None
+        self.clock.advance_to(due)
+        action()
+        self.drain()
 
     def timer_fired(self, node: Node) -> None:
         """An operator may have let go of the last tuple that it held back."""

@@ -22,13 +22,11 @@ from penstock.reference.engine import Engine, Limits
 from penstock.reference.exchange import Exchange
 from penstock.reference.node import Node
 from penstock.reference.wiring import wire
+from penstock.spark.placed_timers import AFTER_TIMERS, PlacedTimers
 from penstock.spark.reports import Counts, Report, counts_of
 from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.program import Program
 from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit
-
-AFTER_TIMERS = -1
-"""The number of what a timer makes: it comes before the items of the sources at the same time."""
 
 
 class Container:
@@ -42,12 +40,11 @@ class Container:
         self.plan = plan
         self.pe = pe
         self.leaving: dict[int, list[Item]] = {e.index: [] for e in plan.out_of(pe)}
-        self._place = (0, AFTER_TIMERS, b"")
-        self._left = 0
+        self._timers = PlacedTimers()
         self._time_ns = 0
         self._reported: tuple[Counts, Counts] = ({}, {})
         part = replace(program, application=_part(plan, pe), registry=program.registry.extended(self._ends()))
-        self.engine = Engine(environment, Limits())
+        self.engine = Engine(environment, Limits(), self._timers)
         self.nodes = wire(part, "", self.engine, environment, lambda stream: None)
         self.engine.exchange = Exchange(self.nodes, self.engine.queue, self.engine.end_node)
         self.node: dict[str, Node] = {n.id: n for n in self.nodes}
@@ -60,13 +57,16 @@ class Container:
             if item.kind != PULSE:
                 self._feed(self._feeds[edge], item)
         if all(node.has_ended for node in self._feeds.values()):
-            self._place = (self._time_ns, AFTER_TIMERS, b"")
+            self._timers.stand_at(self._time_ns, AFTER_TIMERS, b"")
             self.engine.let_waiting_end()
 
     def at(self, time_ns: int, number: int, path: bytes = b"") -> None:
         """Let time pass, then stand at a place of the sequential order: what leaves from now on comes from there."""
-        self._let_time_pass(time_ns)
-        self._place, self._left = (time_ns, number, path), 0
+        while self._timers.is_due_before(time_ns, number, path):
+            self.engine.fire_next()
+        self.engine.clock.advance_to(time_ns)
+        self._time_ns = max(self._time_ns, time_ns)
+        self._timers.stand_at(time_ns, number, path)
 
     def remember(self) -> dict[str, Any]:
         """The state of the engine and of all operators, as plain data."""
@@ -82,9 +82,10 @@ class Container:
 
     def leave(self, edge: int, kind: int, tuple_: Tuple | None = None) -> None:
         """Collect an item that leaves the PE."""
-        time_ns, number, path = self._place
-        self.leaving[edge].append(Item(time_ns, number, path + self._left.to_bytes(4), kind, tuple_))
-        self._left += 1
+        timers = self._timers
+        time_ns, number, path = timers.place
+        self.leaving[edge].append(Item(time_ns, number, path + timers.left.to_bytes(4), kind, tuple_))
+        timers.left += 1
 
     def pulse(self) -> None:
         """Mark on every edge that all items up to the present time have left."""
@@ -107,17 +108,6 @@ class Container:
 
     def _counts(self) -> tuple[Counts, Counts]:
         return counts_of(self.nodes, self.plan.pes[self.pe].operators)
-
-    def _let_time_pass(self, time_ns: int) -> None:
-        due = self.engine.timers.next_ns
-        while due is not None and due <= time_ns:
-            # What a timer makes belongs to the time at which it was due, before the items of that time.
-            if self._place[:2] != (due, AFTER_TIMERS):
-                self._place, self._left = (due, AFTER_TIMERS, b""), 0
-            self.engine.advance_to(due)
-            due = self.engine.timers.next_ns
-        self.engine.advance_to(time_ns)
-        self._time_ns = max(self._time_ns, time_ns)
 
     def _feed(self, node: Node, item: Item) -> None:
         if item.kind == TUPLE:
