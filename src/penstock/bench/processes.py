@@ -1,0 +1,97 @@
+"""What the processes of an experiment use: processor time and memory of this process and its descendants, from /proc.
+
+A job on Spark is the driver in Python, the JVM below it and the Python workers below that. Where there is no /proc,
+nothing is reported.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PROC = Path("/proc")
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PARENT, _CPU = 1, slice(11, 15)
+"""Fields of /proc/PID/stat behind the name: the parent; user and system time, own and of children that have ended."""
+
+
+def stat_of(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat behind the process's name, which may contain anything; None if it has ended."""
+    try:
+        return (PROC / str(pid) / "stat").read_text().rpartition(") ")[2].split()
+    except OSError:
+        return None
+
+
+def family(root: int | None = None) -> list[int]:
+    """The ids of a process, this one by default, and of all its descendants.
+
+    Example:
+        >>> os.getpid() in family()
+        True
+    """
+    children: dict[int, list[int]] = {}
+    for entry in PROC.iterdir() if PROC.is_dir() else ():
+        fields = stat_of(int(entry.name)) if entry.name.isdigit() else None
+        if fields is not None:
+            children.setdefault(int(fields[_PARENT]), []).append(int(entry.name))
+    found = [os.getpid() if root is None else root]
+    for pid in found:
+        found.extend(children.get(pid, ()))
+    return found
+
+
+def cpu_seconds() -> float:
+    """The processor time that this process and its descendants have used, ended children included."""
+    stats = [fields for pid in family() if (fields := stat_of(pid)) is not None]
+    return sum(int(field) for fields in stats for field in fields[_CPU]) / _TICKS_PER_SECOND
+
+
+def kind_of(pid: int) -> str:
+    """`driver`, `jvm` or `workers`: which part of a job a process is."""
+    if pid == os.getpid():
+        return "driver"
+    try:
+        command = (PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return "workers"
+    return "jvm" if b"java" in command.split(b"\0")[0] else "workers"
+
+
+def memory_mib() -> dict[str, float]:
+    """The memory in use by each part of a job; pages that workers share are counted once, in equal shares."""
+    used = {"driver": 0.0, "jvm": 0.0, "workers": 0.0}
+    for pid in family():
+        used[kind_of(pid)] += _memory_of(pid)
+    return used
+
+
+def _memory_of(pid: int) -> float:
+    try:
+        lines = (PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+@contextmanager
+def peak_memory(every_seconds: float = 0.25) -> Iterator[dict[str, float]]:
+    """Watch memory while a block runs; the largest use of each part, in MiB, is in the dict when it ends."""
+    peak = dict.fromkeys(("driver", "jvm", "workers"), 0.0)
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(every_seconds):
+            for part, used in memory_mib().items():
+                peak[part] = max(peak[part], used)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
