@@ -1,4 +1,4 @@
-"""Every experiment runs with `--quick`, as `penstock bench all --quick` runs them, and reports what the design asks for."""
+"""Every experiment runs with `--quick`, as `bench all --quick` runs them, and reports what the design asks for."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import click
 
-from penstock.diagnostics import Infeasible, UserError
+from penstock.diagnostics import Infeasible, UserError, did_you_mean
 
 SUBCOMMANDS = {
     "check": "Parse and type-check an application; report every error.",
@@ -43,6 +43,16 @@ class Subcommands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is called, or what the caller may have meant."""
+        name = args[0]
+        if name not in SUBCOMMANDS and not name.startswith("-"):
+            hint = did_you_mean(name, SUBCOMMANDS)
+            ctx.fail(f"there is no command `{name}`" + (f"; {hint}" if hint else ""))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the subcommands with a line each."""
         with formatter.section("Commands"):
@@ -59,6 +69,11 @@ def cli() -> None:
         penstock check examples/bargains/bargains.spl
         penstock explain examples/bargains/bargains.spl --html graph.html
         penstock run examples/bargains/bargains.spl --engine reference
+
+    \b
+    Let the shell complete commands, options and files (bash; zsh and fish
+    are alike, with zsh_source and fish_source):
+        eval "$(_PENSTOCK_COMPLETE=bash_source penstock)"
     """
 
 
@@ -66,13 +81,13 @@ def main() -> NoReturn:
     """Run the command line and exit with the status that the design lays down."""
     wants_json = "--json" in sys.argv
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(prog_name="penstock", standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        _with_suggestion(error).show()
         sys.exit(2)
     except UserError as error:
         if wants_json:
@@ -100,6 +115,16 @@ def main() -> NoReturn:
             err=True,
         )
         sys.exit(4)
+
+
+def _with_suggestion(error: click.ClickException) -> click.ClickException:
+    """Where one of several words was asked for, name the one that was meant."""
+    if not (isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice)):
+        return error
+    given = error.message.partition("'")[2].partition("'")[0]
+    hint = did_you_mean(given, [str(choice) for choice in error.param.type.choices])
+    message = f"{error.message} {hint[0].upper()}{hint[1:]}" if hint else error.message
+    return click.BadParameter(message, ctx=error.ctx, param=error.param)
 
 
 def print_json(value: object) -> None:

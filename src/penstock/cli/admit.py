@@ -50,14 +50,18 @@ def command(jobs: Path, deadline: float, with_placement: bool, as_json: bool) ->
     Example:
         $ cat jobs.json
         {"mips": 130, "jobs": [
-          {"id": "alerts", "rank": 1, "required": true, "templates": [{"id": "only", "pes": [
-            {"id": "detect", "min_mips": 40, "max_mips": 100, "offered_tps": 80, "outputs": [
-              {"stream": "alarms", "rate": {"flow": {"mips_per_tps": 1, "selectivity": 0.1}},
-               "value": {"linear": 5}}]}]}]},
-          {"id": "report", "rank": 2, "templates": [{"id": "only", "pes": [
-            {"id": "sum", "min_mips": 20, "max_mips": 60, "inputs": ["alarms"], "outputs": [
-              {"stream": "totals", "rate": {"flow": {"mips_per_tps": 5, "selectivity": 1}},
-               "value": {"table": [[0, 0], [4, 10], [8, 14]]}}]}]}]}]}
+         {"id": "alerts", "rank": 1, "required": true, "templates": [
+          {"id": "only", "pes": [
+           {"id": "detect", "min_mips": 40, "max_mips": 100,
+            "offered_tps": 80, "outputs": [{"stream": "alarms",
+              "rate": {"flow": {"mips_per_tps": 1, "selectivity": 0.1}},
+              "value": {"linear": 5}}]}]}]},
+         {"id": "report", "rank": 2, "templates": [
+          {"id": "only", "pes": [
+           {"id": "sum", "min_mips": 20, "max_mips": 60,
+            "inputs": ["alarms"], "outputs": [{"stream": "totals",
+              "rate": {"flow": {"mips_per_tps": 5, "selectivity": 1}},
+              "value": {"table": [[0, 0], [4, 10], [8, 14]]}}]}]}]}]}
         $ penstock admit jobs.json
         $ penstock admit jobs.json --deadline 5 --json
     """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from penstock.cli.python_application import python_program
 from penstock.diagnostics import UserError, did_you_mean
@@ -89,7 +90,7 @@ def takes_application(function: F) -> F:
 
     wrapper.__name__, wrapper.__doc__ = function.__name__, function.__doc__
     options = [
-        click.argument("app"),
+        click.argument("app", shell_complete=lambda _context, _parameter, begun: [CompletionItem(begun, type="file")]),
         click.option("--main", metavar="COMPOSITE", help="The main composite, where a file has several."),
         click.option(
             "--toolkit",

@@ -46,7 +46,13 @@ _LISTING = "\n".join(
         penstock bench all --quick -o bench-results
     """
 )
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument(
+    "names",
+    metavar="NAME...",
+    nargs=-1,
+    required=True,
+    shell_complete=lambda _context, _parameter, begun: [n for n in (*EXPERIMENTS, ALL) if n.startswith(begun)],
+)
 @click.option("--quick", is_flag=True, help="Small inputs: minutes become seconds, figures are rougher.")
 @click.option(
     "-o",

@@ -63,7 +63,7 @@ def command(
                      {"from": "score", "to": "write", "cost": 15}],
          "hosts": [{"id": "h1", "capacity": 100}, {"id": "h2", "capacity": 100}]}
         $ penstock fuse chain.json --algorithm cola
-        $ penstock fuse chain.json --algorithm throughput --acyclic --deadline 5 --json
+        $ penstock fuse chain.json --algorithm throughput --deadline 5 --json
     """
     to_fuse = read_problem(problem)
     settings = Settings(acyclic=acyclic, threshold=threshold, fewer_hosts=fewer_hosts, seed=seed)
