@@ -22,6 +22,7 @@ from penstock.codegen.plan import PE, PhysicalPlan, Route
 from penstock.codegen.routes import routing_of
 from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
+from penstock.spark.outside_sources import outside_source
 from penstock.spark.sinks import SinkPE
 from penstock.spark.sources import FORMAT, PenstockSource, dump
 from penstock.spark.workers import StatefulPE, stateless_pe
@@ -149,6 +150,10 @@ def murmur3(key: int) -> int:
 
 
 def _source(spark: SparkSession, job: Job, pe: PE, pickled: Path) -> DataFrame:
+    turns = job.turns_per_batch
+    outside = outside_source(spark, job.plan, pe.index, job.environment, job.checkpoint, items_per_batch=turns)
+    if outside is not None:
+        return outside
     routing = job.checkpoint / f"routing-{pe.index}.pickle"
     routing.write_bytes(pickle.dumps(routing_of(job.plan, pe.index)))
     return (

@@ -69,20 +69,60 @@ def offer_of(export: Operator, application: str, evaluator: Evaluator) -> Offer:
     return Offer(application=application, schema=export.inputs[0].schema, stream_id=stream_id, properties=properties)
 
 
-def takes(importer: Operator, offer: Offer, evaluator: Evaluator) -> bool:
-    """Whether an Import takes what an Export offers."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What an Import asks for.
+
+    Attributes:
+        schema: Of the streams.
+        stream_id: The name that they are exported under.
+        application: Who exports that name; any application if none.
+        subscription: A predicate over their properties, as text.
+    """
+
+    schema: TupleType
+    stream_id: str | None = None
+    application: str | None = None
+    subscription: str | None = None
+
+    def takes(self, offer: Offer) -> bool:
+        """Whether an offer is what is asked for.
+
+        Example:
+            >>> from penstock.ir.types import parse_schema
+            >>> schema = parse_schema("int32 x")
+            >>> offer = Offer(application="A", schema=schema, stream_id=None, properties={"kind": "bids"})
+            >>> Wanted(schema=schema, subscription='kind == "bids"').takes(offer)
+            True
+            >>> Wanted(schema=schema, stream_id="bids").takes(offer)
+            False
+        """
+        if self.schema != offer.schema:
+            return False
+        if self.stream_id is not None:
+            return self.stream_id == offer.stream_id and self.application in (None, offer.application)
+        if self.subscription is not None:
+            return offer.stream_id is None and parse_predicate(self.subscription)(offer.properties)
+        return False
+
+
+def wanted_by(importer: Operator, evaluator: Evaluator) -> Wanted:
+    """What an Import asks for."""
 
     def constant(name: str) -> Any:
         return next((evaluator.constant(v) for v in importer.param(name)), None)
 
-    if importer.outputs[0].schema != offer.schema:
-        return False
-    if importer.param("streamId"):
-        named = constant("applicationName")
-        return constant("streamId") == offer.stream_id and named in (None, offer.application)
-    if importer.param("subscription"):
-        return offer.stream_id is None and parse_predicate(constant("subscription"))(offer.properties)
-    return False
+    return Wanted(
+        schema=importer.outputs[0].schema,
+        stream_id=constant("streamId"),
+        application=constant("applicationName"),
+        subscription=constant("subscription"),
+    )
+
+
+def takes(importer: Operator, offer: Offer, evaluator: Evaluator) -> bool:
+    """Whether an Import takes what an Export offers."""
+    return wanted_by(importer, evaluator).takes(offer)
 
 
 def _check(operator: Operator, found: Diagnostics) -> None:

@@ -1,0 +1,115 @@
+"""What a source that Spark reads itself (Kafka, stream tables) gives the PEs: rows of the transport.
+
+The items of a batch are numbered in the order in which they are given, beside those of the other sources, and leave by
+every edge of the source's stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.codegen.paths import binary_array
+from penstock.codegen.places import Array
+from penstock.codegen.plan import PhysicalPlan
+from penstock.codegen.routes import Router, Routing, routing_of
+from penstock.codegen.transport import (
+    FINAL,
+    HEADER,
+    ITEMS_PER_VALUE,
+    PULSE,
+    PULSE_NUMBER,
+    REPORT,
+    TUPLE,
+    encoded_batches,
+)
+from penstock.reference.result import DeadLetter
+from penstock.spark.reports import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePE:
+    """A source, as tasks know it.
+
+    Attributes:
+        pe: Its PE.
+        operator: Its only operator.
+        order: Its number among the sources.
+        sources: How many sources there are.
+        routing: Of what leaves it.
+    """
+
+    pe: int
+    operator: str
+    order: int
+    sources: int
+    routing: Routing
+
+    def rows(self, items: Items, *, ends: bool = False, letters: Sequence[DeadLetter] = ()) -> Iterator[pa.RecordBatch]:
+        """The items of a batch, perhaps the end of the stream, and a report."""
+        report = Report(pe=self.pe, submitted={self.operator: [items.tuples.num_rows]}, dead_letters=tuple(letters))
+        left = [(REPORT, [report.encode()])]
+        closed = items.closed(ends)
+        for step, edge in enumerate(self.routing):
+            left.append((edge, list(self._encoded(closed, step))))
+        yield from Router(self.routing).rows(left)
+
+    def _encoded(self, items: Items, step: int) -> Iterator[bytes]:
+        rows = np.concatenate([[0], np.cumsum(items.kind == TUPLE)])
+        for start in range(0, len(items.kind), ITEMS_PER_VALUE):
+            end = min(start + ITEMS_PER_VALUE, len(items.kind))
+            first, last = int(rows[start]), int(rows[end])
+            yield encoded_batches(self._header(items, start, end, step), items.tuples.slice(first, last - first))
+
+    def _header(self, items: Items, start: int, end: int, step: int) -> pa.RecordBatch:
+        kind = items.kind[start:end]
+        number = np.arange(start, end) * self.sources + self.order
+        paths = binary_array(np.tile(np.frombuffer(step.to_bytes(4), np.uint8), (end - start, 1)))
+        columns = [
+            pa.array(items.time_ns[start:end], pa.int64()),
+            pa.array(np.where(kind == PULSE, PULSE_NUMBER, number), pa.int64()),
+            paths,
+            pa.array(kind, pa.uint8()),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=HEADER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Items:
+    """Items of a source in order.
+
+    Attributes:
+        time_ns: Of each item; it never falls.
+        kind: Of each item.
+        tuples: A row for each item that is a tuple.
+    """
+
+    time_ns: Array
+    kind: Array
+    tuples: pa.RecordBatch
+
+    def closed(self, ends: bool) -> Items:
+        """The same with the mark that the batch is complete, and the end of the stream before it if it has come."""
+        marks = [FINAL, PULSE] if ends else [PULSE]
+        time_ns = int(self.time_ns[-1]) if len(self.time_ns) else 0
+        return Items(
+            time_ns=np.append(self.time_ns, [time_ns] * len(marks)),
+            kind=np.append(self.kind, marks),
+            tuples=self.tuples,
+        )
+
+
+def source_pe(plan: PhysicalPlan, pe: int) -> SourcePE:
+    """The source of a plan that a PE is."""
+    (operator,) = plan.pes[pe].operators
+    sources = [p.index for p in plan.pes if p.role == "source"]
+    return SourcePE(
+        pe=pe,
+        operator=operator,
+        order=sources.index(pe),
+        sources=len(sources),
+        routing=routing_of(plan, pe),
+    )
