@@ -11,9 +11,9 @@ from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.reference.failure import OperatorFailed
 from penstock.spark.container import Container
+from penstock.spark.container_instance import process_batch
 from penstock.spark.generated import GeneratedContainer, loaded_module, may_be_kept
 from penstock.spark.reports import decode_report
-from penstock.spark.workers import process_batch
 
 SINK = '() as Sink = FileSink(O) { param file: "o"; }'
 
@@ -83,7 +83,7 @@ def test_a_failure_that_needs_the_state_is_told_without_the_tuple():
 
 def test_the_state_of_a_container_is_refused():
     setting = Setting("stream<A> O = Filter(A) {}")
-    with pytest.raises(UserError, match="has version 1, found that of a container"):
+    with pytest.raises(UserError, match="has version 2, found that of a container"):
         setting.instance().recall({"time_ns": 0, "nodes": {}})
 
 

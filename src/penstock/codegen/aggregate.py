@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.codegen.builder import Builder, listed
+from penstock.codegen.builder import Builder, key_names, listed
 from penstock.codegen.count_windows import FUNCTIONS, LONGEST
 from penstock.codegen.vector_text import Sight, fold, sight
 from penstock.expr.vector_frame import dtype_of
@@ -79,4 +79,5 @@ def _state_text(operator: Operator, arguments: list[Expression], calls: list[tup
     columns = [str(a.type) for a in arguments]
     parts = {"keys": keys, "columns": columns, "calls": calls}
     lists = ", ".join(f"{name}={listed(part)}" for name, part in parts.items())
-    return f"CountWindows(size={size}, step={step}, {lists}, incomplete={is_incomplete})"
+    names = listed(key_names(operator.param("partitionBy")))
+    return f"CountWindows(size={size}, step={step}, {lists}, incomplete={is_incomplete}, names={names})"

@@ -90,7 +90,11 @@ class Builder:
     def merged(self, hint: str, parts: Sequence[str], names: Sequence[str]) -> str:
         """The variable of several frames merged in the sequential order."""
         merged = self.body.name(f"{hint}_merged")
-        self.body.add(f"{merged} = merged([{', '.join(parts)}], {listed(list(names))})")
+        text = f"{merged} = merged([{', '.join(parts)}], {listed(list(names))})"
+        if self.signals is None:
+            self.body.add(text)
+        else:
+            self.signals.add_apart(text)
         return merged
 
     def count(self, operator: Operator, *frames: str) -> None:
@@ -162,6 +166,12 @@ def to_text(frame: str, copied: Sequence[str], made: dict[str, str], schema: Sch
 def listed(names: object) -> str:
     """The text of lists and dictionaries of names, with the quotes that the rest of the module has."""
     return repr(names).replace("'", '"')
+
+
+def key_names(key: Sequence[Expression]) -> list[str] | None:
+    """The attributes that the parts of a key are; None if some part is computed, or if there is no key."""
+    names = [part.name for part in key if isinstance(part, Attribute)]
+    return names if names and len(names) == len(key) else None
 
 
 def branch(levels: Sequence[int]) -> str:

@@ -31,6 +31,7 @@ from penstock.codegen.columns import typed, values
 from penstock.codegen.frames import Frame, taken
 from penstock.codegen.keys import Keys, by_key, grown
 from penstock.codegen.places import Array
+from penstock.codegen.tables import table, unpacked
 from penstock.expr.vector_frame import Column, dtype_of
 from penstock.ir.types import Type, is_float, parse_type
 from penstock.toolkit.aggregates_numeric import truncated_mean
@@ -51,6 +52,7 @@ class CountWindows:
         columns: The types of the arguments of the aggregates.
         calls: The aggregates, each with the column of its argument.
         incomplete: Whether windows fire that have never been full.
+        names: The attributes that the parts of a key are; None if they are computed.
     """
 
     def __init__(
@@ -62,11 +64,13 @@ class CountWindows:
         columns: Sequence[str],
         calls: Sequence[tuple[str, int]],
         incomplete: bool = False,
+        names: Sequence[str] | None = None,
     ) -> None:
         self.size = size
         self.step = step
         self.calls = calls
         self.incomplete = incomplete
+        self._names = names
         self._types = [parse_type(text) for text in columns]
         self._keys = Keys(keys)
         self._seen = np.zeros(1, np.int64)
@@ -129,16 +133,19 @@ class CountWindows:
         return windows.extreme(greatest=name == "Max")
 
     def remember(self) -> dict[str, Any]:
-        """The state as plain data: arrays with a row for each key."""
+        """The state as plain data."""
         count = len(self._keys)
-        held = {column: array[:count] for column, array in self._held.items()}
-        return {"keys": self._keys.remember(), "seen": self._seen[:count], "held": held}
+        held = {str(column): array[:count] for column, array in self._held.items()}
+        rows = {"seen": self._seen[:count], **held}
+        return {"tables": [table(self._names, self._keys.columns(), rows)], "whole": {}}
 
     def recall(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self._keys.recall(state["keys"])
-        self._seen = np.array(state["seen"])
-        self._held = {column: np.array(array) for column, array in state["held"].items()}
+        (known,) = state["tables"]
+        self._keys.recall([unpacked(column) for column in known["keys"]])
+        rows = {name: grown(unpacked(column), 1) for name, column in known["rows"].items()}
+        self._seen = rows["seen"]
+        self._held = {column: rows[str(column)] for column in self._held}
 
 
 def _objects(column: pa.Array, type_: Type) -> Array:

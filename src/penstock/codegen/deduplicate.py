@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.codegen.builder import Builder, branch, listed
+from penstock.codegen.builder import Builder, branch, key_names, listed
 from penstock.codegen.vector_text import fold, sight
 from penstock.ir.expressions import Attribute, Expression, Literal
 from penstock.ir.graph import Operator
@@ -43,7 +43,8 @@ def _state_text(operator: Operator) -> str:
     keys = [str(k.type) for k in _keys(operator)]
     limit = _literal(operator, "count", 0) if operator.param("count") else _nanoseconds(operator)
     resets = bool(_literal(operator, "resetOnDuplicate", True))
-    return f"Duplicates(keys={listed(keys)}, limit={limit}, resets={resets}, counts={bool(operator.param('count'))})"
+    counts, names = bool(operator.param("count")), listed(key_names(_keys(operator)))
+    return f"Duplicates(keys={listed(keys)}, limit={limit}, resets={resets}, counts={counts}, names={names})"
 
 
 def _nanoseconds(operator: Operator) -> int:

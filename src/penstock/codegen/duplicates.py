@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.codegen.keys import Keys, by_key, grown
 from penstock.codegen.places import Array
+from penstock.codegen.tables import table, unpacked
 from penstock.expr.vector_frame import Column
 
 
@@ -25,13 +26,17 @@ class Duplicates:
         limit: The largest difference of marks for which a tuple is a duplicate.
         resets: Whether a duplicate sets the mark anew.
         counts: Whether marks are numbers of tuples; otherwise they are times.
+        names: The attributes that the parts of a key are; None if they are computed.
     """
 
-    def __init__(self, *, keys: Sequence[str], limit: int, resets: bool, counts: bool) -> None:
+    def __init__(
+        self, *, keys: Sequence[str], limit: int, resets: bool, counts: bool, names: Sequence[str] | None = None
+    ) -> None:
         self._keys = Keys(keys)
         self.limit = limit
         self.resets = resets
         self.counts = counts
+        self._names = names
         self._marks = np.zeros(1, np.int64)
         self._received = 0
 
@@ -87,14 +92,16 @@ class Duplicates:
 
     def remember(self) -> dict[str, Any]:
         """The state as plain data."""
-        marks = self._marks[: len(self._keys)]
-        return {"keys": self._keys.remember(), "marks": marks, "received": self._received}
+        rows = {"marks": self._marks[: len(self._keys)]}
+        whole = {"received": self._received} if self.counts else {}
+        return {"tables": [table(self._names, self._keys.columns(), rows)], "whole": whole}
 
     def recall(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self._keys.recall(state["keys"])
-        self._marks = grown(np.array(state["marks"]), 1)
-        self._received = state["received"]
+        (known,) = state["tables"]
+        self._keys.recall([unpacked(column) for column in known["keys"]])
+        self._marks = grown(unpacked(known["rows"]["marks"]), 1)
+        self._received = state["whole"].get("received", 0)
 
 
 def _has_nan(columns: Sequence[Column], rows: int) -> Array:

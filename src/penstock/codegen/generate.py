@@ -53,6 +53,7 @@ from penstock.expr.analysis import functions_used, is_pure
 from penstock.expr.emit_functions import emit_functions
 from penstock.ir.expressions import Expression
 from penstock.ir.graph import ErrorPolicy, Operator
+from penstock.profiler.signals import Stretch
 from penstock.toolkit.effects import operator_parts
 from penstock.toolkit.program import Program
 
@@ -67,6 +68,7 @@ class Generated:
         lines: The operators with the first of their lines, in order.
         given: For each name that the loader provides, what it is and of which operator.
         variables: The operators whose state is the variables of a logic clause.
+        stretches: What its submit signals divide it into, if it has any.
     """
 
     part: Part
@@ -74,6 +76,7 @@ class Generated:
     lines: tuple[tuple[int, str], ...]
     given: dict[str, tuple[str, str]]
     variables: tuple[str, ...]
+    stretches: tuple[Stretch, ...] = ()
 
 
 MOST_LEVELS = 50
@@ -102,12 +105,17 @@ KERNELS: dict[str, Kernel] = {
 
 def why_not(program: Program, part: Part) -> str | None:
     """Why a PE has no generated form, or None if it has one."""
+    for reason in reasons(program, part).values():
+        return reason
+    names = " and ".join(f"`{o.id}`" for o in effects_apart(program, part)[:2])
+    return f"the effects of {names} would come in another order" if names else _ways_apart(part)
+
+
+def reasons(program: Program, part: Part) -> dict[str, str]:
+    """The operators of a PE that have no generated form, and why."""
     per_tuple = PerTuple(program, part)
-    for operator in part.operators:
-        reason = _why_not(operator, part, per_tuple)
-        if reason is not None:
-            return f"`{operator.id}` ({operator.kind}) {reason}"
-    return _effects_apart(part, per_tuple) or _ways_apart(part)
+    found = ((o, _why_not(o, part, per_tuple)) for o in part.operators)
+    return {o.id: f"`{o.id}` ({o.kind}) {reason}" for o, reason in found if reason is not None}
 
 
 def _ways_apart(part: Part) -> str | None:
@@ -140,15 +148,15 @@ def _why_not(operator: Operator, part: Part, per_tuple: PerTuple) -> str | None:
     return None
 
 
-def _effects_apart(part: Part, per_tuple: PerTuple) -> str | None:
-    """Why effects could be seen in another order, if they could: they must all happen in one loop."""
+def effects_apart(program: Program, part: Part) -> list[Operator]:
+    """Operators whose effects could be seen in another order, if they could: they must all happen in one loop."""
+    per_tuple = PerTuple(program, part)
     with_effects = [o for o in part.operators if per_tuple.has_effects(o)]
     if len(with_effects) < 2:
-        return None
+        return []
     heads = [o for o in part.operators if o.id in per_tuple.chosen]
     together = any({o.id for o in with_effects} <= {o.id for o in per_tuple.segment(h).operators} for h in heads)
-    names = " and ".join(f"`{o.id}`" for o in with_effects[:2])
-    return None if together else f"the effects of {names} would come in another order"
+    return [] if together else with_effects
 
 
 def generate(program: Program, plan: PhysicalPlan, pe: int) -> Generated | str:
@@ -180,12 +188,16 @@ def _write(builder: Builder, per_tuple: PerTuple) -> list[tuple[int, str]]:
         written.update(o.id for o in segment.operators)
         body.add("", "# " + ", ".join(f"{o.id}: {o.kind}" for o in segment.operators))
         starts.append((len(body.lines), operator.id))
+        if builder.signals is not None:
+            builder.signals.begin((o.id for o in segment.operators), is_loop=operator.id in per_tuple.chosen)
         if operator.id in per_tuple.chosen:
             LoopWriter(builder, per_tuple, segment).write()
         elif per_tuple.functions[operator.id] is not None:
             write_batch_map(builder, operator)
         else:
             KERNELS[operator.kind].write(builder, operator)
+        if builder.signals is not None:
+            builder.signals.end()
     body.add("")
     for edge in part.leaving:
         body.add(f"# {edge.stream} leaves by edge {edge.index}")
@@ -223,6 +235,7 @@ def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Generated:
         lines=tuple((first + line, id_) for line, id_ in starts),
         given=builder.given,
         variables=tuple(id_ for id_, text in builder.states.items() if text == "logic"),
+        stretches=() if builder.signals is None else builder.signals.stretches,
     )
 
 

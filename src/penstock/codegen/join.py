@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.codegen.builder import Builder, branch, listed
+from penstock.codegen.builder import Builder, branch, key_names, listed
 from penstock.codegen.vector_text import Sight, conjuncts, fold
 from penstock.expr.analysis import attributes_of
 from penstock.ir.expressions import Expression, Literal
@@ -76,4 +76,5 @@ def _state_text(operator: Operator, names: list[list[str]]) -> str:
         types = {name: str(port.schema.attribute(name).type) for name in needed}
         sides.append(types if _size(port.window) else None)
     keys = [str(k.type) for k in operator.param("equalityLHS")]
-    return f"LastTuples(keys={listed(keys)}, sides={listed(sides)})"
+    names = [key_names(operator.param(f"equality{side}")) for side in SIDES]
+    return f"LastTuples(keys={listed(keys)}, sides={listed(sides)}, names={listed(names)})"

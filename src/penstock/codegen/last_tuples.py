@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.codegen.columns import typed, values
+from penstock.codegen.columns import typed
 from penstock.codegen.frames import Frame, concatenated, taken
 from penstock.codegen.keys import Keys, by_key
 from penstock.codegen.places import Array, Places, merge
+from penstock.codegen.tables import table, unpacked
 from penstock.expr.vector_frame import Column
 from penstock.ir.types import parse_type
 
@@ -43,10 +44,18 @@ class LastTuples:
     Args:
         keys: The types of the parts of a key.
         sides: For each side the columns that a pair needs of it, with their types; None for a side without memory.
+        names: For each side the attributes that the parts of a key are; None if they are computed.
     """
 
-    def __init__(self, *, keys: Sequence[str], sides: Sequence[dict[str, str] | None]) -> None:
-        self._sides = [None if columns is None else _Side(keys, columns) for columns in sides]
+    def __init__(
+        self,
+        *,
+        keys: Sequence[str],
+        sides: Sequence[dict[str, str] | None],
+        names: Sequence[Sequence[str] | None] = (None, None),
+    ) -> None:
+        both = zip(sides, names, strict=True)
+        self._sides = [None if columns is None else _Side(keys, columns, known) for columns, known in both]
 
     def pairs(self, frames: Sequence[Frame], keys: Sequence[Sequence[Column]], names: Sequence[Sequence[str]]) -> Pairs:
         """Take a batch in; a pair stands in the place of the tuple that came later.
@@ -66,15 +75,15 @@ class LastTuples:
                 found.append(memory.meet(side, frames, keys, position, names[side]))
         return _side_by_side(found, frames, names, places)
 
-    def remember(self) -> list[Any]:
-        """The state as plain data."""
-        return [None if side is None else side.remember() for side in self._sides]
+    def remember(self) -> dict[str, Any]:
+        """The state as plain data: a table for each side that remembers."""
+        return {"tables": [side.remember() for side in self._sides if side is not None], "whole": {}}
 
-    def recall(self, state: Sequence[Any]) -> None:
+    def recall(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        for side, remembered in zip(self._sides, state, strict=True):
-            if side is not None:
-                side.recall(remembered)
+        remembering = [side for side in self._sides if side is not None]
+        for side, remembered in zip(remembering, state["tables"], strict=True):
+            side.recall(remembered)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,8 +106,9 @@ class _Met:
 class _Side:
     """The last tuple of each key of one side."""
 
-    def __init__(self, keys: Sequence[str], columns: dict[str, str]) -> None:
+    def __init__(self, keys: Sequence[str], columns: dict[str, str], names: Sequence[str] | None) -> None:
         self._keys = Keys(keys)
+        self._names = names
         self._types = {name: parse_type(text) for name, text in columns.items()}
         self._last: dict[str, Column] = {name: typed([], type_) for name, type_ in self._types.items()}
         self._count = 0
@@ -139,14 +149,15 @@ class _Side:
 
     def remember(self) -> dict[str, Any]:
         """The keys and the columns of their last tuples."""
-        last = {name: values(column, self._types[name]) for name, column in self._last.items()}
-        return {"keys": self._keys.remember(), "count": self._count, "last": last}
+        # Without key and columns only this column tells whether there has been a tuple.
+        rows = {"": np.ones(self._count, bool), **self._last}
+        return table(self._names, self._keys.columns(), rows)
 
     def recall(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self._keys.recall(state["keys"])
-        self._count = state["count"]
-        self._last = {name: typed(held, self._types[name]) for name, held in state["last"].items()}
+        self._keys.recall([unpacked(column) for column in state["keys"]])
+        self._last = {name: unpacked(column) for name, column in state["rows"].items()}
+        self._count = len(self._last.pop(""))
 
 
 def _side_by_side(

@@ -1,43 +1,75 @@
 """A generated PE in the place of a container.
 
-It takes and gives what `workers.process_batch` does. If generated code fails, a container takes the same batch, to say
-which operator failed on which tuple in the words of the reference interpreter.
+It takes and gives what a container does. Where only some operators of the PE have a generated form, it runs the others
+in containers, piece by piece (`codegen.pieces`). If generated code fails, `failing` finds out on which tuple.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.codegen.generate import Generated, generate
+from penstock.codegen.entry import dealt_out
 from penstock.codegen.generated_pe import GeneratedPE
 from penstock.codegen.loaded_module import LoadedModule, OperatorError
+from penstock.codegen.pieces import Pieces, pieces_of
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT
-from penstock.expr.environment import Environment
+from penstock.diagnostics import UserError
+from penstock.expr.environment import Clock, Environment
 from penstock.ir.models import State
 from penstock.reference.failure import OperatorFailed, reason_of
-from penstock.spark.reports import Report
+from penstock.spark.container import Container
+from penstock.spark.container_instance import ContainerInstance, Left, Values
+from penstock.spark.reports import Report, decode_report
 from penstock.toolkit.program import Program
 
-Values = Iterable[tuple[int, bytes]]
-Left = Iterator[tuple[int, list[bytes]]]
-"""What leaves: encoded values by edge; a report first."""
+STATE_VERSION = 2
 
 FallBack = Callable[[Values], Left]
 """Takes a batch with a fresh container of the same PE."""
 
 
-def loaded_module(program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> LoadedModule | None:
-    """The generated module of a PE, loaded; None if it has none and a container must run it."""
-    made = generate(program, plan, pe)
-    return LoadedModule(made, program, environment) if isinstance(made, Generated) else None
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedPE:
+    """The code of a PE in this process; instances share it.
+
+    Attributes:
+        pieces: The PE in pieces.
+        modules: The generated modules, by piece; containers run the others.
+        program: What the PE is part of.
+        environment: The surroundings of its code.
+    """
+
+    pieces: Pieces
+    modules: dict[int, LoadedModule]
+    program: Program
+    environment: Environment
+
+    def instance(self, piece: int) -> GeneratedPE | ContainerInstance:
+        """A fresh instance of a piece."""
+        if piece in self.modules:
+            return GeneratedPE(self.modules[piece])
+        # Pieces work one after the other, so each has its own time, as PEs have.
+        own = replace(self.environment, clock=Clock(), random=copy(self.environment.random), metrics={})
+        return ContainerInstance(Container(self.program, self.pieces.plan, piece, own))
 
 
-def may_be_kept(module: LoadedModule) -> bool:
-    """Whether a module may serve batch after batch: nothing that its functions may remember counts."""
-    operators = module.generated.part.plan.application.operator
-    called = {id_ for id_, _ in module.generated.given.values()}
+def loaded_module(program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> LoadedPE | None:
+    """The generated code of a PE, loaded; None if it has none and a container must run it."""
+    pieces = pieces_of(program, plan, pe)
+    if not pieces.modules:
+        return None
+    modules = {piece: LoadedModule(made, program, environment) for piece, made in pieces.modules.items()}
+    return LoadedPE(pieces, modules, program, environment)
+
+
+def may_be_kept(loaded: LoadedPE) -> bool:
+    """Whether code may serve batch after batch: nothing that its functions may remember counts."""
+    operators = loaded.program.application.operator
+    called = {id_ for module in loaded.modules.values() for id_, _ in module.generated.given.values()}
     return all(operators[id_].model.state is State.STATELESS for id_ in called)
 
 
@@ -45,38 +77,62 @@ class GeneratedContainer:
     """One instance of a generated PE.
 
     Args:
-        module: The generated code; instances share it.
+        loaded: The generated code.
         fall_back: Takes a batch on which the code failed.
     """
 
-    def __init__(self, module: LoadedModule, fall_back: FallBack) -> None:
-        self._part = module.generated.part
-        self._instance = GeneratedPE(module)
+    def __init__(self, loaded: LoadedPE, fall_back: FallBack) -> None:
+        self._loaded = loaded
+        self._pe = loaded.pieces.plan.pes[loaded.pieces.pe]
+        self._dealt = loaded.pieces.dealt
+        self._inner = {edge.index for edge in loaded.pieces.plan.edges if edge.consumer in loaded.pieces.made}
+        self._instances = {piece: loaded.instance(piece) for piece in loaded.pieces.made}
         self._fall_back = fall_back
 
     def process_batch(self, values: Values) -> Left:
-        """Take a batch; yields a report, and what leaves.
+        """Take a batch, or the next part of one in the sequential order; yields a report, and what leaves.
 
         Raises:
             OperatorFailed: An operator failed.
         """
         arriving = list(values)
         try:
-            left = list(self._instance.take(arriving))
+            report, left = self._take(arriving)
         except OperatorError as error:
             yield from self._by_container(arriving, error)
             return
-        report = Report(pe=self._part.pe, received=self._instance.received, submitted=self._instance.submitted)
         yield REPORT, [report.encode()]
         yield from left
 
+    def _take(self, arriving: Sequence[tuple[int, bytes]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
+        """Let piece after piece take its edges."""
+        waiting = list(dealt_out(arriving, self._dealt))
+        report, left = Report(pe=self._loaded.pieces.pe), []
+        for instance in self._instances.values():
+            for edge, found in _taken(instance, waiting):
+                if edge == REPORT:
+                    report = _added(report, decode_report(found[0]))
+                elif edge in self._inner:
+                    waiting += [(edge, value) for value in found]
+                else:
+                    left.append((edge, found))
+        return report, left
+
     def remember(self) -> dict[str, Any]:
         """The state, as plain data."""
-        return self._instance.remember()
+        return {"version": STATE_VERSION, "pieces": [i.remember() for i in self._instances.values()]}
 
     def recall(self, state: dict[str, Any]) -> None:
-        """Go on where an instance that remembered this has stopped."""
-        self._instance.recall(state)
+        """Go on where an instance that remembered this has stopped.
+
+        Raises:
+            UserError: The state was written by another version, or not by generated code.
+        """
+        if state.get("version") != STATE_VERSION:
+            found = state.get("version", "that of a container")
+            raise UserError(f"the state of a generated PE has version {STATE_VERSION}, found {found}")
+        for instance, remembered in zip(self._instances.values(), state["pieces"], strict=True):
+            instance.recall(remembered)
 
     def _by_container(self, values: Values, error: OperatorError) -> list[tuple[int, list[bytes]]]:
         """What a container makes of a batch on which generated code failed: its failure, in all likelihood.
@@ -84,8 +140,8 @@ class GeneratedContainer:
         Without state its word is final. With state it lacks what came before, so it is believed only if it fails in
         the same operator for the same reason.
         """
-        is_stateless = self._part.plan.pes[self._part.pe].role == "stateless"
-        ours = OperatorFailed(self._part.plan.application.operator[error.operator], reason_of(error.error))
+        is_stateless = self._pe.role == "stateless"
+        ours = OperatorFailed(self._loaded.program.application.operator[error.operator], reason_of(error.error))
         try:
             left = list(self._fall_back(values))
         except OperatorFailed as failure:
@@ -94,3 +150,23 @@ class GeneratedContainer:
         if is_stateless:
             return left
         raise ours from error.error
+
+
+def _taken(instance: GeneratedPE | ContainerInstance, values: Values) -> Left:
+    """What leaves a piece, its report first."""
+    if isinstance(instance, ContainerInstance):
+        yield from instance.process_batch(values)
+        return
+    left = list(instance.take(values))
+    yield REPORT, [Report(pe=0, received=instance.received, submitted=instance.submitted).encode()]
+    yield from left
+
+
+def _added(report: Report, more: Report) -> Report:
+    """The report of several pieces; no operator is in two of them."""
+    return replace(
+        report,
+        received=report.received | more.received,
+        submitted=report.submitted | more.submitted,
+        dead_letters=report.dead_letters + more.dead_letters,
+    )

@@ -11,14 +11,13 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.codegen.loaded_module import LoadedModule
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.routes import Router, Routing, routing_of
-from penstock.codegen.transport import FINAL, REPORT, WINDOW, Item, decode, encode
 from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.spark.container import Container
-from penstock.spark.generated import GeneratedContainer, Left, loaded_module, may_be_kept
+from penstock.spark.container_instance import ContainerInstance, Left, Values, process_batch
+from penstock.spark.generated import GeneratedContainer, LoadedPE, loaded_module, may_be_kept
 from penstock.spark.sources import load
 from penstock.toolkit.program import Program
 
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import TimerValues
 
 STATE_VERSION = 1
-
-Values = Iterable[tuple[int, bytes]]
-"""(edge, IPC stream) pairs, as they arrive."""
 
 Row = tuple[int, int, bytes]
 """Edge, channel and IPC stream."""
@@ -45,18 +41,6 @@ class Instance(Protocol):
 
     def recall(self, state: dict[str, Any]) -> None:
         """Go on where an instance that remembered this has stopped."""
-
-
-class ContainerInstance:
-    """A container in the place of generated code."""
-
-    def __init__(self, container: Container) -> None:
-        self.container = container
-        self.remember, self.recall = container.remember, container.recall
-
-    def process_batch(self, values: Values) -> Left:
-        """Take a batch; yields a report, and what leaves."""
-        return process_batch(self.container, values)
 
 
 def stateless_pe(
@@ -160,7 +144,7 @@ def check_form(version: int, form: str, wanted: str) -> None:
         )
 
 
-_modules: dict[tuple[str, int], LoadedModule] = {}
+_modules: dict[tuple[str, int], LoadedPE] = {}
 
 
 def load_instance(path: str, pe: int) -> Instance:
@@ -181,7 +165,7 @@ def make_instance(program: Program, plan: PhysicalPlan, pe: int, environment: En
 
 
 def _instance(
-    module: LoadedModule | None, program: Program, plan: PhysicalPlan, pe: int, environment: Environment
+    module: LoadedPE | None, program: Program, plan: PhysicalPlan, pe: int, environment: Environment
 ) -> Instance:
     if module is None:
         return ContainerInstance(Container(program, plan, pe, environment))
@@ -191,35 +175,3 @@ def _instance(
 def _by_container(loaded: tuple[Program, PhysicalPlan, Environment], pe: int, values: Values) -> Left:
     program, plan, environment = loaded
     return process_batch(Container(program, plan, pe, environment), values)
-
-
-def process_batch(container: Container, values: Values) -> Left:
-    """Feed a batch to a container, in the sequential order; yields what leaves it."""
-    container.take(in_order(container, values))
-    container.pulse()
-    yield REPORT, [container.report().encode()]
-    streams = container.plan.application.streams
-    for out in container.plan.out_of(container.pe):
-        yield out.index, list(encode(container.leaving[out.index], streams[out.stream].schema))
-        container.leaving[out.index] = []
-
-
-def in_order(container: Container, values: Values) -> list[tuple[int, Item]]:
-    """The items of a batch, sorted by their place; those of other PEs' edges are left out.
-
-    Of a stream that comes from several channels only the last end counts, and window markers do not.
-    """
-    streams = container.plan.application.streams
-    edges = {e.index: streams[e.stream].schema for e in container.plan.into(container.pe)}
-    items = [(edge, item) for edge, value in values if edge in edges for item in decode(value, edges[edge])]
-    items.sort(key=lambda pair: pair[1][:3])
-    merged = {e.index for e in container.plan.into(container.pe) if e.senders > 1}
-    if not merged:
-        return items
-    last = {edge: i for i, (edge, item) in enumerate(items) if item.kind == FINAL}
-    dropped = {(True, WINDOW), (True, FINAL)}
-    return [
-        (edge, item)
-        for i, (edge, item) in enumerate(items)
-        if (edge in merged, item.kind) not in dropped or last.get(edge) == i
-    ]
