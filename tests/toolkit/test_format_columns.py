@@ -23,9 +23,9 @@ CSV_SCHEMAS = [
     "rstring s, list<int32> l",
 ]
 PIECES = """
-    a 1 -1 0 007 +5 0x1F 255 256 -0 99999999999999999999 2147483648 1.5 1e3 1e400 1e-400 nan nan(1) inf -Infinity .5 1. 1_0
-    true false True null "null" "" "a" "a,b" 'a' "it's" a"b "a"b [1,2] [1 red green # \\ "\\n" "a é \ufeff x 0.1 16777217.0
-    3.4028235677973366e38 1.00000017881393421514957253748434595763683319091796875
+    a 1 -1 0 007 +5 0x1F 255 256 -0 99999999999999999999 2147483648 1.5 1e3 1e400 1e-400 nan nan(1) inf -Infinity .5 1.
+    1_0 true false True null "null" "" "a" "a,b" 'a' "it's" a"b "a"b [1,2] [1 red green # \\ "\\n" "a é \ufeff x 0.1
+    16777217.0 3.4028235677973366e38 1.00000017881393421514957253748434595763683319091796875
 """.split()
 SEPARATORS = [",", ";"]
 
@@ -76,7 +76,7 @@ def csv_files(draw: st.DrawFn) -> tuple[bytes, str, Settings]:
     return (text + draw(st.sampled_from(["", "\n"]))).encode(), schema, form
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(csv_files())
 @example((b'a,"1"\n', "rstring s, int32 n", Settings()))
 @example((b'"a,b",1\n"c",2\n', "rstring s, int32 n", Settings()))
@@ -90,7 +90,7 @@ def test_csv_read_at_once_is_csv_read_record_by_record(case: tuple[bytes, str, S
     assert read_at_once(data, schema, form) == read_exactly(data, schema, form)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(csv_files(), st.binary(max_size=3), st.integers(0, 40))
 def test_csv_with_bytes_thrown_in_is_read_alike(case: tuple[bytes, str, Settings], junk: bytes, place: int) -> None:
     data, schema, form = case
@@ -100,7 +100,7 @@ def test_csv_with_bytes_thrown_in_is_read_alike(case: tuple[bytes, str, Settings
 
 JSON_SCHEMAS = ["rstring s, int32 n, float64 x", "optional<rstring> s, uint8 n, float32 x, optional<boolean> b"]
 json_values = st.sampled_from(
-    '1 -1 -0 0 1.5 1e3 300 1e400 true null "a" "" "\\u00e9" "\\ud800" [1] {"n":1} NaN 0.1 16777217.0 99999999999999999999'.split()
+    '1 -1 -0 0 1.5 1e3 300 1e400 true null "a" "" "\\u00e9" "\\ud800" [1] {"n":1} NaN 0.1 16777217.0'.split()
 )
 
 
@@ -152,7 +152,7 @@ def test_plain_blocks_are_read_by_arrow(form: Settings, schema: str, data: bytes
     assert read_at_once(data, schema, form) == read_exactly(data, schema, form)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(csv_files())
 def test_a_block_that_ends_between_records_can_be_read_alone(case: tuple[bytes, str, Settings]) -> None:
     data, schema, form = case

@@ -26,7 +26,7 @@ class BeaconColumns:
         output: Makes tuples of their numbers.
 
     Example:
-        >>> beacon = BeaconColumns(iterations=3, delay_ns=0, period_ns=5, output=lambda columns: pa.record_batch(columns))
+        >>> beacon = BeaconColumns(iterations=3, delay_ns=0, period_ns=5, output=pa.record_batch)
         >>> beacon.plan(beacon.start(), 10, until_ns=7).extents
         ({'start': 0, 'end': 2, 'number': 0},)
     """

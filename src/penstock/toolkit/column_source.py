@@ -61,17 +61,19 @@ class Chunk:
 
 
 class ColumnSource(Protocol):
-    """Reads a source by columns.
+    """Reads a source by columns."""
 
-    Attributes:
-        period_ns: The time from one tuple to the next.
-        delay_ns: The time before the first.
-        is_live: Whether it may have more later although it has nothing now.
-    """
+    @property
+    def period_ns(self) -> int:
+        """The time from one tuple to the next."""
 
-    period_ns: int
-    delay_ns: int
-    is_live: bool
+    @property
+    def delay_ns(self) -> int:
+        """The time before the first."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it may have more later although it has nothing now."""
 
     def start(self) -> Position:
         """The position before the first tuple."""

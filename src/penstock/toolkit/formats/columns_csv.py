@@ -143,7 +143,7 @@ class _CsvBlocks:
     def _numbers(self, column: pa.ChunkedArray, type_: Type, default: Any, block: bytes) -> pa.ChunkedArray:
         if column.null_count:
             # An empty field and the word null are one to Arrow, but only an optional value may be null.
-            if isinstance(type_, OptionalType) != (default is None) or b"null" in block and default is not None:
+            if isinstance(type_, OptionalType) != (default is None) or (b"null" in block and default is not None):
                 raise _Unsure
             column = column if default is None else pc.fill_null(column, pa.scalar(default, column.type))
         if _inner(type_) != FLOAT32:

@@ -31,7 +31,8 @@ from penstock.ir.types import (
 from penstock.toolkit.formats.columns_line import is_text
 from penstock.toolkit.formats.items import Settings
 
-_NEGATIVE_ZERO = re.compile(rb"-0[,}\s]")
+# Arrow keeps the sign of an integer zero and takes words for numbers.
+_ODD_NUMBER = re.compile(rb"-0[,}\s]|NaN|Inf")
 _MOST_BYTES = 2**31 - 1
 
 
@@ -67,7 +68,7 @@ def fast_reader(schema: Schema, settings: Settings) -> Callable[[bytes], pa.Reco
 
 def _has_an_object_a_line(block: bytes) -> bool:
     """Whether every line starts and ends as an object does; then none goes on in the next line."""
-    if not block or len(block) > _MOST_BYTES or not is_text(block) or _NEGATIVE_ZERO.search(block):
+    if not block or len(block) > _MOST_BYTES or not is_text(block) or _ODD_NUMBER.search(block):
         return False
     lines, last = _lines(block), block[-1:] != b"\n"
     begins = block.count(b"\n{") + (block[:1] == b"{")
