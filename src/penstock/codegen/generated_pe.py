@@ -15,6 +15,8 @@ from penstock.codegen.loaded_module import LoadedModule
 from penstock.codegen.part import Part, Target
 from penstock.codegen.places import Array
 from penstock.diagnostics import UserError
+from penstock.profiler.clock import cpu_ns
+from penstock.profiler.signals import Signals
 
 STATE_VERSION = 1
 
@@ -29,6 +31,7 @@ class Batch:
         states: The states of operators, by id.
         received: For each operator, the tuples that came in by each input port.
         submitted: For each operator, the tuples that went out by each output port.
+        signals: What the submit signals of the function call, if it has any.
     """
 
     def __init__(self, arriving: Arriving, leaving: Leaving, states: dict[str, Any], since_ns: int) -> None:
@@ -36,6 +39,7 @@ class Batch:
         self.leave = leaving.add
         self._time_ns = np.maximum(arriving.time_ns, since_ns)
         self.states = states
+        self.signals: Signals | None = None
         self.received: Counts = {}
         self.submitted: Counts = {}
 
@@ -50,6 +54,7 @@ class GeneratedPE:
     Attributes:
         received: For each operator, the tuples that came in by each input port with the last batch.
         submitted: Likewise, those that went out.
+        signals: What its submit signals have collected, if it has any.
     """
 
     def __init__(self, module: LoadedModule) -> None:
@@ -62,6 +67,7 @@ class GeneratedPE:
         self._time_ns = 0
         self.received: Counts = {}
         self.submitted: Counts = {}
+        self.signals = _signals(module)
 
     def take(self, values: Values) -> Iterator[tuple[int, list[bytes]]]:
         """Process a batch; yields the encoded values that leave, by edge.
@@ -70,17 +76,37 @@ class GeneratedPE:
             OperatorError: An operator failed; the state is then that of no batch, so the instance is of no more use.
         """
         entering, leaving = self._schemas
+        began = cpu_ns()
         came = arriving(values, entering, self._merged)
         left = Leaving(came, leaving)
         batch = Batch(came, left, self._states, self._time_ns)
         with np.errstate(all="ignore"):
-            self._module.process(batch)
+            self._process(batch, cpu_ns() - began)
         for item, edge in came.finals:
             for rank, subscriber in enumerate(self._endings.end(f"feed {edge}")):
                 left.add_final(exit_edge(subscriber), item, rank)
         self._time_ns = max(self._time_ns, came.latest_ns)
         self.received, self.submitted = batch.received, batch.submitted
-        yield from left.encoded(self._time_ns)
+        if self.signals is None:
+            yield from left.encoded(self._time_ns)
+        else:
+            yield from self._sent(left, self.signals)
+
+    def _process(self, batch: Batch, receive_ns: int) -> None:
+        batch.signals = self.signals
+        if self.signals is None:
+            self._module.process(batch)
+            return
+        self.signals.transfer("receive", receive_ns, sum(map(len, batch.frames.values())))
+        self.signals.begin()
+        self._module.process(batch)
+        self.signals.end(batch.received)
+
+    def _sent(self, left: Leaving, signals: Signals) -> list[tuple[int, list[bytes]]]:
+        began = cpu_ns()
+        sent = list(left.encoded(self._time_ns))
+        signals.transfer("send", cpu_ns() - began, left.tuples)
+        return sent
 
     def remember(self) -> dict[str, Any]:
         """The state, as plain data."""
@@ -104,6 +130,15 @@ class GeneratedPE:
         self._endings.open = dict(state["open"])
         for id_, remembered in state["operators"].items():
             self._states[id_].recall(remembered)
+
+
+def _signals(module: LoadedModule) -> Signals | None:
+    made = module.generated
+    sampling = made.part.plan.signals
+    if sampling is None:
+        return None
+    streams = {port.stream: port.schema for o in made.part.operators for port in o.outputs}
+    return Signals(sampling, made.stretches, streams, pe=made.part.pe)
 
 
 def _endings(part: Part) -> Endings:

@@ -41,6 +41,11 @@ class Leaving:
         if frame.marks is not None:
             self._parts.append(_Part(edge, WINDOW, frame.marks))
 
+    @property
+    def tuples(self) -> int:
+        """How many tuples leave."""
+        return sum(map(len, self._frames.values()))
+
     def add_final(self, edge: int, item: int, rank: int) -> None:
         """Let the end of a stream leave."""
         self._finals[edge].append((item, rank))

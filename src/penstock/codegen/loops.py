@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from penstock.codegen.builder import Builder, Given, branch
 from penstock.codegen.loop_operators import Inliner, Row
 from penstock.codegen.segments import PerTuple, Segment, gives_one_at_most
+from penstock.codegen.signals import SignalledBody, plain, renamed, seen, signalled, timed
 from penstock.expr.emit_statements import indent
 from penstock.ir.graph import Operator
 
@@ -74,9 +75,12 @@ class LoopWriter:
         self._name_streams()
         columns = {a.name: body.name(a.name) for a in given.schema.attributes}
         lines = self.inliner.inline(head, Row(columns))
-        used = [a for a in given.schema.attributes if _is_used(columns[a.name], [*lines, *self.inliner.functions])]
+        text = plain([*lines, *self.inliner.functions])
+        used = [a for a in given.schema.attributes if _is_used(columns[a.name], text)]
         self._start(given)
-        body.add(*self.inliner.before, *self.inliner.functions)
+        body.add(*self.inliner.before, *plain(self.inliner.functions))
+        if self.builder.signals is not None:
+            lines = self._with_signals(self.builder.signals, given, lines)
         body.add(self._for(given, {a.name: columns[a.name] for a in used}))
         body.add(*indent(self._with_clock(lines) or ["pass"]))
         body.add(*self.inliner.after)
@@ -104,13 +108,18 @@ class LoopWriter:
         else:
             found = self.collected[stream]
             lines += [f"{found.rows}.append({row.tuple_of(operator.outputs[port].schema)})", f"{found.at}.append(at)"]
+        following: list[str] = []
         for rank, target in enumerate(self.builder.part.targets[stream]):
             if self._is_inside(target):
                 assert isinstance(target, tuple)
-                lines += self.inliner.inline(self.builder.part.plan.application.operator[target[0]], row)
+                following += self.inliner.inline(self.builder.part.plan.application.operator[target[0]], row)
             else:
-                lines += self._turn(stream, rank)
-        return lines
+                following += self._turn(stream, rank)
+        if self.builder.signals is not None and any(map(self._is_inside, self.builder.part.targets[stream])):
+            following = timed("submit", operator.id, port, following)
+            if stream in self.counted:
+                lines.append(seen(stream, row.tuple_of(operator.outputs[port].schema)))
+        return [*lines, *following]
 
     def _turn(self, stream: str, rank: int) -> list[str]:
         found = self.collected[stream]
@@ -136,6 +145,20 @@ class LoopWriter:
 
     def _with_clock(self, lines: list[str]) -> list[str]:
         return ["environment.clock.advance_to(times[at])", *lines] if self._has_effects() else lines
+
+    def _with_signals(self, body: SignalledBody, given: Given, lines: list[str]) -> list[str]:
+        """The lines of the loop with a branch for sampled tuples; writes what stands before the loop."""
+        signals, sampled = body.name("signals"), body.name("sampled")
+        body.add(f"{signals} = pe.signals.loop({body.current}, len({given.frame}))")
+        body.add(f"{sampled} = {signals}.positions.pop()")
+        functions = self.inliner.functions
+        body.add(*renamed(signalled(functions, signals), functions))
+        return [
+            f"if at != {sampled}:",
+            *indent(plain(lines) or ["pass"]),
+            "else:",
+            *indent([f"{sampled} = {signals}.positions.pop()", *renamed(signalled(lines, signals), functions)]),
+        ]
 
     def _for(self, given: Given, columns: dict[str, str]) -> str:
         body = self.builder.body

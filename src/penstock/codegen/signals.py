@@ -2,8 +2,8 @@
 
 Introduction:
     A module has the same lines with and without signals. Between them stand calls that read a clock: one behind the
-    lines of each operator, and one behind each value that several operators share. `penstock.profiler.signals` says what
-    is made of the times.
+    lines of each operator, and one behind each value that several operators share. `penstock.profiler.signals` says
+    what is made of the times.
 
 Example:
     A Filter in a module that is profiled:
@@ -43,7 +43,7 @@ from penstock.codegen.body import Body, Mark
 from penstock.expr.emit_scope import Module
 from penstock.profiler.signals import Stretch
 
-_START, _STOP = "#: start ", "#: stop"
+_START, _STOP, _SEEN = "#: start ", "#: stop", "#: seen "
 
 
 @dataclass(slots=True)
@@ -94,6 +94,12 @@ class SignalledBody(Body):
         super().add(*lines)
         self._is_marked = False
 
+    def add_apart(self, line: str) -> None:
+        """Append a line that works for no operator: what a PE does to bring streams together when they enter it."""
+        self._mark()
+        super().add(line, f"pe.signals.mark({self._new([], is_loop=False)})")
+        self._is_marked = True
+
     def shared(self, key: Hashable, hint: str, text: str) -> str:
         """The variable that holds a value; the lines that make it are a stretch of all who use it."""
         is_new = key not in self._shared
@@ -139,9 +145,14 @@ def timed(kind: str, operator: str, port: int, lines: Sequence[str]) -> list[str
     return [f"{_START}{(kind, operator, port)!r}", *lines, _STOP] if lines else []
 
 
+def seen(stream: str, tuple_: str) -> str:
+    """The place at which a tuple of a stream is at hand."""
+    return f'{_SEEN}"{stream}", {tuple_}'
+
+
 def plain(lines: Iterable[str]) -> list[str]:
     """The lines for tuples that are not sampled."""
-    return [line for line in lines if not line.lstrip().startswith((_START, _STOP))]
+    return [line for line in lines if not line.lstrip().startswith((_START, _STOP, _SEEN))]
 
 
 def signalled(lines: Iterable[str], signals: str) -> list[str]:
@@ -159,6 +170,8 @@ def _signal(line: str, signals: str) -> str:
     margin = line[: len(line) - len(code)]
     if code.startswith(_START):
         return f"{margin}{signals}.start({code.removeprefix(_START)})"
+    if code.startswith(_SEEN):
+        return f"{margin}{signals}.seen({code.removeprefix(_SEEN)})"
     return f"{margin}{signals}.stop()" if code == _STOP else line
 
 

@@ -1,8 +1,8 @@
 """The clock of the profiler: CPU time of the calling thread.
 
-The paper's timers read CPU counters. On a machine that runs other things, wall time counts the moments in which a thread
-had to wait for a core: a process that is interrupted once in a thousand tuples seems ten times slower. CPU time does
-not, so profiles taken under load agree with those of an idle machine. It costs five times as much to read
+The paper's timers read CPU counters. On a machine that runs other things, wall time counts the moments in which a
+thread had to wait for a core: a process that is interrupted once in a thousand tuples seems ten times slower. CPU
+time does not, so profiles taken under load agree with those of an idle machine. It costs five times as much to read
 (`time.thread_time_ns` about 290 ns, `time.perf_counter_ns` 60 ns, a shared 2-core machine, Python 3.11), which only
 sampled tuples and whole batches pay.
 

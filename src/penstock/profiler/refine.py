@@ -5,8 +5,8 @@ Introduction:
     what. What an operator costs does not. This takes the one out of the other.
 
 Formulation:
-    Equation 1 of the paper. For an operator with k input ports, l output ports and m threads of its own, with c tuples a
-    second on a port, mean times t to process and to submit, and the base CPU fraction b of a thread:
+    Equation 1 of the paper. For an operator with k input ports, l output ports and m threads of its own, with c
+    tuples a second on a port, mean times t to process and to submit, and the base CPU fraction b of a thread:
 
         u = sum_m b + sum_k c_in t_in - sum_l c_out t_out
 
@@ -30,8 +30,8 @@ Algorithm:
     Linear in ports.
 
 Reference:
-    Gedik et al., CIKM 2009, section 3.3. The paper has means; the variance is ours: that of process times, less the part
-    that comes from submitting.
+    Gedik et al., CIKM 2009, section 3.3. The paper has means; the variance is ours: that of process times, less the
+    part that comes from submitting.
 """
 
 from __future__ import annotations

@@ -17,16 +17,16 @@ Algorithm:
     The value number i, from 0: if i < S it is added; otherwise it takes the place of a random one with probability
     S / (i + 1), and is dropped with the rest. One random number a value.
 
-    Two reservoirs of parts of a stream (channels, batches) become one of the whole: how many of the kept values come from
-    the first is a draw without replacement from all that both have seen, a hypergeometric number; which ones is a
+    Two reservoirs of parts of a stream (channels, batches) become one of the whole: how many of the kept values come
+    from the first is a draw without replacement from all that both have seen, a hypergeometric number; which ones is a
     random subset. Values are not weighted one by one, so the result is uniform, not nearly so.
 
 Preserves:
     Uniformity, and the bound S on memory.
 
 Reference:
-    Gedik et al., CIKM 2009, section 3.2, after Vitter. The paper prints the probability S / i for the i-th value counted
-    from 0; that would take the value number S with certainty. S / (i + 1) is Vitter's, and is uniform.
+    Gedik et al., CIKM 2009, section 3.2, after Vitter. The paper prints the probability S / i for the i-th value
+    counted from 0; that would take the value number S with certainty. S / (i + 1) is Vitter's, and is uniform.
 """
 
 from __future__ import annotations

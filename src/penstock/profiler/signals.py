@@ -45,6 +45,7 @@ from typing import Any
 import numpy as np
 
 from penstock.ir.types import Schema
+from penstock.profiler.apart import meter
 from penstock.profiler.clock import all_threads_ns, cpu_ns
 from penstock.profiler.loop_signals import LoopSignals
 from penstock.profiler.raw_statistics import Statistics
@@ -72,16 +73,28 @@ class Signals:
     Args:
         sampling: How much to look at.
         stretches: Of the module.
+        schemas: Of the streams that it makes.
+        pe: The number of the PE.
 
     Attributes:
         statistics: What has been collected since they were last taken.
     """
 
-    def __init__(self, sampling: Sampling, stretches: Sequence[Stretch]) -> None:
+    def __init__(
+        self,
+        sampling: Sampling,
+        stretches: Sequence[Stretch],
+        schemas: Mapping[str, Schema] | None = None,
+        *,
+        pe: int = 0,
+    ) -> None:
         self.statistics = Statistics(sampling.reservoir)
         self._sampling = sampling
         self._stretches = stretches
-        self._stride = Stride(sampling.rate)
+        self._pe = pe
+        self._schemas = schemas or {}
+        self._varying = {stream: schema for stream, schema in self._schemas.items() if fixed_bytes(schema) is None}
+        self._stride, self._size_stride = Stride(sampling.rate), Stride(sampling.rate)
         self._taken: list[float] = []
         self._loops: dict[int, LoopSignals] = {}
         self._last = self._began = self._began_all = 0
@@ -91,32 +104,35 @@ class Signals:
         self._taken = [0.0] * len(self._stretches)
         self._loops = {}
         self._began_all = all_threads_ns()
+        meter.is_on = True
+        meter.take()
         self._last = self._began = cpu_ns()
 
     def mark(self, stretch: int) -> None:
         """The lines of a stretch end here; the last mark was their beginning."""
         now = cpu_ns()
-        self._taken[stretch] += now - self._last
+        self._taken[stretch] += now - self._last - meter.take()
         self._last = now
 
-    def submit(self, frame: Any, schema: Schema) -> None:
-        """An operator has made the rows of a stream: copy what is only selected."""
+    def submit(self, stream: str, frame: Any) -> None:
+        """An operator has made the rows of a stream: copy what is only selected, and note the sizes of sampled rows."""
+        schema = self._schemas[stream]
         for attribute in schema.attributes:
             frame[attribute.name]
+        if stream in self._varying and len(frame):
+            before = cpu_ns()
+            rows = np.array(self._size_stride.take(len(frame)) or [0])
+            self.statistics.add(("size", stream, 0), float(frame.take(rows).batch(schema).nbytes), tuples=len(rows))
+            self._last += cpu_ns() - before
 
     def loop(self, stretch: int, tuples: int) -> LoopSignals:
         """The signals of the loop that begins here, over so many tuples."""
-        self._loops[stretch] = LoopSignals(self._stride, tuples, self._sampling.reservoir)
+        self._loops[stretch] = LoopSignals(self._stride, tuples, self._sampling.reservoir, self._varying)
         return self._loops[stretch]
-
-    def size(self, frame: Any, stream: str, schema: Schema) -> None:
-        """Note the sizes of sampled rows of a stream, where they differ."""
-        if fixed_bytes(schema) is None and len(frame):
-            rows = np.array(Stride(self._sampling.rate).take(len(frame)) or [0])
-            self.statistics.add(("size", stream, 0), float(frame.take(rows).batch(schema).nbytes), tuples=len(rows))
 
     def end(self, received: Mapping[str, Sequence[int]]) -> None:
         """The work on a batch ends; turn times of stretches into observations of operators."""
+        meter.is_on = False
         others_ns = (all_threads_ns() - self._began_all) - (cpu_ns() - self._began)
         own: dict[str, float] = {}
         for index, stretch in enumerate(self._stretches):
@@ -130,9 +146,9 @@ class Signals:
             self._observe(operator, took, received.get(operator, ()))
         self._share_base(max(0.0, others_ns), own)
 
-    def transfer(self, kind: str, pe: int, took: float, tuples: int) -> None:
-        """Note what the PE took to receive, or to send, so many tuples."""
-        self.statistics.add((kind, f"PE {pe}", 0), took, tuples=tuples)
+    def transfer(self, kind: str, took: float, tuples: int) -> None:
+        """Note what the PE took to `receive`, or to `send`, so many tuples."""
+        self.statistics.add((kind, f"PE {self._pe}", 0), took, tuples=tuples)
 
     def take(self) -> Statistics:
         """What has been collected; the next batch starts with nothing."""
