@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 S = TypeVar("S")
 
@@ -28,7 +28,7 @@ class Timers:
 
     def __init__(self) -> None:
         # The third number keeps actions apart that came with one ticket from two places.
-        self._heap: list[tuple[int, int, int, Callable[[], None]]] = []
+        self._heap: list[tuple[int, Any, int, Callable[[], None]]] = []
         self._asked = 0
         self._added = 0
 

@@ -43,6 +43,7 @@ class Job:
         environment: Its surroundings.
         checkpoint: Where Spark's checkpoint, the source logs and the sinks' state lie.
         turns_per_batch: How many turns a source takes for one batch.
+        continuous: Whether to wait for more where sources can have more.
     """
 
     program: Program
@@ -50,10 +51,11 @@ class Job:
     environment: Environment
     checkpoint: Path
     turns_per_batch: int = 50_000
+    continuous: bool = False
 
 
 def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
-    """Start the query of a job; it ends when every source has ended."""
+    """Start the query of a job; it ends when every source has ended, unless it is continuous."""
     job.checkpoint.mkdir(parents=True, exist_ok=True)
     pickled = job.checkpoint / "program.pickle"
     dump(job.program, job.plan, job.environment, pickled)
@@ -62,10 +64,10 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     frame = _line(spark, job, pickled)
     sink = next((pe.index for pe in job.plan.pes if pe.role == "sink"), None)
     sinks = SinkPE(job.program, job.plan, sink, job.environment, job.checkpoint / "sinks")
+    writer = frame.writeStream.foreachBatch(sinks.write)
+    writer = writer.trigger(processingTime="0 seconds") if job.continuous else writer.trigger(availableNow=True)
     query = (
-        frame.writeStream.foreachBatch(sinks.write)
-        .option("checkpointLocation", str(job.checkpoint / "spark"))
-        .trigger(availableNow=True)
+        writer.option("checkpointLocation", str(job.checkpoint / "spark"))
         .queryName(job.program.application.name)
         .start()
     )
@@ -163,6 +165,7 @@ def _source(spark: SparkSession, job: Job, pe: PE, pickled: Path) -> DataFrame:
         .option("routing", str(routing))
         .option("log", str(job.checkpoint / "sources" / str(pe.index)))
         .option("turns_per_batch", str(job.turns_per_batch))
+        .option("continuous", str(job.continuous).lower())
         .load()
     )
 

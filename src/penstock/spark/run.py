@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,11 @@ from penstock.spark.checkpoint import claim
 from penstock.spark.pickling import ship_user_modules
 from penstock.spark.query import Job, start
 from penstock.spark.sinks import Totals
+from penstock.spark.watch import Notice, Progress, watch
 from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Progress = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +28,7 @@ class SparkRun:
     """The outcome of a run on Spark.
 
     Attributes:
-        stopped: `done` or `interrupted`.
+        stopped: `done`, `interrupted`, or `time` if the time that was asked for has passed.
         batches: How many batches were processed.
         seconds: How long it took, the start of the query included.
         pes: The operators of each PE.
@@ -54,9 +53,25 @@ def run_on_spark(
     checkpoint: Path,
     channels: int | None = 1,
     turns_per_batch: int = 50_000,
+    continuous: bool = False,
+    seconds: float | None = None,
     on_progress: Progress | None = None,
+    notice: Notice = print,
 ) -> SparkRun:
     """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
+
+    Args:
+        program: What to run.
+        spark: Where.
+        fusion: The operators of each PE.
+        environment: Its surroundings.
+        checkpoint: Where Spark keeps what it needs to go on after a stop or a crash.
+        channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
+        turns_per_batch: How many turns a source takes for one batch.
+        continuous: Go on waiting for more where sources can have more, instead of ending when they have none now.
+        seconds: Stop after so many seconds, at the end of a batch.
+        on_progress: Is told of every batch: Spark's progress, with `totals` so far.
+        notice: Is told what the user should know at once.
 
     Raises:
         UserError: An operator failed; the message names it, the tuple and the cause.
@@ -70,16 +85,25 @@ def run_on_spark(
         environment=environment,
         checkpoint=checkpoint,
         turns_per_batch=turns_per_batch,
+        continuous=continuous,
     )
     started = time.perf_counter()
     query, sinks = start(spark, job)
+    batches = 0
+
+    def tell(progress: dict[str, Any]) -> None:
+        nonlocal batches
+        batches += 1
+        if on_progress is not None:
+            on_progress({**progress, "totals": sinks.totals})
+
     try:
-        stopped = _wait(query, on_progress)
+        stopped = _watched(query, tell, notice, seconds)
     finally:
         sinks.close()
     return SparkRun(
         stopped=stopped,
-        batches=len(query.recentProgress),
+        batches=batches,
         seconds=time.perf_counter() - started,
         pes=tuple(pe.operators for pe in plan.pes),
         resumed=resumed,
@@ -87,22 +111,16 @@ def run_on_spark(
     )
 
 
-def _wait(query: Any, on_progress: Progress | None) -> str:
+def _watched(query: Any, on_progress: Progress, notice: Notice, seconds: float | None) -> str:
     from pyspark.errors import StreamingQueryException
 
-    seen = -1
     try:
-        while not query.awaitTermination(0.2):
-            latest = query.lastProgress
-            if latest is not None and latest["batchId"] != seen and on_progress is not None:
-                seen = latest["batchId"]
-                on_progress(dict(latest))
+        return watch(query, on_progress, notice, seconds=seconds)
     except StreamingQueryException as error:
         raise _in_users_terms(str(error)) from None
-    except KeyboardInterrupt:
-        query.stop()
-        return "interrupted"
-    return "done"
+    finally:
+        if query.isActive:
+            query.stop()
 
 
 _FAILURE = re.compile(r"OperatorFailed: (?:\S+:\d+:\d+: )?error: (?P<message>[^\n]*)")

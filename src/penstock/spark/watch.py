@@ -1,0 +1,94 @@
+"""Waits for a query: tells of each batch, and stops it between two batches.
+
+Ctrl-C, and the end of the time that was asked for, let the batch in hand finish and be committed. A second Ctrl-C does
+not wait; the batch in hand is then processed again when the job is resumed, and changes nothing twice.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Progress = Callable[[dict[str, Any]], None]
+Notice = Callable[[str], None]
+
+LOOK_SECONDS = 0.2
+
+
+class Interrupt:
+    """Counts how often the user has asked to stop."""
+
+    def __init__(self, notice: Notice) -> None:
+        self.count = 0
+        self._notice = notice
+
+    def __call__(self, *_: object) -> None:
+        """Take a signal."""
+        self.count += 1
+        if self.count == 1:
+            self._notice("stopping after this batch; press Ctrl-C again to stop at once")
+
+    @contextmanager
+    def handling(self) -> Iterator[None]:
+        """In the main thread, take the place of Spark's own handler, which would cancel the batch."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, self)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def watch(query: Any, on_progress: Progress, notice: Notice, *, seconds: float | None = None) -> str:
+    """Wait until the query ends, the user interrupts it, or so many seconds have passed.
+
+    Returns:
+        `done`, `interrupted` or `time`.
+    """
+    watcher = _Watcher(query, on_progress)
+    until = None if seconds is None else time.monotonic() + seconds
+    interrupt = Interrupt(notice)
+    with interrupt.handling():
+        while not watcher.has_ended():
+            if interrupt.count:
+                watcher.stop_at_boundary(lambda: interrupt.count > 1)
+                return "interrupted"
+            if until is not None and time.monotonic() >= until:
+                watcher.stop_at_boundary(lambda: interrupt.count > 0)
+                return "time"
+    watcher.tell()
+    return "done"
+
+
+class _Watcher:
+    def __init__(self, query: Any, on_progress: Progress) -> None:
+        self._query = query
+        self._on_progress = on_progress
+        self._seen = -1
+
+    def has_ended(self) -> bool:
+        """Wait a moment, and tell of what has happened meanwhile."""
+        ended = bool(self._query.awaitTermination(LOOK_SECONDS))
+        self.tell()
+        return ended
+
+    def tell(self) -> None:
+        """Tell of the batches since the last time."""
+        for latest in self._query.recentProgress:
+            if latest["batchId"] > self._seen and latest["numInputRows"]:
+                self._seen = latest["batchId"]
+                self._on_progress(dict(latest))
+
+    def stop_at_boundary(self, is_impatient: Callable[[], bool]) -> None:
+        """Let the batch in hand be committed, then stop."""
+        before = self._seen
+        while self._query.status["isTriggerActive"] and self._seen == before and not is_impatient():
+            if self.has_ended():
+                return
+        self._query.stop()
