@@ -75,7 +75,7 @@ def setting(application: Application, costs: dict[str, float] | None = None, **m
         for s in application.streams.values()
     )
     profile = Profile(application=application.name, mips=MIPS, operators=operators, streams=streams)
-    given = {"hosts": equal_hosts(1, cores=2, core_mips=MIPS), "region_of": {}, "batch_tuples": 20_000.0, **more}
+    given = {"hosts": equal_hosts(1, cores=2, core_mips=MIPS), "batch_tuples": 20_000.0, **more}
     return Setting(application=application, profile=profile, transfer=TRANSFER, **given)  # type: ignore[arg-type]
 
 

@@ -84,8 +84,19 @@ def test_demands_that_contradict_each_other_are_refused():
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_pe_never_spans_the_boundary_of_a_region(algorithm):
-    regions = {"Left": "R1", "LeftMore": "R1", "Right": "R2"}
-    groups = fused_by(algorithm, setting(branches(), region_of=regions, channels=2))
+    text = """composite Main { graph
+      stream<int32 a, int32 b> In = Beacon() { param iterations: 3; }
+      stream<In> First = Functor(In) {}
+      stream<In> Keyed = Aggregate(First) {
+        window First: tumbling, count(2), partitioned; param partitionBy: a; output Keyed: a = Any(a), b = Max(b); }
+      stream<In> Between = Functor(Keyed) {}
+      stream<In> Other = Aggregate(Between) {
+        window Between: tumbling, count(2), partitioned; param partitionBy: b; output Other: a = Max(a), b = Any(b); }
+      () as Out = FileSink(Other) { param file: "out"; } }"""
+    given = setting(compile_text(text).application, channels=2)
+    regions = given.regions.region
+    assert len(set(regions.values())) == 2
+    groups = fused_by(algorithm, given)
     assert all(len({regions.get(id_) for id_ in group}) == 1 for group in groups)
 
 

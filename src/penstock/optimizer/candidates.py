@@ -12,7 +12,7 @@ Example:
     >>> from penstock.ir.graph import Application
     >>> from penstock.model import Profile, Transfer, equal_hosts
     >>> setting = Setting(application=Application(name="Empty"), profile=Profile(mips=1.0), transfer=Transfer(mips=1.0),
-    ...                   hosts=equal_hosts(1), region_of={})
+    ...                   hosts=equal_hosts(1))
     >>> fused_by("all", setting)
     ()
 

@@ -8,7 +8,7 @@ Example:
     >>> from penstock.ir.graph import Application
     >>> from penstock.model import Profile, Transfer, equal_hosts
     >>> setting = Setting(application=Application(name="Empty"), profile=Profile(mips=1.0), transfer=Transfer(mips=1.0),
-    ...                   hosts=equal_hosts(1), region_of={})
+    ...                   hosts=equal_hosts(1))
     >>> model_plan(setting, ()).pes
     ()
 """
@@ -36,18 +36,16 @@ def model_plan(setting: Setting, groups: Groups) -> Plan:
     Raises:
         UserError: The PEs form a cycle, or a loop of the graph is cut.
     """
-    plan = physical_plan(setting.application, groups)
+    plan = physical_plan(setting.application, groups, setting.channels)
     hosts = tuple(host.id for host in setting.hosts.hosts)
-    return Plan(pes=tuple(_placed(pe, setting, hosts) for pe in plan.pes))
+    return Plan(pes=tuple(_placed(pe, hosts) for pe in plan.pes))
 
 
-def _placed(pe: PE, setting: Setting, hosts: tuple[str, ...]) -> PlacedPE:
-    region = setting.region_of.get(pe.operators[0])
-    channels = setting.channels if region is not None else 1
+def _placed(pe: PE, hosts: tuple[str, ...]) -> PlacedPE:
     return PlacedPE(
         operators=pe.operators,
-        hosts=hosts[:channels],
-        channels=channels,
+        hosts=hosts[: pe.channels],
+        channels=pe.channels,
         keyed=pe.role in ("stateful", "sink"),
-        region=region if channels > 1 else None,
+        region=pe.region,
     )

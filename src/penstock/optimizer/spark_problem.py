@@ -31,7 +31,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from penstock.codegen.channels import Channels, choose_channels
 from penstock.codegen.plan import is_sink, is_source
 from penstock.fusion import FusionProblem, fusion_problem
 from penstock.ir.constraints import Constraint, ConstraintKind
@@ -53,8 +55,7 @@ class Setting:
         profile: What it costs.
         transfer: What moving tuples costs.
         hosts: Where it will run.
-        channels: How many channels parallel regions get.
-        region_of: From each operator in a parallel region to the region's id.
+        channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
         batch_tuples: The most tuples that a micro-batch takes from all sources.
     """
 
@@ -62,9 +63,13 @@ class Setting:
     profile: Profile
     transfer: Transfer
     hosts: Hosts
-    channels: int = 1
-    region_of: dict[str, str]
+    channels: int | None = 1
     batch_tuples: float = float("inf")
+
+    @cached_property
+    def regions(self) -> Channels:
+        """The parallel regions that run on more than one channel."""
+        return choose_channels(self.application, self.channels)
 
 
 def inner_operators(application: Application) -> list[str]:
@@ -85,7 +90,7 @@ def spark_problem(setting: Setting) -> FusionProblem:
     streams = [(place[a], place[b], s) for a, b, s, _ in application.edges() if a in place and b in place]
     costs = crossing_mips(profile, setting.transfer)
     rate_bytes = {s.id: s.rate_bytes for s in profile.streams}
-    regions = [setting.region_of.get(id_) for id_ in ids]
+    regions = [setting.regions.region.get(id_) for id_ in ids]
     capacities, names = core_hosts(setting.hosts)
     return fusion_problem(
         [profile.operator[id_].cpu_fraction * profile.mips for id_ in ids],
@@ -93,7 +98,7 @@ def spark_problem(setting: Setting) -> FusionProblem:
         capacities,
         ids=ids,
         regions=regions,
-        channels=[setting.channels if region is not None else 1 for region in regions],
+        channels=[setting.regions.width[region] if region is not None else 1 for region in regions],
         stream_bytes=[rate_bytes.get(s, 0.0) for _, _, s in streams],
         host_ids=names,
         constraints=tuple(_constraints(application.constraints, place)),
