@@ -15,9 +15,13 @@ def violations(application: Application, members: Set[str], extensions: Extensio
     """Every condition of section 3.1, and of ours, that a set of operators breaks."""
     found = [text for id_ in members for text in _alone(application, application.operator[id_], extensions)]
     entries = [id_ for id_ in members if not set(_before(application, id_)) & members]
-    if len(entries) != 1:
+    if len(entries) != 1 and not (extensions.fan_in and _is_connected(application, members)):
         found.append(f"entries {entries}")
+    meets = any(len(_before(application, id_)) > 1 for id_ in members)
+    if meets and any(not application.operator[id_].inputs for id_ in entries):
+        found.append("a parallel source meets")
     found.extend(_fused_across(application, members))
+    found.extend(_ways_back(application, members))
     for producer, consumer, stream, feedback in application.edges():
         if feedback and producer in members and consumer in members and consumer not in entries:
             found.append(f"loop over {stream}")
@@ -39,14 +43,48 @@ def possible_key(application: Application, members: Set[str], entry: str) -> fro
         return None
     common = frozenset((first.inputs or first.outputs)[0].schema.names)
     for operator in stateful:
-        common &= operator.model.partition_by[0]
-        for passed in _way(application, entry, operator.id):
-            if application.operator[passed].inputs:
-                common &= application.operator[passed].model.forwards
+        common &= operator.model.partition_by[0] & _unchanged(application, members, operator.id)
     if not first.inputs:
         divided = first.model.partition_by[0] if first.model.state is State.PARTITIONED else frozenset()
         return divided if divided and divided <= common else frozenset()
     return common
+
+
+def _unchanged(application: Application, members: Set[str], id_: str) -> frozenset[str]:
+    """What reaches an operator as it entered, by every way."""
+    operator = application.operator[id_]
+    found = frozenset((operator.inputs or operator.outputs)[0].schema.names)
+    for before in _before(application, id_):
+        if before in members:
+            found &= _unchanged(application, members, before)
+            if application.operator[before].inputs:
+                found &= application.operator[before].model.forwards
+    return found
+
+
+def _ways_back(application: Application, members: Set[str]) -> Iterable[str]:
+    """Operators outside on a path that leaves the members and comes back."""
+    for id_ in application.operator:
+        if id_ not in members and _above(application, id_) & members and members & _below(application, id_):
+            yield f"a way back by {id_}"
+
+
+def _above(application: Application, id_: str) -> set[str]:
+    return {x for before in _before(application, id_) for x in (before, *_above(application, before))}
+
+
+def _below(application: Application, id_: str) -> set[str]:
+    return {other for other in application.operator if id_ in _above(application, other)}
+
+
+def _is_connected(application: Application, members: Set[str]) -> bool:
+    reached, ready = set(), [min(members)]
+    while ready:
+        id_ = ready.pop()
+        reached.add(id_)
+        ends = [(p, c) for p, c, _, feedback in application.edges() if id_ in (p, c) and not feedback]
+        ready.extend(x for pair in ends for x in pair if x in members and x not in reached)
+    return reached == members
 
 
 def groups(application: Application) -> list[set[str]]:
@@ -97,7 +135,9 @@ def _alone(application: Application, operator: Operator, extensions: Extensions)
         yield f"state of {operator.id}"
     if _many(operator) and (not extensions.prolific or model.spontaneous):
         yield f"selectivity of {operator.id}"
-    if sum(c == operator.id for _, c, _, _ in application.edges()) > 1:
+    if sum(c == operator.id for _, c, _, _ in application.edges()) > 1 and not (
+        extensions.fan_in and not operator.inputs[0].feedback and not _is_fused(application, operator)
+    ):
         yield f"fan-in of {operator.id}"
     if sum(p == operator.id for p, _, _, _ in application.edges()) > 1 and not extensions.fan_out:
         yield f"fan-out of {operator.id}"
@@ -116,17 +156,12 @@ def _reaches_waiting(application: Application, operator: Operator, seen: set[str
     return any(_reaches_waiting(application, r, seen | {operator.id}) for r in passers)
 
 
+def _is_fused(application: Application, operator: Operator) -> bool:
+    return any(operator.id in group and len(group) > 1 for group in groups(application))
+
+
 def _fused_across(application: Application, members: Set[str]) -> Iterable[str]:
     return (f"fused {group}" for group in groups(application) if group & members and not group <= members)
-
-
-def _way(application: Application, entry: str, id_: str) -> list[str]:
-    """The operators from the entry to an operator, without it."""
-    way = []
-    while id_ != entry:
-        (id_,) = _before(application, id_)
-        way.append(id_)
-    return way
 
 
 def loses(operator: Operator) -> bool:

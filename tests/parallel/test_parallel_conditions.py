@@ -158,9 +158,10 @@ def test_with_fan_out_a_region_is_a_tree_whose_key_all_branches_share():
     ]
 
 
-def test_branches_that_meet_again_stay_outside():
+def test_without_fan_in_branches_that_meet_again_stay_outside():
     plan = parallel_regions(
-        app(source("in"), op("a", "in"), op("b", "a"), op("c", "a"), op("d", "b c"), sink("out", "d")), BEYOND
+        app(source("in"), op("a", "in"), op("b", "a"), op("c", "a"), op("d", "b c"), sink("out", "d")),
+        Extensions(prolific=True, fan_out=True),
     )
     assert operators(plan) == [("a", "b", "c")]
     assert conditions(plan, "d") == [Condition.FAN_IN]

@@ -16,7 +16,9 @@ from penstock.parallel.regions import parallel_regions
 from penstock.parallel.report import pretty_regions, regions_json
 from penstock.parallel.strategies import choose_strategies
 
-EXTENSIONS = st.sampled_from([PAPER, Extensions(prolific=True), Extensions(fan_out=True), BEYOND])
+EXTENSIONS = st.sampled_from(
+    [PAPER, Extensions(prolific=True), Extensions(fan_out=True), Extensions(fan_in=True), BEYOND, BEYOND]
+)
 RARELY = st.integers(0, 9).map(lambda n: n == 0)
 
 
@@ -150,12 +152,14 @@ def test_strategies_follow_table_1_with_the_adjustments_for_shuffles_and_sources
     plan = parallel_regions(graph, extensions)
     for region in plan.regions:
         shuffled = Joint.SHUFFLE in {region.first_joint, *(e.joint for e in region.exits)}
-        if region.ordering is not Ordering.ROUTING_ONLY and not shuffled and region.first_joint is Joint.SPLIT:
+        if len(region.entries) > 1:
+            assert region.ordering is Ordering.PLACES
+        elif region.ordering is not Ordering.ROUTING_ONLY and not shuffled and region.first_joint is Joint.SPLIT:
             assert region.ordering is _table_1(graph, region.operators)
         if region.ordering is Ordering.ROUTING_ONLY:
             assert all(e.joint is not Joint.MERGE for e in region.exits)
         elif shuffled or region.first_joint is Joint.PARALLEL_SOURCE:
-            assert region.ordering in (Ordering.SEQNO_AND_PULSES, Ordering.SEQNO_AND_SECOND_LEVEL)
+            assert region.ordering not in (Ordering.ROUND_ROBIN, Ordering.SEQNO)
 
 
 def _table_1(graph: Application, ids: tuple[str, ...]) -> Ordering:

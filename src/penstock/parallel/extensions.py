@@ -1,4 +1,4 @@
-"""What we parallelize beyond the paper; each is off unless asked for, so that the default is the paper's algorithm."""
+"""What we parallelize beyond the paper: `PAPER` is its algorithm and no more, `BEYOND` is what jobs run with."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ class Extensions:
         prolific: Operators that make several tuples of one may be in a region. Condition of its own: every tuple they
             make is made while a tuple comes in. Order is kept by second-level numbers: see `strategies`.
         fan_out: Operators whose output goes to several places may be in a region, which then is a tree with one entry
-            and several exits. Condition of its own: fan-in stays at most one, and every exit has its own joint.
+            and several exits. Condition of its own: every exit has its own joint.
+        fan_in: Operators that receive several streams may be in a region, which then has several entries. Condition of
+            its own: all that meets carries the same key; order is kept by places. See `meeting`.
     """
 
     prolific: bool = False
     fan_out: bool = False
+    fan_in: bool = False
 
 
 PAPER = Extensions()
-BEYOND = Extensions(prolific=True, fan_out=True)
+BEYOND = Extensions(prolific=True, fan_out=True, fan_in=True)

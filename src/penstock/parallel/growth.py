@@ -163,9 +163,13 @@ class Growth:
         if not self.forwarded:
             ports = operators[operator].inputs or operators[operator].outputs
             return frozenset.intersection(*(frozenset(port.schema.names) for port in ports)) if ports else frozenset()
-        before = self.ground.around.before[operator][0]
-        reached = self.forwarded[before]
-        return reached & self.ground.analyses[before].forwards if operators[before].inputs else reached
+        return self.forwarded_by(self.ground.around.before[operator][0])
+
+    def forwarded_by(self, operator: str) -> frozenset[str]:
+        """The attributes that the output of an operator of the region has unchanged from the region's entry."""
+        reached = self.forwarded[operator]
+        is_source = not self.ground.application.operator[operator].inputs
+        return reached if is_source else reached & self.ground.analyses[operator].forwards
 
     def _key_with(self, analysis: Analysis, forwarded: frozenset[str]) -> frozenset[str]:
         shared = analysis.key & forwarded

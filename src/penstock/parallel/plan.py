@@ -42,7 +42,23 @@ class Ordering(Enum):
     SEQNO = "seqno"
     SEQNO_AND_PULSES = "seqno & pulses"
     SEQNO_AND_SECOND_LEVEL = "seqno & second-level numbers"
+    PLACES = "places"
     ROUTING_ONLY = "routing only"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A place where tuples enter a region; each is routed by the region's key, whose attributes the stream has.
+
+    Attributes:
+        stream: What enters.
+        receiver: The operator inside that gets it.
+        joint: Split or shuffle.
+    """
+
+    stream: str
+    receiver: str
+    joint: Joint = Joint.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +85,14 @@ class Region:
     Attributes:
         id: `R1`, `R2`, ... from left to right.
         operators: Their ids, each after its predecessor.
-        key: What tuples are routed by, attributes of the first operator's input (of its output, if it is a source);
-            empty if every operator is stateless and any channel will do.
+        key: What tuples are routed by, attributes of every stream that enters (of the output of the first operator, if
+            it is a source); empty if every operator is stateless and any channel will do.
         selectivity: Tuples out by an exit for one tuple in; unknown means any number.
         widths: What `@parallel` asks for; the number of channels is their product.
         spontaneous: Operators that fire by time: what they submit has its place after all that came before that time.
-        first_joint: Parallel source, split or shuffle.
-        exits: One, unless the region is a tree.
+        first_joint: Parallel source, split or shuffle; a shuffle if any entry is one.
+        entries: One, unless streams meet inside; none behind a parallel source.
+        exits: One, unless streams part inside.
         routing: How the first joint picks a channel.
         ordering: How order is kept.
         levels: How many second-level numbers a tuple that leaves carries behind its sequence number.
@@ -88,6 +105,7 @@ class Region:
     widths: tuple[Expression, ...] = ()
     spontaneous: tuple[str, ...] = ()
     first_joint: Joint = Joint.NONE
+    entries: tuple[Entry, ...] = ()
     exits: tuple[Exit, ...] = ()
     routing: Routing = Routing.ROUND_ROBIN
     ordering: Ordering = Ordering.ROUTING_ONLY
@@ -95,7 +113,7 @@ class Region:
 
     @property
     def last_joint(self) -> Joint:
-        """The joint of the first exit, which is the only one unless the region is a tree."""
+        """The joint of the first exit, which is the only one unless streams part inside."""
         return self.exits[0].joint if self.exits else Joint.NONE
 
 

@@ -6,8 +6,8 @@ Introduction:
     their tuples are routed and ordered is the business of `strategies`.
 
 Formulation:
-    A region is a set of operators, connected, with one entry. Every operator in it may be parallel by itself
-    (`analysis`). Further (`growth`):
+    A region is a set of operators, connected, with one entry, or with several where streams meet inside (`meeting`).
+    Every operator in it may be parallel by itself (`analysis`). Further (`growth`):
       - Compatible keys. The region's key is the intersection of the keys of its stateful operators; it is not empty. A
         key that is coarser than an operator's own is safe: equal tuples still meet, in one channel.
       - Forwarded keys. Every attribute of the region's key reaches each stateful operator unchanged from the region's
@@ -35,13 +35,13 @@ Preserves:
 Reference:
     Auto-parallelization paper, sections 3.1 and 3.3. Departures: groups are taken as a whole, so a region may end early
     to give the next one a group that the paper's order would leave sequential; the rule for parallel sources; widths;
-    regions that are trees, if `extensions` say so.
+    regions in which streams part and meet, if `extensions` say so.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from penstock.ir.graph import Application
@@ -50,8 +50,9 @@ from penstock.parallel.extensions import PAPER, Extensions
 from penstock.parallel.fusion_groups import fusion_groups
 from penstock.parallel.growth import LOOP, Ground, Growth
 from penstock.parallel.instructions import is_instructed, not_followed
+from penstock.parallel.meeting import Meeting
 from penstock.parallel.neighbourhood import Connection, neighbourhood
-from penstock.parallel.plan import Boundary, Exit, ParallelRegions, Region
+from penstock.parallel.plan import Boundary, Entry, Exit, ParallelRegions, Region
 from penstock.parallel.reasons import Condition, Reason
 from penstock.parallel.strategies import choose_strategies
 
@@ -85,12 +86,12 @@ def parallel_regions(application: Application, extensions: Extensions = PAPER) -
         analyses=analyses,
         groups=fusion_groups(application),
     )
-    former = _Former(ground)
+    former = _Former(ground, Meeting(ground) if extensions.fan_in else None)
     former.form()
     refused = {o.id: former.reasons(o.id) for o in application.operators if o.id not in former.owner}
     asked = (application.operator[id_] for id_ in refused if is_instructed(application.operator[id_]))
     plan = ParallelRegions(
-        regions=tuple(_region(f"R{i}", growth) for i, growth in enumerate(former.formed, start=1)),
+        regions=tuple(_region(f"R{i}", growth) for i, growth in enumerate(former.formed.values(), start=1)),
         refused=refused,
         boundaries=tuple(former.boundaries(refused)),
         analyses=analyses,
@@ -103,15 +104,16 @@ class _Former:
     """Forms the regions of one application.
 
     Attributes:
-        formed: The regions, from left to right.
+        formed: The regions, by identity, from left to right.
         owner: From operator to region.
         failures: Why an operator that may be parallel by itself could not start a region.
         ends: Why a region did not go on along a connection.
     """
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, meeting: Meeting | None) -> None:
         self.ground = ground
-        self.formed: list[Growth] = []
+        self.meeting = meeting
+        self.formed: dict[int, Growth] = {}
         self.owner: dict[str, Growth] = {}
         self.failures: dict[str, Reason] = {}
         self.ends: dict[Connection, Reason] = {}
@@ -119,18 +121,36 @@ class _Former:
     def form(self) -> None:
         """Start a region at every operator that the regions before it left."""
         for id_ in self.ground.around.order():
-            if id_ not in self.owner and id_ not in self.failures and self.ground.analyses[id_].is_parallelizable:
+            if id_ in self.owner or id_ in self.failures:
+                continue
+            if self.ground.analyses[id_].is_parallelizable:
                 self._start(id_)
+            elif self.meeting is not None and self.meeting.may_meet_in(id_):
+                self._meet(self.meeting, id_)
 
     def _start(self, start: str) -> None:
         growth = Growth(ground=self.ground)
         reason = growth.take_with_group(start)
-        if reason is not None:
+        if reason is None:
+            self._form(growth, list(growth.forwarded))
+        else:
             self._give_up(start, reason)
-            return
-        self._grow(growth)
-        self.formed.append(growth)
-        self.owner.update(dict.fromkeys(growth.forwarded, growth))
+
+    def _meet(self, meeting: Meeting, operator: str) -> None:
+        """Join the regions before an operator that receives several streams, and go on from there."""
+        growth, joined, apart = meeting.join(operator, self.owner)
+        self.ends.update(apart)
+        for other in joined:
+            del self.formed[id(other)]
+            if other is not growth:
+                self.owner.update(dict.fromkeys(other.forwarded, growth))
+        self._form(growth, [operator])
+
+    def _form(self, growth: Growth, new: list[str]) -> None:
+        """Note a region with its newest operators, and let it grow from there."""
+        self.formed[id(growth)] = growth
+        self.owner.update(dict.fromkeys(new, growth))
+        self._grow(growth, new)
 
     def _give_up(self, start: str, reason: Reason) -> None:
         """Note the failure of an operator and of its fusion group, none of which can be in a region without it."""
@@ -139,9 +159,9 @@ class _Former:
         self.failures.update({id_: rest for id_ in self.ground.groups.get(start, ()) if id_ != start})
         self.failures[start] = reason
 
-    def _grow(self, growth: Growth) -> None:
+    def _grow(self, growth: Growth, start: Iterable[str]) -> None:
         """Take successors, those of the first operators first, as long as the conditions hold."""
-        waiting = deque(growth.forwarded)
+        waiting = deque(start)
         while waiting:
             for connection in self.ground.around.after[waiting.popleft()]:
                 if connection[1] in growth.forwarded:
@@ -150,7 +170,9 @@ class _Former:
                 reason = growth.take_with_group(connection[1])
                 if reason is not None:
                     self.ends[connection] = reason
-                waiting.extend(list(islice(reversed(growth.forwarded), len(growth.forwarded) - size))[::-1])
+                new = list(islice(reversed(growth.forwarded), len(growth.forwarded) - size))[::-1]
+                self.owner.update(dict.fromkeys(new, growth))
+                waiting.extend(new)
 
     def reasons(self, operator: str) -> tuple[Reason, ...]:
         """Why an operator is in no region."""
@@ -180,8 +202,18 @@ def _region(id_: str, growth: Growth) -> Region:
         selectivity=growth.selectivity,
         widths=growth.widths,
         spontaneous=tuple(o for o in growth.forwarded if ground.analyses[o].spontaneous),
+        entries=tuple(_entries(growth)),
         exits=tuple(_exits(growth)),
     )
+
+
+def _entries(growth: Growth) -> Iterator[Entry]:
+    application = growth.ground.application
+    for operator in growth.forwarded:
+        for port in application.operator[operator].inputs:
+            for stream in port.streams:
+                if stream in port.feedback or application.streams[stream].operator not in growth.forwarded:
+                    yield Entry(stream=stream, receiver=operator)
 
 
 def _exits(growth: Growth) -> Iterator[Exit]:

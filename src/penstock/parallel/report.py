@@ -10,7 +10,7 @@ from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
 from penstock.ir.pretty import expression_text
 from penstock.parallel.analysis import Analysis
-from penstock.parallel.plan import Boundary, Exit, Joint, Ordering, ParallelRegions, Region
+from penstock.parallel.plan import Boundary, Entry, Exit, Joint, Ordering, ParallelRegions, Region
 from penstock.parallel.reasons import Reason, key_text, listing
 
 
@@ -74,7 +74,8 @@ def _selectivity(region: Region) -> str:
 
 def _region(application: Application, plan: ParallelRegions, region: Region) -> Iterator[str]:
     yield summary_of(region) + _width(region)
-    yield f"  first joint: {_entry(application, plan, region)}"
+    for entry in region.entries or (None,):
+        yield f"  first joint: {_entry(plan, region, entry)}"
     for id_ in region.operators:
         yield f"    {id_}  {application.operator[id_].kind}: {allowance(plan.analyses[id_])}"
     for exit_ in region.exits:
@@ -87,14 +88,13 @@ def _width(region: Region) -> str:
     return f", width {widths} (@parallel)" if widths else ""
 
 
-def _entry(application: Application, plan: ParallelRegions, region: Region) -> str:
-    text = f"{region.first_joint.value}, {_route(region)}"
-    first = application.operator[region.operators[0]]
-    for stream in (s for port in first.inputs for s in port.streams):
-        boundary = plan.crossing[stream, first.id]
-        text += f", behind `{boundary.producer}`"
-        text += "" if boundary.about == first.id else f"; {_why(boundary)}"
-    return text
+def _entry(plan: ParallelRegions, region: Region, entry: Entry | None) -> str:
+    if entry is None:
+        return f"{region.first_joint.value}, {_route(region)}"
+    boundary = plan.crossing[entry.stream, entry.receiver]
+    where = f", behind `{boundary.producer}`" + (f", to `{entry.receiver}`" if len(region.entries) > 1 else "")
+    why = "" if boundary.about == entry.receiver else f"; {_why(boundary)}"
+    return f"{entry.joint.value}, {_route(region)}{where}{why}"
 
 
 def _route(region: Region) -> str:
@@ -117,6 +117,7 @@ _ORDERS = {
     Ordering.SEQNO: "every tuple carries a sequence number, and none is missing at the merge",
     Ordering.SEQNO_AND_PULSES: "every tuple carries a sequence number; pulses tell that a number will not come",
     Ordering.SEQNO_AND_SECOND_LEVEL: "the tuples that come of one are numbered behind its sequence number",
+    Ordering.PLACES: "every tuple carries its place in the order of the whole job, which orders all that meets",
     Ordering.ROUTING_ONLY: "there is none to keep beyond that of each channel",
 }
 
@@ -147,6 +148,7 @@ def _region_json(region: Region) -> dict[str, Any]:
         "width": [expression_text(w) for w in region.widths],
         "spontaneous": list(region.spontaneous),
         "first_joint": region.first_joint.value,
+        "entries": [{"stream": e.stream, "receiver": e.receiver, "joint": e.joint.value} for e in region.entries],
         "routing": region.routing.value,
         "ordering": region.ordering.value,
         "levels": region.levels,
@@ -186,9 +188,10 @@ def _boundary_json(plan: ParallelRegions, boundary: Boundary) -> dict[str, Any]:
 def _joint(plan: ParallelRegions, boundary: Boundary) -> Joint:
     """The joint at a boundary, as the region that it leaves sees it, else as the one that it enters does."""
     left = plan.region_of.get(boundary.producer)
-    if left is None:
-        return plan.region_of[boundary.consumer].first_joint
     crossing = (boundary.stream, boundary.consumer)
+    if left is None:
+        entries = plan.region_of[boundary.consumer].entries
+        return next(e.joint for e in entries if (e.stream, e.receiver) == crossing)
     return next(e.joint for e in left.exits if (e.stream, e.receiver) == crossing)
 
 

@@ -4,10 +4,9 @@ Introduction:
     Regions are formed; this pass decides what stands at their edges. It changes no region's operators or key.
 
 Formulation:
-    First joint (`_first_joint`): a parallel source if the first operator is a source; a shuffle if its input leaves
-    another region; else a split. Joint of an exit (`_exit_joint`): a shuffle if the receiver is the first operator of a
-    region; a merge before any other receiver; a parallel sink where nothing leaves. A feedback edge always has merge
-    and split.
+    Joint of an entry (`_entry_joint`): a shuffle if its stream leaves another region; else a split. A region without
+    entries starts with a parallel source. Joint of an exit (`_exit_joint`): a shuffle if the receiver is in a region; a
+    merge before any other receiver; a parallel sink where nothing leaves. A feedback edge always has merge and split.
 
     Routing: by hash of the region's key; in turns if it has none; a parallel source has divided its tuples itself.
 
@@ -23,7 +22,8 @@ Formulation:
     or one that went elsewhere: pulses are needed, whatever the selectivity. The parts of a parallel source have
     different lengths, so neither turns nor numbers without gaps exist: pulses as well. And where there is no order to
     keep, there is only routing: from a parallel source to parallel sinks only, and from a split to parallel sinks only
-    if no shuffle is in between, since every channel is a queue.
+    if no shuffle is in between, since every channel is a queue. Regions with several entries (`meeting`), and all that
+    shuffles connect with them, keep order by places.
 
 Second-level numbers, and why they keep the order:
     Number the tuples that enter a region s = 0, 1, 2, ... in sequential order. The sequential program is depth first:
@@ -68,13 +68,13 @@ from dataclasses import replace
 from penstock.ir.graph import Application
 from penstock.ir.models import Selectivity, State
 from penstock.parallel.neighbourhood import Neighbourhood, neighbourhood
-from penstock.parallel.plan import Exit, Joint, Ordering, ParallelRegions, Region, Routing
+from penstock.parallel.plan import Entry, Exit, Joint, Ordering, ParallelRegions, Region, Routing
 
 
 def choose_strategies(application: Application, plan: ParallelRegions) -> ParallelRegions:
     """The plan with joints, routing and ordering of every region; the same object if it has them."""
     around = neighbourhood(application)
-    joined = [_with_joints(application, around, plan, region) for region in plan.regions]
+    joined = [_with_joints(around, plan, application, region) for region in plan.regions]
     rows = list(_rows(joined))
     ordered = {region.id: region for row in rows for region in _with_ordering(row)}
     regions = tuple(ordered[region.id] for region in joined)
@@ -90,24 +90,25 @@ def table_1(state: State, selectivity: Selectivity) -> Ordering:
     return Ordering.ROUND_ROBIN if state is State.STATELESS else Ordering.SEQNO
 
 
-def _with_joints(application: Application, around: Neighbourhood, plan: ParallelRegions, region: Region) -> Region:
-    first = _first_joint(application, around, plan, region)
+def _with_joints(around: Neighbourhood, plan: ParallelRegions, application: Application, region: Region) -> Region:
+    entries = tuple(replace(e, joint=_entry_joint(around, plan, application, e)) for e in region.entries)
+    joints = {entry.joint for entry in entries}
+    is_divided = not application.operator[region.operators[0]].inputs
+    entering = Joint.SHUFFLE if Joint.SHUFFLE in joints else Joint.SPLIT
     routing = Routing.HASH if region.key else Routing.ROUND_ROBIN
     return replace(
         region,
-        first_joint=first,
+        first_joint=Joint.PARALLEL_SOURCE if is_divided else entering,
+        entries=entries,
         exits=tuple(replace(e, joint=_exit_joint(around, plan, e)) for e in region.exits),
-        routing=Routing.BY_SOURCE if first is Joint.PARALLEL_SOURCE else routing,
+        routing=Routing.BY_SOURCE if is_divided else routing,
     )
 
 
-def _first_joint(application: Application, around: Neighbourhood, plan: ParallelRegions, region: Region) -> Joint:
-    first = region.operators[0]
-    if not application.operator[first].inputs:
-        return Joint.PARALLEL_SOURCE
-    entering = [c for before in around.before[first] for c in around.after[before] if c[1] == first]
-    is_shuffled = any(before in plan.region_of for before in around.before[first])
-    return Joint.SHUFFLE if is_shuffled and not around.feedback.intersection(entering) else Joint.SPLIT
+def _entry_joint(around: Neighbourhood, plan: ParallelRegions, application: Application, entry: Entry) -> Joint:
+    is_feedback = (entry.stream, entry.receiver) in around.feedback
+    producer = application.streams[entry.stream].operator
+    return Joint.SHUFFLE if producer in plan.region_of and not is_feedback else Joint.SPLIT
 
 
 def _exit_joint(around: Neighbourhood, plan: ParallelRegions, exit_: Exit) -> Joint:
@@ -118,14 +119,23 @@ def _exit_joint(around: Neighbourhood, plan: ParallelRegions, exit_: Exit) -> Jo
 
 
 def _rows(regions: list[Region]) -> Iterator[list[Region]]:
-    """Regions that shuffles connect, each set from left to right."""
-    starting = {region.operators[0]: region for region in regions}
+    """Regions that shuffles connect, each set from left to right unless some of them have several entries."""
+    home = {id_: region for region in regions for id_ in region.operators}
+    connected: dict[str, list[Region]] = {region.id: [] for region in regions}
     for region in regions:
-        if region.first_joint is not Joint.SHUFFLE:
-            row = [region]
-            for reached in row:
-                receivers = (e.receiver for e in reached.exits if e.joint is Joint.SHUFFLE)
-                row.extend(starting[receiver] for receiver in receivers if receiver is not None)
+        for exit_ in region.exits:
+            if exit_.joint is Joint.SHUFFLE and exit_.receiver is not None:
+                connected[region.id].append(home[exit_.receiver])
+                connected[home[exit_.receiver].id].append(region)
+    seen: set[str] = set()
+    for region in sorted(regions, key=lambda r: r.first_joint is Joint.SHUFFLE):
+        row = [] if region.id in seen else [region]
+        seen.add(region.id)
+        for reached in row:
+            new = [other for other in connected[reached.id] if other.id not in seen]
+            seen.update(other.id for other in new)
+            row.extend(dict.fromkeys(new))
+        if row:
             yield row
 
 
@@ -137,6 +147,8 @@ def _with_ordering(row: list[Region]) -> Iterator[Region]:
         levels.update({e.receiver: own for e in region.exits if e.receiver is not None})
         if not _needs_order(row):
             yield replace(region, ordering=Ordering.ROUTING_ONLY, levels=0)
+        elif any(len(other.entries) > 1 for other in row):
+            yield replace(region, ordering=Ordering.PLACES, levels=0)
         else:
             yield replace(region, ordering=_ordering(row, region, own), levels=own)
 
@@ -144,7 +156,8 @@ def _with_ordering(row: list[Region]) -> Iterator[Region]:
 def _needs_order(row: list[Region]) -> bool:
     """Whether some joint of the row puts tuples of several channels in order."""
     merges = any(e.joint is Joint.MERGE for region in row for e in region.exits)
-    return merges or (len(row) > 1 and row[0].first_joint is not Joint.PARALLEL_SOURCE)
+    meets = any(len(region.entries) > 1 for region in row)
+    return merges or meets or (len(row) > 1 and row[0].first_joint is not Joint.PARALLEL_SOURCE)
 
 
 def _ordering(row: list[Region], region: Region, levels: int) -> Ordering:
