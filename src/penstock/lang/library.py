@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from penstock.diagnostics import Diagnostics, SourceFile, UserError
 from penstock.lang import ast
 from penstock.lang.parser import parse_file
-from penstock.toolkit.registry import Registry
+from penstock.toolkit.registry import Registry, is_standard
 
 D = TypeVar("D", ast.Composite, ast.FunctionSyntax, ast.TypeDefinition)
 
@@ -207,7 +207,7 @@ def check_uses(module: Module, library: Library, found: Diagnostics) -> None:
 
 
 def _is_standard(namespace: str) -> bool:
-    return namespace == "spl" or namespace.startswith(("spl.", "com.ibm.streams."))
+    return is_standard(namespace) or namespace.startswith("com.ibm.streams.")
 
 
 def application_folder(path: Path, namespace: str) -> Path:

@@ -31,6 +31,8 @@ from penstock.toolkit import (
     gate,
     import_,
     join,
+    kafka_consumer,
+    kafka_producer,
     match,
     metrics_sink,
     pair,
@@ -64,6 +66,8 @@ STANDARD: tuple[OperatorDefinition, ...] = (
     gate.DEFINITION,
     import_.DEFINITION,
     join.DEFINITION,
+    kafka_consumer.DEFINITION,
+    kafka_producer.DEFINITION,
     match.DEFINITION,
     metrics_sink.DEFINITION,
     pair.DEFINITION,
@@ -107,7 +111,7 @@ class Registry:
         """
         namespace, separator, bare = name.rpartition("::")
         for candidate in (namespace,) if separator else (*namespaces, "spl"):
-            found = self._by_kind.get(bare if _is_standard(candidate) else f"{candidate}::{bare}")
+            found = self._by_kind.get(bare if is_standard(candidate) else f"{candidate}::{bare}")
             if found is not None:
                 return found
         return None
@@ -134,9 +138,13 @@ def standard() -> Registry:
     return _STANDARD_REGISTRY
 
 
-def _is_standard(namespace: str) -> bool:
+def is_standard(namespace: str) -> bool:
+    """Whether the standard operators are found under a namespace."""
     # SPL spreads its standard operators over spl.relational, spl.adapter and spl.utility; ours are one namespace.
-    return namespace == "spl" or namespace.startswith("spl.")
+    return namespace == "spl" or namespace.startswith("spl.") or namespace in _ADOPTED
 
+
+_ADOPTED = ("com.ibm.streamsx.kafka", "com.ibm.streamsx.messaging.kafka")
+"""The namespaces of other toolkits whose operators are standard here."""
 
 _STANDARD_REGISTRY = Registry(STANDARD)
