@@ -44,18 +44,24 @@ PROGRESS_SECONDS = 3.0
     help="Which operators share a PE on Spark.",
 )
 @click.option(
+    "--channels",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many channels parallel regions get on Spark. Default: as @parallel annotations say.",
+)
+@click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Where Spark keeps the state of the job; start again with the same folder to resume.",
 )
-@click.option("--until-done", is_flag=True, help="Run until every source has ended. This is the default.")
+@click.option("--until-done", is_flag=True, help="Process what the sources have now, then stop.")
 @click.option(
     "--for",
     "seconds",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="Stop when this much of the application's time has passed (reference only).",
+    help="Stop after this time: of the clock on Spark, of the application on the reference.",
 )
 @click.option(
     "--out",
@@ -69,6 +75,7 @@ def command(
     engine: str,
     master: str,
     fusion: str,
+    channels: int | None,
     checkpoint: Path | None,
     until_done: bool,
     seconds: float | None,
@@ -77,26 +84,36 @@ def command(
 ) -> int:
     """Run APP and say how many tuples each operator took and gave.
 
-    The reference interpreter keeps a clock of its own: `--for 60` is a minute of the application's time, however
-    quickly it passes. Records that cannot be processed are set aside in dead_letters.jsonl where the operator's policy
-    is to skip them; otherwise the first one ends the run with exit status 1.
+    A run ends when every source has ended; a source that can have more at any time (a growing directory, a socket, a
+    Kafka topic, an imported stream) goes on until Ctrl-C, which stops at the end of a batch. With the same
+    --checkpoint it then goes on where it stopped. The reference interpreter keeps a clock of its own: `--for 60` is a
+    minute of the application's time, however quickly it passes.
+
+    Records that cannot be processed are set aside in dead_letters.jsonl where the operator's policy is to skip them;
+    otherwise the first one ends the run with exit status 1.
 
     \b
     Example:
         penstock run examples/bargains/bargains.spl --out results
         penstock run examples/bargains/bargains.py:app --set groups=8
-        penstock run examples/bargains/bargains.spl --engine spark --checkpoint c
+        penstock run examples/bargains/bargains.spl --engine spark --channels 2
     """
     if until_done and seconds is not None:
         raise click.UsageError("--until-done and --for exclude each other")
-    if engine == "spark" and seconds is not None:
-        raise click.UsageError("--for goes with --engine reference")
     program = arguments.program()
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     environment = arguments.environment(program, out)
     if engine == "spark":
-        summary = _run_on_spark(program, environment, master, fusion, checkpoint)
+        settings = SparkSettings(
+            master=master,
+            fusion=fusion,
+            channels=channels,
+            checkpoint=checkpoint,
+            until_done=until_done,
+            seconds=seconds,
+        )
+        summary = _run_on_spark(program, environment, settings)
     else:
         summary = _run_on_reference(program, environment, seconds)
     if as_json:
@@ -186,29 +203,45 @@ def _show_progress(engine: Engine) -> None:
     threading.Thread(target=report, daemon=True).start()
 
 
-def _run_on_spark(
-    program: Program, environment: Environment, master: str, fusion: str, checkpoint: Path | None
-) -> Summary:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """How to run on Spark: the options of the command."""
+
+    master: str
+    fusion: str
+    channels: int | None
+    checkpoint: Path | None
+    until_done: bool
+    seconds: float | None
+
+
+def _run_on_spark(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
+    from penstock.cli.live import live_progress
     from penstock.reference.result import DEAD_LETTERS
-    from penstock.spark.run import run_on_spark
+    from penstock.spark.run import can_have_more, run_on_spark
     from penstock.spark.session import open_session
 
-    click.echo(f"starting Spark at {master}", err=True)
-    spark = open_session(master)
+    click.echo(f"starting Spark at {settings.master}", err=True)
+    spark = open_session(settings.master)
     ids = [o.id for o in program.application.operators]
+    checkpoint = settings.checkpoint
     folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
-    with folder as place:
+    with folder as place, live_progress(program.application) as on_progress:
         outcome = run_on_spark(
             program,
             spark,
-            fusion=[ids] if fusion == "all" else [[id_] for id_ in ids],
+            fusion=[ids] if settings.fusion == "all" else [[id_] for id_ in ids],
             environment=environment,
             checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
-            on_progress=lambda p: click.echo(f"batch {p['batchId']}: {p['batchDuration']} ms", err=True),
+            channels=settings.channels,
+            continuous=not settings.until_done and can_have_more(program.application),
+            seconds=settings.seconds,
+            on_progress=on_progress,
+            notice=lambda text: click.echo(text, err=True),
         )
+    if outcome.stopped != "done":
+        click.echo(_how_to_resume(checkpoint), err=True)
     letters = environment.output_directory / DEAD_LETTERS if outcome.totals.rejected else None
-    if outcome.stopped == "interrupted" and checkpoint is not None:
-        click.echo(f"to resume, run the same command with --checkpoint {checkpoint}", err=True)
     return Summary(
         application=program.application.name,
         engine="spark",
@@ -220,6 +253,12 @@ def _run_on_spark(
         dead_letters_file=letters,
         more={"batches": outcome.batches, "resumed": outcome.resumed, "pes": [list(pe) for pe in outcome.pes]},
     )
+
+
+def _how_to_resume(checkpoint: Path | None) -> str:
+    if checkpoint is None:
+        return "it cannot be resumed: its state was not kept; give --checkpoint DIR to keep it"
+    return f"to resume, run the same command again, with --checkpoint {checkpoint}"
 
 
 def _write_dead_letters(result: RunResult, folder: Path) -> Path | None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.codegen.plan import physical_plan
 from penstock.diagnostics import Diagnostic, UserError
 from penstock.expr.environment import Environment
+from penstock.ir.graph import Application
+from penstock.profiler.raw_statistics import Statistics
+from penstock.profiler.sampling import Sampling
 from penstock.spark.checkpoint import claim
 from penstock.spark.pickling import ship_user_modules
 from penstock.spark.query import Job, start
@@ -34,6 +37,7 @@ class SparkRun:
         pes: The operators of each PE.
         resumed: Whether the run went on from a checkpoint.
         totals: The tuples in and out of each operator, and what was set aside.
+        statistics: What submit signals have collected, if there were any.
     """
 
     stopped: str
@@ -42,6 +46,21 @@ class SparkRun:
     pes: tuple[tuple[str, ...], ...]
     resumed: bool
     totals: Totals
+    statistics: Statistics
+
+
+MAY_HAVE_MORE = frozenset({"DirectoryScan", "Import", "KafkaConsumer", "TCPSource"})
+"""The sources that never say that they have ended."""
+
+
+def can_have_more(application: Application) -> bool:
+    """Whether some source goes on waiting when it has no more for now.
+
+    Example:
+        >>> can_have_more(Application(name="Empty"))
+        False
+    """
+    return any(o.kind.rpartition("::")[2] in MAY_HAVE_MORE for o in application.operators if not o.inputs)
 
 
 def run_on_spark(
@@ -57,6 +76,7 @@ def run_on_spark(
     seconds: float | None = None,
     on_progress: Progress | None = None,
     notice: Notice = print,
+    signals: Sampling | None = None,
 ) -> SparkRun:
     """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
 
@@ -72,12 +92,13 @@ def run_on_spark(
         seconds: Stop after so many seconds, at the end of a batch.
         on_progress: Is told of every batch: Spark's progress, with `totals` so far.
         notice: Is told what the user should know at once.
+        signals: How much to profile; without it, nothing.
 
     Raises:
         UserError: An operator failed; the message names it, the tuple and the cause.
     """
     ship_user_modules(program)
-    plan = physical_plan(program.application, fusion, channels)
+    plan = replace(physical_plan(program.application, fusion, channels), signals=signals)
     resumed = claim(checkpoint, plan)
     job = Job(
         program=program,
@@ -108,6 +129,7 @@ def run_on_spark(
         pes=tuple(pe.operators for pe in plan.pes),
         resumed=resumed,
         totals=sinks.totals,
+        statistics=sinks.statistics,
     )
 
 
