@@ -18,10 +18,12 @@ from penstock.codegen.transport import FINAL, PULSE, PULSE_NUMBER, TUPLE, WINDOW
 from penstock.expr.environment import Environment, Tuple
 from penstock.ir.graph import Application, InputPort, Operator, OutputPort
 from penstock.ir.models import UNKNOWN_MODEL
+from penstock.profiler.clock import cpu_ns
 from penstock.reference.engine import Engine, Limits
 from penstock.reference.exchange import Exchange
 from penstock.reference.node import Node
 from penstock.reference.wiring import wire
+from penstock.spark.container_signals import ContainerSignals
 from penstock.spark.placed_timers import AFTER_TIMERS, PlacedTimers
 from penstock.spark.reports import Counts, Report, counts_of
 from penstock.toolkit.definition import OperatorDefinition
@@ -34,6 +36,7 @@ class Container:
 
     Attributes:
         leaving: What has left since it was last taken, by edge.
+        signals: Its submit signals, if it has any.
     """
 
     def __init__(self, program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> None:
@@ -43,15 +46,32 @@ class Container:
         self._timers = PlacedTimers()
         self._time_ns = 0
         self._reported: tuple[Counts, Counts] = ({}, {})
-        part = replace(program, application=_part(plan, pe), registry=program.registry.extended(self._ends()))
+        registry = program.registry.extended(self._ends())
+        self.signals = _signals(plan, pe)
+        if self.signals is not None:
+            registry = self.signals.registry(registry)
+        part = replace(program, application=_part(plan, pe), registry=registry)
         self.engine = Engine(environment, Limits(), self._timers)
         self.nodes = wire(part, "", self.engine, environment, lambda stream: None)
         self.engine.exchange = Exchange(self.nodes, self.engine.queue, self.engine.end_node)
         self.node: dict[str, Node] = {n.id: n for n in self.nodes}
         self._feeds = {e.index: self.node[_feed_id(e)] for e in plan.into(pe)}
+        self._began = 0
+        if self.signals is not None:
+            for node in self._feeds.values():
+                self.signals.connect(node, is_entry=True)
 
     def take(self, arriving: Iterable[tuple[int, Item]]) -> None:
         """Process a batch: items with the edge they came by, sorted by their place."""
+        if self.signals is None:
+            self._take(arriving)
+            return
+        items = list(arriving)
+        began = self.signals.begin(sum(item.kind == TUPLE for _, item in items))
+        self._take(items)
+        self.signals.end(began)
+
+    def _take(self, arriving: Iterable[tuple[int, Item]]) -> None:
         for edge, item in arriving:
             self.at(item.time_ns, item.number, item.path)
             if item.kind != PULSE:
@@ -63,7 +83,11 @@ class Container:
     def at(self, time_ns: int, number: int, path: bytes = b"") -> None:
         """Let time pass, then stand at a place of the sequential order: what leaves from now on comes from there."""
         while self._timers.is_due_before(time_ns, number, path):
-            self.engine.fire_next()
+            if self.signals is None:
+                self.engine.fire_next()
+            else:
+                self.signals.timer(self.engine.fire_next)
+        self._began = self._began or cpu_ns()
         self.engine.clock.advance_to(time_ns)
         self._time_ns = max(self._time_ns, time_ns)
         self._timers.stand_at(time_ns, number, path)
@@ -102,9 +126,18 @@ class Container:
             received=_difference(received, self._reported[0]),
             submitted=_difference(submitted, self._reported[1]),
             dead_letters=letters,
+            signals=() if self.signals is None else (self._collected(self.signals),),
         )
         self._reported = (received, submitted)
         return since
+
+    def _collected(self, signals: ContainerSignals) -> dict[str, Any]:
+        """What signals have collected since the last report; a source has worked from its first turn until now."""
+        pe = self.plan.pes[self.pe]
+        if pe.role == "source" and self._began:
+            signals.produced(pe.operators[0], cpu_ns() - self._began)
+        self._began = 0
+        return signals.take().to_json()
 
     def _counts(self) -> tuple[Counts, Counts]:
         return counts_of(self.nodes, self.plan.pes[self.pe].operators)
@@ -163,6 +196,11 @@ class _Exit(Runtime):
     def on_final_punctuation(self, port: int) -> None:
         """And so does the end."""
         self.container.leave(self.edge, FINAL)
+
+
+def _signals(plan: PhysicalPlan, pe: int) -> ContainerSignals | None:
+    inside = [plan.application.operator[id_] for id_ in plan.pes[pe].operators]
+    return None if plan.signals is None else ContainerSignals(plan.signals, pe, inside)
 
 
 def _difference(now: Counts, before: Counts) -> Counts:

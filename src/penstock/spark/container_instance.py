@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from penstock.codegen.transport import FINAL, REPORT, WINDOW, Item, decode, encode
+from penstock.profiler.clock import cpu_ns
 from penstock.spark.container import Container
 
 Values = Iterable[tuple[int, bytes]]
@@ -28,7 +29,11 @@ class ContainerInstance:
 
 def process_batch(container: Container, values: Values) -> Left:
     """Feed a batch to a container, in the sequential order; yields what leaves it."""
-    container.take(in_order(container, values))
+    began = cpu_ns()
+    items = in_order(container, values)
+    if container.signals is not None:
+        container.signals.transfer("receive", cpu_ns() - began, len(items))
+    container.take(items)
     container.pulse()
     yield REPORT, [container.report().encode()]
     streams = container.plan.application.streams

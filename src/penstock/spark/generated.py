@@ -158,7 +158,9 @@ def _taken(instance: GeneratedPE | ContainerInstance, values: Values) -> Left:
         yield from instance.process_batch(values)
         return
     left = list(instance.take(values))
-    yield REPORT, [Report(pe=0, received=instance.received, submitted=instance.submitted).encode()]
+    collected = () if instance.signals is None else (instance.signals.take().to_json(),)
+    report = Report(pe=0, received=instance.received, submitted=instance.submitted, signals=collected)
+    yield REPORT, [report.encode()]
     yield from left
 
 
@@ -169,4 +171,5 @@ def _added(report: Report, more: Report) -> Report:
         received=report.received | more.received,
         submitted=report.submitted | more.submitted,
         dead_letters=report.dead_letters + more.dead_letters,
+        signals=report.signals + more.signals,
     )

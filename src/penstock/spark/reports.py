@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from penstock.reference.node import Node
 from penstock.reference.result import DeadLetter
@@ -24,12 +25,14 @@ class Report:
         received: For each operator, the tuples that came in by each input port.
         submitted: For each operator, the tuples that went out by each output port.
         dead_letters: What was set aside.
+        signals: What submit signals have collected, as plain data, if there are any.
     """
 
     pe: int
     received: Counts = field(default_factory=dict)
     submitted: Counts = field(default_factory=dict)
     dead_letters: tuple[DeadLetter, ...] = ()
+    signals: tuple[dict[str, Any], ...] = ()
 
     def encode(self) -> bytes:
         """The report as bytes."""
@@ -41,11 +44,11 @@ def decode_report(value: bytes) -> Report:
 
     Example:
         >>> decode_report(Report(pe=3, received={"F": [2]}).encode())
-        Report(pe=3, received={'F': [2]}, submitted={}, dead_letters=())
+        Report(pe=3, received={'F': [2]}, submitted={}, dead_letters=(), signals=())
     """
     read = json.loads(value)
     letters = tuple(DeadLetter(**letter) for letter in read.pop("dead_letters"))
-    return Report(**read, dead_letters=letters)
+    return Report(**read | {"dead_letters": letters, "signals": tuple(read["signals"])})
 
 
 def counts_of(nodes: Iterable[Node], operators: Iterable[str]) -> tuple[Counts, Counts]:

@@ -26,6 +26,8 @@ from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT
 from penstock.expr.environment import Clock, Environment
 from penstock.expr.evaluate import Evaluator
+from penstock.profiler.clock import cpu_ns
+from penstock.profiler.raw_statistics import Statistics
 from penstock.reference.result import DEAD_LETTERS, DeadLetter
 from penstock.spark.container import Container
 from penstock.spark.container_instance import in_order
@@ -71,6 +73,7 @@ class SinkPE:
 
     Attributes:
         totals: What has been counted up to the last batch that is written.
+        statistics: What submit signals have collected in this run, if the plan asks for any.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class SinkPE:
         self._batch: int | None = None
         self._container: Container | None = None
         self.totals = Totals()
+        self.statistics = Statistics()
         folder.mkdir(parents=True, exist_ok=True)
         self._sinks = {} if pe is None else _batch_sinks(program, plan, pe, environment, folder)
         self._program, self._plan = with_outlets(program, plan)
@@ -105,6 +109,8 @@ class SinkPE:
                 reports += self._feed(self._container, spool, batch)
         for report in reports:
             self.totals.add(report)
+            for collected in report.signals:
+                self.statistics.merge(Statistics.from_json(collected))
         self._write_letters([letter for report in reports for letter in report.dead_letters])
         self._store(batch)
 
@@ -118,12 +124,20 @@ class SinkPE:
         """Let every sink take its items of a batch, and commit it."""
         for sink in self._sinks.values():
             sink.begin(batch)
-        received = {id_: way.feed(spool, self._by_tuple) for id_, way in self._ways.items()}
+        received = {id_: self._fed(id_, way, spool) for id_, way in self._ways.items()}
         by_column = {e.index for e in self._plan.into(container.pe)} - self._by_tuple
         container.take(in_order(container, spool.values(self._by_tuple) + spool.marks(by_column)))
         for id_, sink in self._sinks.items():
             sink.commit(has_ended=container.node[id_].has_ended)
         return [container.report(), Report(pe=container.pe, received=received)]
+
+    def _fed(self, operator: str, way: Way, spool: Spool) -> list[int]:
+        """Hand a sink its items; returns how many tuples came in by each port."""
+        began = cpu_ns()
+        counts = way.feed(spool, self._by_tuple)
+        if self._plan.signals is not None:
+            self.statistics.add(("process", operator, 0), float(cpu_ns() - began), tuples=counts[0])
+        return counts
 
     def _go_back_to(self, batch: int) -> None:
         """Stand where the sinks stood after a batch, or at the beginning."""
