@@ -1,14 +1,19 @@
-"""Sources on Spark: a Python data source that reads what a source PE produces.
+"""Sources on Spark: a Python data source that plans and reads what the sources of a job give.
 
-The PE runs in the process that Spark keeps for planning the batches of a Python source. It takes a bounded number of
-turns for each batch and writes what leaves it to a log under the checkpoint, before Spark learns of the new offset; the
-tasks read the log. So a batch that is replayed after a crash is the same to the byte, whatever the source is, and the
-source itself need not be able to repeat itself within a batch. After a restart it is started anew and
-skips the turns that earlier batches have taken.
+Batches are planned (`source_planner`) in the process that Spark keeps for planning a Python source. What a batch holds
+goes to a log under the checkpoint (`source_log`) before Spark learns of the new offset: for a source that is read by
+columns only what is to be read, for all others the tuples themselves. Tasks then read the extents, or the log. So a
+batch that is replayed after a crash is the same to the byte, whatever the source is. After a restart the sources go on
+where they stood behind the last batch.
+
+One reader plans for all sources of a job, because the sequential order is an order over all of them. It is the one of
+the job's first source; the readers of the others have nothing to give. Sources that Spark reads itself
+(`outside_sources`) have readers of their own.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
@@ -22,66 +27,28 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from pyspark.sql.types import StructType
 
 from penstock.codegen.plan import PhysicalPlan
-from penstock.codegen.routes import Routing, rerouted
-from penstock.codegen.transport import ARROW_SCHEMA, REPORT, SPARK_SCHEMA, rows, values_as_rows
+from penstock.codegen.routes import Routing, rerouted, routing_of
+from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
-from penstock.reference.virtual_time import Turns
-from penstock.spark.container import Container
+from penstock.spark.source_columns import ColumnPE, read_part
+from penstock.spark.source_log import SourceLog, read_rows
+from penstock.spark.source_planner import Planner, make_planner
+from penstock.spark.source_run import SourceRun
 from penstock.toolkit.program import Program
-from penstock.toolkit.runtime import Punctuation, Wait
+
+__all__ = ["FORMAT", "PenstockSource", "SourceReader", "SourceRun", "dump", "load"]
 
 FORMAT = "penstock"
 
+OUTSIDE = frozenset({"Import"})
+"""The operators that have readers of their own."""
 
-class SourceRun:
-    """A source PE while it runs: what leaves it, batch by batch.
-
-    Attributes:
-        turns: How many turns it has taken.
-        has_ended: Whether it has no more items.
-    """
-
-    def __init__(self, program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> None:
-        self.container = Container(program, plan, pe, environment)
-        (operator,) = plan.pes[pe].operators
-        self.node = self.container.node[operator]
-        sources = [p.index for p in plan.pes if p.role == "source"]
-        self._order, self._sources = sources.index(pe), len(sources)
-        self._items = self.node.runtime.produce()
-        self._own_turns = Turns([self._items], environment.clock.now_ns)
-        self._turn_at_time = 0
-        self.turns = 0
-        self.has_ended = False
-
-    def advance(self, turns: int) -> None:
-        """Take up to so many turns."""
-        for _ in range(turns):
-            if self.has_ended:
-                return
-            self._take_turn()
-            self.turns += 1
-
-    def _take_turn(self) -> None:
-        time_ns, _ = self._own_turns.next
-        self.container.at(time_ns, self._turn_at_time * self._sources + self._order)
-        item = next(self._items, StopIteration)
-        if item is StopIteration:
-            self.container.engine.end_node(self.node)
-            self.container.engine.drain()
-            self.has_ended = True
-            return
-        wait_ns = item.nanoseconds if isinstance(item, Wait) else 0
-        self._own_turns.take(wait_ns)
-        self._turn_at_time = 0 if wait_ns > 0 else self._turn_at_time + 1
-        if isinstance(item, tuple):
-            self.node.runtime.submit[0](item)
-        elif isinstance(item, Punctuation):
-            self.node.runtime.punctuate[0](item)
-            self.container.engine.drain()
+Offset = dict[str, int]
+"""`batch`: how many batches have been planned; `ended`: whether nothing follows."""
 
 
 class PenstockSource(DataSource):
-    """Spark's door to a source PE; its options name the pickled program and the log."""
+    """Spark's door to the sources of a job; its options name the pickled program and the log."""
 
     @classmethod
     def name(cls) -> str:
@@ -97,25 +64,33 @@ class PenstockSource(DataSource):
         return SourceReader(dict(self.options))
 
 
-class Batch(InputPartition):
-    """One batch: a file of the log."""
+class Part(InputPartition):
+    """What one task reads: the path of a file of the log, or a part of a batch that is read by columns."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
+    def __init__(self, value: str | dict[str, Any]) -> None:
+        super().__init__(value)
 
 
 class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans batches by running the source, and reads them from the log."""
+    """Plans the batches of a job's sources, and reads them.
+
+    Args:
+        options: `program` (the path of what `dump` wrote), `pe` (of a source), `log` (a folder), `turns_per_batch`;
+            `continuous`, whether the run goes on when there is nothing new (false without it); `partitions`, how many
+            tasks read a batch of a source that is read by columns (1 without it).
+    """
 
     def __init__(self, options: dict[str, str]) -> None:
         self.options = options
-        self.log = Path(options["log"])
-        self.turns_per_batch = int(options["turns_per_batch"])
-        self._run: SourceRun | None = None
+        self._log = SourceLog(Path(options["log"]))
+        self._turns_per_batch = int(options["turns_per_batch"])
+        self._continuous = options.get("continuous", "false") == "true"
+        self._planner: Planner | None = None
+        self._planned = 0
 
-    def initialOffset(self) -> dict[str, int]:
-        """Before the first turn."""
-        return {"turns": 0, "ended": 0}
+    def initialOffset(self) -> Offset:
+        """Before the first batch."""
+        return {"batch": 0, "ended": int(not self._pes)}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """A bounded source is read to its end in batches of the usual size."""
@@ -124,70 +99,99 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The size of a batch is ours to choose."""
         return ReadAllAvailable()
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Run the source for one more batch and log what leaves it."""
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """Plan one more batch."""
         if start["ended"]:
             return start
-        logged = sorted(self.log.glob(f"{start['turns']:020d}-*.arrow"))
-        if logged:
-            # A batch that was logged before a crash is taken as it is.
-            return _offset_of(logged[-1])
-        run = self._running(start["turns"])
-        run.advance(self.turns_per_batch)
-        end = {"turns": run.turns, "ended": int(run.has_ended)}
-        self._write(start, end, run)
-        return end
+        number = start["batch"]
+        logged = self._log.batch(number)
+        if logged is not None:
+            # A batch that was planned before a crash is taken as it is.
+            return {"batch": number + 1, "ended": int(logged["has_ended"])}
+        planner = self._planner_at(number)
+        batch = planner.next_batch(self._turns_per_batch)
+        if batch is None:
+            return start
+        self._log.write(number, batch, planner.remember())
+        self._planned = number + 1
+        return {"batch": number + 1, "ended": int(batch.has_ended)}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """The batches between two offsets; a source is one channel."""
-        between = [p for p in sorted(self.log.glob("*.arrow")) if start["turns"] <= _start_of(p) < end["turns"]]
-        return [Batch(str(path)) for path in between]
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """What tasks are to read between two offsets."""
+        found: list[InputPartition] = []
+        for number in range(start["batch"], end["batch"]):
+            batch = self._log.batch(number)
+            assert batch is not None, "an offset is given only for what is planned"
+            found += [Part(part) for part in batch["parts"]]
+            if batch["rows"] is not None:
+                found.append(Part(batch["rows"]))
+        return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a batch."""
-        routing: Routing = pickle.loads(Path(self.options["routing"]).read_bytes())
-        with pa.OSFile(partition.value) as file:
-            for batch in pa.ipc.open_stream(file):
-                yield from rerouted(routing, batch)
+        """The rows of a part."""
+        value = partition.value
+        routing = _routing(*self._identity, tuple(self._pes))
+        if isinstance(value, str):
+            batches = read_rows(value)
+        else:
+            batches = read_part(_column_pe(*self._identity, self._pes[0], self._continuous), value)
+        for batch in batches:
+            yield from rerouted(routing, batch)
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: Offset) -> None:
         """Forget what will not be asked for again."""
-        for path in self.log.glob("*.arrow"):
-            if _offset_of(path)["turns"] < end["turns"]:
-                path.unlink(missing_ok=True)
+        self._log.forget(end["batch"])
 
-    def _running(self, turns: int) -> SourceRun:
-        if self._run is None or self._run.turns != turns:
+    @property
+    def _identity(self) -> tuple[str, int]:
+        """The pickled program, and when it was written: a worker may have seen another one in the same place."""
+        path = self.options["program"]
+        return path, os.stat(path).st_mtime_ns
+
+    @functools.cached_property
+    def _pes(self) -> list[int]:
+        """The sources that this reader plans for: all of the job, or none."""
+        _, plan, _ = load_once(*self._identity)
+        pes = own_sources(plan)
+        return pes if pes[0] == int(self.options["pe"]) else []
+
+    def _planner_at(self, number: int) -> Planner:
+        if self._planner is None or self._planned != number:
             program, plan, environment = load(self.options["program"])
-            self._run = SourceRun(program, plan, int(self.options["pe"]), environment)
-            self._run.advance(turns)
-            self._run.container.report()
-            for items in self._run.container.leaving.values():
-                items.clear()
-        return self._run
-
-    def _write(self, start: dict[str, int], end: dict[str, int], run: SourceRun) -> None:
-        run.container.pulse()
-        streams = run.container.plan.application.streams
-        edges = {e.index: e for e in run.container.plan.out_of(run.container.pe)}
-        path = self.log / f"{start['turns']:020d}-{end['turns']:020d}-{end['ended']}.arrow"
-        self.log.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        with pa.OSFile(str(part), "wb") as file, pa.ipc.new_stream(file, ARROW_SCHEMA) as writer:
-            writer.write_batch(values_as_rows(REPORT, [run.container.report().encode()]))
-            for edge, items in run.container.leaving.items():
-                writer.write_batch(rows(edge, items, streams[edges[edge].stream].schema))
-                items.clear()
-        os.replace(part, path)
+            partitions = int(self.options.get("partitions", "1"))
+            self._planner = make_planner(
+                program, plan, environment, self._pes, continuous=self._continuous, partitions=partitions
+            )
+            state = self._log.state(number)
+            if state is not None:
+                self._planner.recall(state)
+            self._planned = number
+        return self._planner
 
 
-def _start_of(path: Path) -> int:
-    return int(path.stem.split("-")[0])
+def own_sources(plan: PhysicalPlan) -> list[int]:
+    """The PEs of the sources that this data source reads."""
+    operator = plan.application.operator
+    sources = [pe for pe in plan.pes if pe.role == "source"]
+    return [pe.index for pe in sources if operator[pe.operators[0]].kind not in OUTSIDE]
 
 
-def _offset_of(path: Path) -> dict[str, int]:
-    _, turns, ended = path.stem.split("-")
-    return {"turns": int(turns), "ended": int(ended)}
+@functools.lru_cache(maxsize=2)
+def load_once(path: str, written_ns: int) -> tuple[Program, PhysicalPlan, Environment]:
+    """Read what `dump` wrote, once for a process."""
+    return load(path)
+
+
+@functools.lru_cache(maxsize=2)
+def _column_pe(path: str, written_ns: int, pe: int, continuous: bool) -> ColumnPE:
+    program, plan, environment = load(path)
+    return ColumnPE(program, plan, pe, environment, follows=continuous)
+
+
+@functools.lru_cache(maxsize=2)
+def _routing(path: str, written_ns: int, pes: tuple[int, ...]) -> Routing:
+    _, plan, _ = load_once(path, written_ns)
+    return {edge: route for pe in pes for edge, route in routing_of(plan, pe).items()}
 
 
 def dump(program: Program, plan: PhysicalPlan, environment: Environment, path: Path) -> None:

@@ -51,7 +51,13 @@ class BeaconColumns:
             ends.append(self._made_by(until_ns))
         end = max(made, min(ends))
         extents = ({"start": made, "end": end, "number": made},) if end > made else ()
-        return Planned(extents=extents, position={"made": end}, has_ended=end == self.iterations)
+        return Planned(
+            extents=extents,
+            position={"made": end},
+            has_ended=self.iterations is not None and end >= self.iterations,
+            number=end,
+            time_ns=self.delay_ns + max(0, end - 1) * self.period_ns,
+        )
 
     def read(self, extent: Extent) -> Iterator[Chunk]:
         """Make the tuples."""

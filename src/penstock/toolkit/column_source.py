@@ -34,11 +34,15 @@ class Planned:
         extents: What to read, in order.
         position: Behind it.
         has_ended: Whether nothing follows.
+        number: Greater than that of any tuple so far.
+        time_ns: Of the last tuple so far, from the start of the source.
     """
 
     extents: tuple[Extent, ...]
     position: Position
     has_ended: bool
+    number: int
+    time_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,7 +72,13 @@ class FileColumns:
                 extents.append(extent)
                 rows -= extent["lines"]
                 here = {**here, "byte": extent["end"], "number": here["number"] + extent["most"], "header": 0}
-        return Planned(extents=tuple(extents), position=here, has_ended=not self.is_live and here["byte"] >= size)
+        return Planned(
+            extents=tuple(extents),
+            position=here,
+            has_ended=not self.is_live and here["byte"] >= size,
+            number=here["number"],
+            time_ns=self.delay_ns,
+        )
 
     def read(self, extent: Extent) -> Iterator[Chunk]:
         """Parse a block."""
@@ -144,14 +150,16 @@ class ParquetColumns:
                 metadata = parquet.ParquetFile(file).metadata
             except (pa.ArrowException, OSError) as error:
                 extent = {"group": -1, "number": 0, "stamp": stamp, "error": f"not a Parquet file: {error}"}
-                return Planned(extents=(extent,), position={**position, "stamp": stamp}, has_ended=True)
+                here = {**position, "stamp": stamp}
+                return Planned(extents=(extent,), position=here, has_ended=True, number=0, time_ns=self.delay_ns)
             group, number = position["group"], position["number"]
             while group < metadata.num_row_groups and rows > 0:
                 extents.append({"group": group, "number": number, "stamp": stamp})
                 count = metadata.row_group(group).num_rows
                 group, number, rows = group + 1, number + count, rows - count
         here = {"group": group, "number": number, "stamp": stamp}
-        return Planned(extents=tuple(extents), position=here, has_ended=group >= metadata.num_row_groups)
+        has_ended = group >= metadata.num_row_groups
+        return Planned(extents=tuple(extents), position=here, has_ended=has_ended, number=number, time_ns=self.delay_ns)
 
     def read(self, extent: Extent) -> Iterator[Chunk]:
         """The tuples of a group."""

@@ -1,0 +1,296 @@
+"""Plans the batches of a job's sources.
+
+Introduction:
+    One planner serves all sources of a job, because the order of the sequential program is an order over all of them:
+    at one time the sources take turns, one item each, in order of declaration, and time passes for all of them.
+
+Formulation:
+    The place of an item is (time, turn, order of its source). A batch is all items of all sources between two places,
+    the same for every source. So no item of a later batch stands before one of an earlier batch, and the time that a
+    batch's pulse tells is the time of every source.
+
+Example:
+    Two files, one read at once and one with a tuple a second, in batches of 1,000 turns: the first batches hold 1,000
+    tuples of the first file each, and one of the second file; only when the first file has ended does time pass.
+
+Algorithm:
+    `TurnPlanner` takes the earliest time of any source, lets all sources of that time take as many turns, and goes on
+    with the next time until the batch is full. A source that is alone and can be read by columns is not run at all:
+    `ColumnPlanner` finds the extents of the batch, and tasks read them.
+
+    In a continuous run time is the clock on the wall, counted from the first start of the job. An item's time is when
+    it was due, or if that has passed when the batch before was planned. Where time passes without items a pulse tells
+    of it once a second, if the job has operators that wait for time to pass.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from penstock.codegen.plan import PhysicalPlan
+from penstock.expr.environment import Clock, Environment
+from penstock.ir.graph import Application, PolicyKind
+from penstock.spark.source_columns import ColumnPE, ColumnRun, is_read_by_columns
+from penstock.spark.source_run import SourceRun
+from penstock.toolkit.column_source import Extent
+from penstock.toolkit.program import Program
+
+PULSE_NS = 1_000_000_000
+"""How often at most a pulse goes out where nothing else does."""
+
+ROUND_TURNS = 1_000
+"""How many turns one of several sources takes before the others have theirs, where a batch is closed by the clock."""
+
+BATCH_SECONDS = 1.0
+"""How long a continuous run waits for a batch to fill up."""
+
+_WAIT_FOR_TIME = frozenset({"Delay", "Throttle", "FileSource", "FileSink"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedBatch:
+    """What a batch holds.
+
+    Attributes:
+        parts: What tasks read by columns, see `read_part`.
+        rows: What was read already.
+        has_ended: Whether nothing follows.
+    """
+
+    parts: tuple[dict[str, Any], ...] = ()
+    rows: tuple[pa.RecordBatch, ...] = ()
+    has_ended: bool = False
+
+
+@dataclass(kw_only=True, slots=True)
+class WallClock:
+    """The application's time in a run that goes on for ever.
+
+    Attributes:
+        start_ns: The application's time when the job was first started.
+        began_ns: The time on the wall then.
+        pulsed_ns: When time was last told to the PEs.
+    """
+
+    start_ns: int
+    began_ns: int = field(default_factory=time.time_ns)
+    pulsed_ns: int = 0
+
+    def now_ns(self) -> int:
+        """The application's time."""
+        return self.start_ns + max(0, time.time_ns() - self.began_ns)
+
+
+class Planner(Protocol):
+    """Plans batch after batch."""
+
+    def next_batch(self, turns: int) -> PlannedBatch | None:
+        """A batch of about so many turns of each source; None if there is nothing for now."""
+
+    def remember(self) -> dict[str, Any]:
+        """Where it stands, as plain data."""
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Go on where another stood."""
+
+
+def make_planner(
+    program: Program,
+    plan: PhysicalPlan,
+    environment: Environment,
+    pes: Sequence[int],
+    *,
+    continuous: bool = False,
+    partitions: int = 1,
+) -> Planner:
+    """The planner of some sources.
+
+    Args:
+        program: What runs.
+        plan: How it is cut into PEs.
+        environment: Its surroundings.
+        pes: The PEs of the sources.
+        continuous: Whether the run goes on when there is nothing new.
+        partitions: How many tasks read a batch, where that is possible.
+    """
+    clock = WallClock(start_ns=environment.clock.now_ns) if continuous else None
+    waits = waits_for_time(plan.application)
+    sources = [p.index for p in plan.pes if p.role == "source"]
+    columns = {pe for pe in pes if is_read_by_columns(program, plan, pe, environment, follows=continuous)}
+    by_columns = {i: ColumnPE(program, plan, i, _own(environment), follows=continuous) for i in columns}
+    if len(sources) == 1 and columns:
+        return ColumnPlanner(by_columns[pes[0]], clock, waits, partitions)
+    runs: list[SourceRun | ColumnRun] = []
+    for index in pes:
+        if index in columns and not by_columns[index].source.period_ns:
+            runs.append(ColumnRun(by_columns[index], sources.index(index), len(sources)))
+        else:
+            runs.append(SourceRun(program, plan, index, _own(environment), follows=continuous))
+    return TurnPlanner(runs, clock, waits)
+
+
+def _own(environment: Environment) -> Environment:
+    """Surroundings with a clock, random numbers and metrics of their own, as every PE has them."""
+    clock = Clock(environment.clock.now_ns)
+    return replace(environment, clock=clock, random=copy.copy(environment.random), metrics={}, open_files={})
+
+
+def waits_for_time(application: Application) -> bool:
+    """Whether any operator acts when time passes although no tuple comes."""
+    windows = [p.window for o in application.operators for p in o.inputs if p.window is not None]
+    policies = [p for w in windows for p in (w.eviction, w.trigger) if p is not None]
+    return any(p.kind is PolicyKind.TIME for p in policies) or any(
+        o.kind in _WAIT_FOR_TIME and o.inputs for o in application.operators
+    )
+
+
+class TurnPlanner:
+    """Lets several sources, or one that only runs turn by turn, take their turns in the sequential order."""
+
+    def __init__(self, runs: Sequence[SourceRun | ColumnRun], clock: WallClock | None, waits: bool) -> None:
+        self._runs = runs
+        self._clock = clock
+        self._waits = waits
+        self._time_ns = 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all sources have."""
+        return all(run.has_ended for run in self._runs)
+
+    def next_batch(self, turns: int) -> PlannedBatch | None:
+        """A batch of about so many turns of each source; None if there is nothing for now."""
+        now_ns = None if self._clock is None else self._clock.now_ns()
+        has_taken = self._take_turns(turns, now_ns)
+        if now_ns is not None:
+            self._time_ns = now_ns
+            if not has_taken and not _is_due(self._clock, now_ns, self._waits):
+                return None
+        rows = tuple(chain.from_iterable(run.take_rows(self._time_ns) for run in self._runs))
+        return PlannedBatch(rows=rows, has_ended=self.has_ended)
+
+    def remember(self) -> dict[str, Any]:
+        """Where it stands."""
+        runs = [run.remember() for run in self._runs]
+        return {"runs": runs, "time_ns": self._time_ns, "began_ns": _began(self._clock)}
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Go on where another stood."""
+        for run, remembered in zip(self._runs, state["runs"], strict=True):
+            run.recall(remembered)
+        self._time_ns = state["time_ns"]
+        _set_began(self._clock, state["began_ns"])
+
+    def _take_turns(self, turns: int, now_ns: int | None) -> bool:
+        """Let the sources take turns until one has had so many; tells whether any has had one."""
+        deadline = None if now_ns is None else time.monotonic() + BATCH_SECONDS
+        for run in self._runs:
+            run.is_resting = False
+            if now_ns is not None:
+                run.catch_up(self._time_ns)
+        left = turns
+        while left > 0 and (due := self._due(now_ns)):
+            self._time_ns = max(self._time_ns, due[0].time_ns)
+            left -= self._round(due, left, deadline)
+            if deadline is not None and time.monotonic() > deadline:
+                break
+        return left < turns
+
+    def _due(self, now_ns: int | None) -> list[SourceRun | ColumnRun]:
+        """The sources whose next turn is the earliest."""
+        ready = [run for run in self._runs if not run.has_ended and not run.is_resting]
+        earliest = min((run.time_ns for run in ready), default=None)
+        if earliest is None or (now_ns is not None and earliest > now_ns):
+            return []
+        return [run for run in ready if run.time_ns == earliest]
+
+    def _round(self, due: Sequence[SourceRun | ColumnRun], turns: int, deadline: float | None) -> int:
+        """Let sources of one time take equally many turns; returns how many."""
+        is_alone = len(self._runs) == 1
+        most = turns if is_alone or deadline is None else min(turns, ROUND_TURNS)
+        first = min(run.turn for run in due)
+        for run in due:
+            run.advance_to(first + most, deadline if is_alone else None)
+        # Time may have passed for all of them, so that their turns are counted from zero again.
+        return max(1, max(run.turn - first for run in due))
+
+
+class ColumnPlanner:
+    """Finds the extents of a source that is alone and read by columns."""
+
+    def __init__(self, pe: ColumnPE, clock: WallClock | None, waits: bool, partitions: int) -> None:
+        self._pe = pe
+        self._clock = clock
+        self._waits = waits
+        self._partitions = partitions
+        self._position = pe.source.start()
+        self.has_ended = False
+
+    def next_batch(self, turns: int) -> PlannedBatch | None:
+        """A batch of about so many tuples; None if there is nothing for now."""
+        source, start_ns = self._pe.source, self._pe.start_ns
+        now_ns = None if self._clock is None else self._clock.now_ns()
+        if now_ns is not None and now_ns - start_ns < source.delay_ns:
+            return self._pulse(now_ns)
+        planned = source.plan(self._position, turns, None if now_ns is None else now_ns - start_ns)
+        self._position, self.has_ended = planned.position, planned.has_ended
+        if now_ns is not None and not planned.extents and not planned.has_ended:
+            return self._pulse(now_ns)
+        base_ns = start_ns
+        if now_ns is not None and not source.period_ns:
+            base_ns = now_ns - source.delay_ns
+        last_ns = base_ns + planned.time_ns
+        end = (last_ns, planned.number) if planned.has_ended else None
+        pulse_ns = last_ns if now_ns is None else now_ns
+        return self._batch(planned.extents, base_ns, end, pulse_ns)
+
+    def remember(self) -> dict[str, Any]:
+        """Where it stands."""
+        return {"position": self._position, "has_ended": self.has_ended, "began_ns": _began(self._clock)}
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Go on where another stood."""
+        self._position, self.has_ended = state["position"], state["has_ended"]
+        _set_began(self._clock, state["began_ns"])
+
+    def _pulse(self, now_ns: int) -> PlannedBatch | None:
+        return self._batch((), now_ns, None, now_ns) if _is_due(self._clock, now_ns, self._waits) else None
+
+    def _batch(
+        self, extents: Sequence[Extent], base_ns: int, end: tuple[int, int] | None, pulse_ns: int
+    ) -> PlannedBatch:
+        groups = list(_dealt(extents, self._partitions)) or [[]]
+        parts: list[dict[str, Any]] = [{"extents": g, "time_ns": base_ns, "end": None, "pulse": None} for g in groups]
+        parts[-1] |= {"end": end, "pulse": pulse_ns}
+        return PlannedBatch(parts=tuple(parts), has_ended=self.has_ended)
+
+
+def _dealt(extents: Sequence[Extent], groups: int) -> Iterator[list[Extent]]:
+    """The extents in groups of neighbours."""
+    size = -(-len(extents) // groups)
+    for start in range(0, len(extents), max(1, size)):
+        yield list(extents[start : start + size])
+
+
+def _is_due(clock: WallClock | None, now_ns: int, waits: bool) -> bool:
+    """Whether a pulse is to tell that time has passed."""
+    if clock is None or not waits or now_ns - clock.pulsed_ns < PULSE_NS:
+        return False
+    clock.pulsed_ns = now_ns
+    return True
+
+
+def _began(clock: WallClock | None) -> int | None:
+    return None if clock is None else clock.began_ns
+
+
+def _set_began(clock: WallClock | None, began_ns: int | None) -> None:
+    if clock is not None and began_ns is not None:
+        clock.began_ns = began_ns
