@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST_WORKERS ?= auto
 
-.PHONY: demo test lint bench format clean java
+.PHONY: demo test lint bench results docs format clean java
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -39,8 +39,16 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 bench: $(READY)
-	$(BIN)/python benchmarks/reference.py
-	for name in soda scheduling epochs; do $(BIN)/penstock bench $$name || exit 1; done
+	$(BIN)/penstock bench all
+
+# What docs/results says, measured anew; takes the better part of an hour on an idle machine.
+results: $(READY)
+	$(BIN)/penstock bench all -o docs/results
+	$(BIN)/python -m penstock.bench.results docs/results README.md docs/guides/pyspark.md
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html"
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -154,7 +154,7 @@ def test_a_mistake_in_python_is_located_in_the_users_file(tmp_path):
     )
     done = penstock("check", "app.py:app", cwd=tmp_path)
     assert done.returncode == 1
-    assert "app.py:4:1: error: there is no attribute `prise`" in done.stderr
+    assert done.stderr.startswith("app.py:4:1: error: there is no attribute `prise`")
     assert "did you mean `price`?" in done.stderr
 
 

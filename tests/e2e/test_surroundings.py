@@ -84,6 +84,19 @@ def test_a_file_may_start_with_a_byte_order_mark(folder):
     assert penstock("check", "marked.spl", cwd=folder).returncode == 0
 
 
+def test_the_toolkit_beside_a_program_may_be_named_too(folder):
+    (folder / "toolkit").mkdir()
+    (folder / "toolkit" / "twice.py").write_text(
+        "from penstock import map_\n@map_\ndef Twice(t): return {'x': 2 * t.x}\n"
+    )
+    (folder / "tooled.spl").write_text(
+        SPL.replace("FileSink(A)", "FileSink(B)").replace("() as", "stream<A> B = Twice(A) {}\n() as")
+    )
+    done = penstock("run", "tooled.spl", "--toolkit", "toolkit", "--engine", "reference", "--out", "o", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "o" / "out.csv").read_text() == "0\n2\n4\n"
+
+
 def test_compile_time_values_come_from_set(folder):
     (folder / "compiled.spl").write_text(
         'composite Main { graph () as C = Custom() { logic onProcess: printStringLn(getCompileTimeValue("who")); } }'

@@ -6,6 +6,7 @@ import linecache
 import sys
 from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from types import FrameType
 
 from penstock.diagnostics import SourceFile, Span
@@ -36,7 +37,13 @@ def caller_span() -> Span | None:
 @lru_cache(maxsize=256)
 def _source(path: str) -> SourceFile | None:
     text = "".join(linecache.getlines(path))
-    return SourceFile(path=path, text=text) if text else None
+    return SourceFile(path=_as_written(path), text=text) if text else None
+
+
+def _as_written(path: str) -> str:
+    """A file below the current folder by its way from there, as the user named it."""
+    full, here = Path(path), Path.cwd()
+    return str(full.relative_to(here)) if full.is_relative_to(here) else path
 
 
 def _offset(lines: list[str], line: int, column: int) -> int:

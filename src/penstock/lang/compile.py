@@ -52,7 +52,8 @@ def compile_file(
     file = Path(path)
     source = read_source(file)
     own = file.parent / "toolkit"
-    return _compile(source, main, (*((own,) if own.is_dir() else ()), *toolkits), compile_values, file)
+    folders = {Path(folder).resolve(): folder for folder in (*((own,) if own.is_dir() else ()), *toolkits)}
+    return _compile(source, main, tuple(folders.values()), compile_values, file)
 
 
 def compile_text(

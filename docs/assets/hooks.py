@@ -1,0 +1,40 @@
+"""What the site needs beyond the pages: its contents from the folders, and colours for SPL."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+_FIRST = [{"Home": "index.md"}, {"Tutorial": "tutorial.md"}]
+_SECTIONS = {
+    "Guides": "guides",
+    "Reference": "reference",
+    "File formats": "formats",
+    "Design": "design",
+    "Results": "results",
+}
+_MEANING = ["semantics.md", "glossary.md"]
+
+
+def on_config(config: Any) -> Any:
+    """List every page: a section for each folder, in the order of the titles, an index first."""
+    docs = Path(config.docs_dir)
+    sections: list[dict[str, object]] = [*_FIRST]
+    for title, folder in _SECTIONS.items():
+        paths = sorted((docs / folder).glob("*.md"), key=lambda path: (path.stem != "index", _title(path).lower()))
+        pages = [str(path.relative_to(docs)) for path in paths]
+        if pages:
+            sections.append({title: [*_MEANING, *pages] if title == "Reference" else pages})
+    config.nav = sections
+    return config
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """The highlighter knows no SPL; C++ is the nearest language that it knows."""
+    return re.sub(r"^( *)```spl\b", r"\1```cpp", markdown, flags=re.MULTILINE)
+
+
+def _title(path: Path) -> str:
+    found = re.search(r"^# (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else path.stem
