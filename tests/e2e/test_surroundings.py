@@ -74,7 +74,8 @@ def test_what_else_lies_beside_a_program_does_not_disturb_it(folder):
 
 
 def test_the_arguments_of_a_function_that_makes_an_application_come_from_set(folder):
-    done = penstock("run", "made.py:app", "--set", "rows=2", "--set", "loud=false", "--out", "o", cwd=folder)
+    given = ("--set", "rows=2", "--set", "loud=false")
+    done = penstock("run", "made.py:app", "--engine", "reference", *given, "--out", "o", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert (folder / "o" / "out.csv").read_text() == "0\n0\n"
 
@@ -101,26 +102,26 @@ def test_compile_time_values_come_from_set(folder):
     (folder / "compiled.spl").write_text(
         'composite Main { graph () as C = Custom() { logic onProcess: printStringLn(getCompileTimeValue("who")); } }'
     )
-    done = penstock("run", "compiled.spl", "--set", "who=Ann", cwd=folder)
+    done = penstock("run", "compiled.spl", "--engine", "reference", "--set", "who=Ann", cwd=folder)
     assert done.stdout.startswith("Ann\n"), done.stderr
 
 
 def test_a_sink_may_write_to_a_device(folder):
     (folder / "device.spl").write_text(SPL.replace("out.csv", "/dev/null"))
-    assert penstock("run", "device.spl", cwd=folder).returncode == 0
+    assert penstock("run", "device.spl", "--engine", "reference", cwd=folder).returncode == 0
 
 
 def test_an_operator_that_cannot_start_is_shown_in_its_place(folder):
     source = 'stream<rstring s> A = DirectoryScan() { param directory: "none"; }'
     (folder / "scan.spl").write_text(f"composite Main {{\n  graph\n    {source}\n}}\n")
-    done = penstock("run", "scan.spl", cwd=folder)
+    done = penstock("run", "scan.spl", "--engine", "reference", cwd=folder)
     assert done.returncode == 1
     assert done.stderr.startswith("scan.spl:3:27: error: operator `A` (DirectoryScan) failed: it cannot start")
 
 
 def test_an_interrupted_run_ends_with_130_and_whole_files(folder):
     (folder / "long.spl").write_text(SPL.replace("param iterations: 3u; ", ""))
-    command = [sys.executable, "-m", "penstock.cli", "run", "long.spl", "--out", "o"]
+    command = [sys.executable, "-m", "penstock.cli", "run", "long.spl", "--engine", "reference", "--out", "o"]
     running = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     written = folder / "o" / "out.csv"
     while running.poll() is None and not (written.exists() and written.stat().st_size):

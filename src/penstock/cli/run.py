@@ -31,9 +31,9 @@ PROGRESS_SECONDS = 3.0
 @click.option(
     "--engine",
     type=click.Choice(["spark", "reference"]),
-    default="reference",
+    default="spark",
     show_default=True,
-    help="What runs it: the sequential interpreter that defines every program, or Spark.",
+    help="What runs it: Spark, or the sequential interpreter that defines every program.",
 )
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="The Spark cluster.")
 @click.option(
@@ -96,7 +96,8 @@ def command(
     Example:
         penstock run examples/bargains/bargains.spl --out results
         penstock run examples/bargains/bargains.py:app --set groups=8
-        penstock run examples/bargains/bargains.spl --engine spark --channels 2
+        penstock run examples/bargains/bargains.spl --channels 2 --checkpoint c
+        penstock run examples/bargains/bargains.spl --engine reference
     """
     if until_done and seconds is not None:
         raise click.UsageError("--until-done and --for exclude each other")
