@@ -98,6 +98,8 @@ class GeneratedPE:
             self._module.process(batch)
             return
         self.signals.transfer("receive", receive_ns, sum(map(len, batch.frames.values())))
+        for edge in self._module.generated.part.entering:
+            self.signals.size(edge.stream, batch.frames[edge.index])
         self.signals.begin()
         self._module.process(batch)
         self.signals.end(batch.received)
@@ -137,8 +139,9 @@ def _signals(module: LoadedModule) -> Signals | None:
     sampling = made.part.plan.signals
     if sampling is None:
         return None
-    streams = {port.stream: port.schema for o in made.part.operators for port in o.outputs}
-    return Signals(sampling, made.stretches, streams, pe=made.part.pe)
+    made_here = {port.stream: port.schema for o in made.part.operators for port in o.outputs}
+    entering = {e.stream: made.part.plan.application.streams[e.stream].schema for e in made.part.entering}
+    return Signals(sampling, made.stretches, made_here | entering, pe=made.part.pe)
 
 
 def _endings(part: Part) -> Endings:

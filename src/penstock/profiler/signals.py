@@ -73,7 +73,7 @@ class Signals:
     Args:
         sampling: How much to look at.
         stretches: Of the module.
-        schemas: Of the streams that it makes.
+        schemas: Of the streams that it makes, and of those that enter.
         pe: The number of the PE.
 
     Attributes:
@@ -116,14 +116,18 @@ class Signals:
 
     def submit(self, stream: str, frame: Any) -> None:
         """An operator has made the rows of a stream: copy what is only selected, and note the sizes of sampled rows."""
-        schema = self._schemas[stream]
-        for attribute in schema.attributes:
+        for attribute in self._schemas[stream].attributes:
             frame[attribute.name]
+        before = cpu_ns()
+        self.size(stream, frame)
+        self._last += cpu_ns() - before
+
+    def size(self, stream: str, frame: Any) -> None:
+        """Note the sizes of sampled rows of a stream, where they differ."""
         if stream in self._varying and len(frame):
-            before = cpu_ns()
             rows = np.array(self._size_stride.take(len(frame)) or [0])
-            self.statistics.add(("size", stream, 0), float(frame.take(rows).batch(schema).nbytes), tuples=len(rows))
-            self._last += cpu_ns() - before
+            sizes = float(frame.take(rows).batch(self._varying[stream]).nbytes)
+            self.statistics.add(("size", stream, 0), sizes, tuples=len(rows))
 
     def loop(self, stretch: int, tuples: int) -> LoopSignals:
         """The signals of the loop that begins here, over so many tuples."""

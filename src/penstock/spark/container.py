@@ -58,8 +58,8 @@ class Container:
         self._feeds = {e.index: self.node[_feed_id(e)] for e in plan.into(pe)}
         self._began = 0
         if self.signals is not None:
-            for node in self._feeds.values():
-                self.signals.connect(node, is_entry=True)
+            for edge in plan.into(pe):
+                self.signals.connect(self._feeds[edge.index], edge.stream)
 
     def take(self, arriving: Iterable[tuple[int, Item]]) -> None:
         """Process a batch: items with the edge they came by, sorted by their place."""
@@ -200,7 +200,8 @@ class _Exit(Runtime):
 
 def _signals(plan: PhysicalPlan, pe: int) -> ContainerSignals | None:
     inside = [plan.application.operator[id_] for id_ in plan.pes[pe].operators]
-    return None if plan.signals is None else ContainerSignals(plan.signals, pe, inside)
+    entering = {e.stream: plan.application.streams[e.stream].schema for e in plan.into(pe)}
+    return None if plan.signals is None else ContainerSignals(plan.signals, pe, inside, entering)
 
 
 def _difference(now: Counts, before: Counts) -> Counts:

@@ -10,12 +10,13 @@ The signals are in the place of the functions that operators call to submit, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
+from penstock.ir.types import Schema
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.loop_signals import LoopSignals
 from penstock.profiler.raw_statistics import Statistics
@@ -35,18 +36,21 @@ class ContainerSignals:
         sampling: How much to look at.
         pe: The PE's index.
         operators: What it holds.
+        entering: The streams that enter.
 
     Attributes:
         is_on: Whether the tuple in hand is sampled.
     """
 
-    def __init__(self, sampling: Sampling, pe: int, operators: Iterable[Operator]) -> None:
+    def __init__(
+        self, sampling: Sampling, pe: int, operators: Iterable[Operator], entering: Mapping[str, Schema]
+    ) -> None:
         inside = tuple(operators)
         self._sampling, self._pe = sampling, pe
         self._stride = Stride(sampling.rate)
         self._statistics = Statistics(sampling.reservoir)
-        ports = [port for o in inside for port in o.outputs if fixed_bytes(port.schema) is None]
-        self._varying = {port.stream: port.schema for port in ports}
+        ports = {port.stream: port.schema for o in inside for port in o.outputs} | dict(entering)
+        self._varying = {stream: schema for stream, schema in ports.items() if fixed_bytes(schema) is None}
         timed = [o.id for o in inside if o.model.spontaneous]
         self._spontaneous = timed or [o.id for o in inside]
         self._tuples = LoopSignals(self._stride, 0, sampling.reservoir)
@@ -104,14 +108,15 @@ class ContainerSignals:
         finally:
             self.is_on = False
 
-    def submit(self, node: Node, port: int, function: Submit) -> Submit:
+    def submit(self, node: Node, port: int, function: Submit, entering: str | None = None) -> Submit:
         """The submit signal of an output port."""
         stream, key = node.streams[port], ("submit", node.id, port)
         calls = [(("process", e.node.id, e.port), e.receive) for e in stream.edges if not e.is_feedback]
         if len(calls) < len(stream.edges):
             # What waits in the queue of a loop is processed after the call, so only the call can be timed.
             calls = [(("queue", node.id, port), function)]
-        watched = stream.id if stream.id in self._varying else None
+        carried = entering or stream.id
+        watched = carried if carried in self._varying else None
 
         def signal(tuple_: Tuple) -> None:
             if not self.is_on:
@@ -129,12 +134,17 @@ class ContainerSignals:
 
         return signal
 
-    def connect(self, node: Node, *, is_entry: bool = False) -> None:
-        """Put signals in the place of the functions by which an operator submits; its streams lead somewhere by now."""
+    def connect(self, node: Node, entering: str | None = None) -> None:
+        """Put signals in the place of the functions by which an operator submits; its streams lead somewhere by now.
+
+        Args:
+            node: The operator.
+            entering: The stream that enters the PE here, if the node stands for its producer.
+        """
         submit = node.runtime.submit
-        signals = [self.submit(node, port, function) for port, function in enumerate(submit)]
+        signals = [self.submit(node, port, function, entering) for port, function in enumerate(submit)]
         # Runtimes hold on to the list, so it is changed, not replaced.
-        submit[:] = [partial(self.enter, signal) for signal in signals] if is_entry else signals
+        submit[:] = signals if entering is None else [partial(self.enter, signal) for signal in signals]
 
     def _signalled(self, definition: OperatorDefinition) -> Callable[[Operator, Context], Runtime]:
         def make(operator: Operator, context: Context) -> Runtime:
