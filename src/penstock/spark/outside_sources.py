@@ -12,9 +12,13 @@ from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
 from penstock.spark.imports import FORMAT, StreamTableSource
-from penstock.spark.source_rows import source_pe
+from penstock.spark.kafka import messages, transport_rows
+from penstock.spark.source_rows import SourcePE, source_pe
 from penstock.spark.stream_tables import streams_folder
 from penstock.toolkit.import_ import wanted_by
+from penstock.toolkit.kafka_consumer import message_form
+from penstock.toolkit.kafka_params import kafka_properties
+from penstock.toolkit.logic_runtime import symbol
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,21 +47,41 @@ def outside_source(
     """
     (id_,) = plan.pes[pe].operators
     operator = plan.application.operator[id_]
+    evaluator = Evaluator(functions=plan.application.functions, environment=environment)
+    if operator.kind == "KafkaConsumer":
+        return _from_kafka(spark, operator, source_pe(plan, pe), evaluator, environment, items_per_batch)
     if operator.kind != "Import":
         return None
     source = checkpoint / f"source-{pe}.pickle"
     source.write_bytes(pickle.dumps(source_pe(plan, pe)))
     spark.dataSource.register(StreamTableSource)
-    options = import_options(operator, Evaluator(functions=plan.application.functions, environment=environment))
     return (
         spark.readStream.format(FORMAT)
-        .options(**options)
+        .options(**import_options(operator, evaluator))
         .option("streams", str(streams_folder(environment)))
         .option("source", str(source))
         .option("items_per_batch", str(items_per_batch))
         .option("continuous", str(continuous).lower())
         .load()
     )
+
+
+def _from_kafka(
+    spark: SparkSession,
+    operator: Operator,
+    source: SourcePE,
+    evaluator: Evaluator,
+    environment: Environment,
+    items_per_batch: int,
+) -> DataFrame:
+    found = messages(
+        spark,
+        [str(evaluator.constant(topic)) for topic in operator.param("topic")],
+        kafka_properties(operator, evaluator, environment),
+        latest=symbol(operator, "startPosition", "Beginning") == "End",
+        per_batch=items_per_batch,
+    )
+    return transport_rows(found, source, message_form(operator, evaluator))
 
 
 def import_options(operator: Operator, evaluator: Evaluator) -> dict[str, str]:

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from penstock.diagnostics import UserError
+from penstock.spark.connectors import connector_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +48,7 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
         # One machine talks to itself; nothing is offered to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName("penstock").master(master)
-    for name, value in {**SETTINGS, **settings}.items():
+    for name, value in {**SETTINGS, **connector_settings(), **settings}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

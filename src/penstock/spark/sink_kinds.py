@@ -26,6 +26,7 @@ from penstock.ir.graph import Operator
 from penstock.ir.models import UNKNOWN_MODEL
 from penstock.reference.node import Node
 from penstock.spark.sink_export import ExportSink
+from penstock.spark.sink_kafka import KafkaSink
 from penstock.spark.sink_order import Chunk
 from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.program import Program
@@ -94,6 +95,7 @@ def batch_sink(operator: Operator, output: JobOutput) -> BatchSink | None:
 
 _KINDS: Mapping[str, Callable[[Operator, JobOutput], BatchSink]] = {
     "Export": ExportSink,
+    "KafkaProducer": KafkaSink,
 }
 
 
