@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -97,15 +98,16 @@ class Program:
             self._entries += [(number, column, factor) for column, factor in terms]
             self._limits.append((least, most))
 
-    def solve(self, *, seconds: float = math.inf, gap: float = 1e-6) -> Outcome:
-        """The best found in time, within a relative gap of the optimum."""
+    def solve(self, *, seconds: float = math.inf, gap: float = 1e-6, nodes: int | None = None) -> Outcome:
+        """The best found in time and with so many nodes of the search, within a relative gap of the optimum."""
+        limits: dict[str, Any] = {"time_limit": max(seconds, 0.001), "mip_rel_gap": gap}
         with _quiet():
             found = milp(
                 np.array(self._costs),
                 integrality=np.array(self._integral),
                 bounds=Bounds(np.zeros(len(self._costs)), np.array(self._upper)),
                 constraints=self._constraints(),
-                options={"time_limit": max(seconds, 0.001), "mip_rel_gap": gap},
+                options=limits if nodes is None else {**limits, "node_limit": nodes},  # type: ignore[arg-type] # a typed dict
             )
         values = None if found.x is None else np.asarray(found.x, np.float64)
         return Outcome(values=values, is_infeasible=found.status == _INFEASIBLE)

@@ -41,6 +41,8 @@ from penstock.fusion.super_graph import Pe, SuperGraph
 
 MOST_COLUMNS = 6000
 _MOST_SECONDS = 0.5
+# Small programs are limited by nodes: what they answer does not depend on how busy the machine is.
+_SMALL_COLUMNS, _SMALL_NODES, _SMALL_SECONDS = 240, 300, 30.0
 _FIRST_SECONDS = 20.0
 _GAP = 1e-3
 
@@ -91,7 +93,8 @@ def schedule(
     columns = len(grouped) * graph.problem.hosts.count
     if first.utilization <= _lower_bound(graph, grouped) * (1 + _GAP) or (first.is_valid and columns > MOST_COLUMNS):
         return first
-    seconds = (deadline or Deadline.after(None)).sooner(_MOST_SECONDS).left()
+    most = _SMALL_SECONDS if columns <= _SMALL_COLUMNS else _MOST_SECONDS
+    seconds = (deadline or Deadline.after(None)).sooner(most).left()
     found = _solve(graph, pes, grouped, by_core, seconds)
     if not (first.is_valid or found.is_valid or found.is_proven):
         # Any valid assignment will do now, and validity is worth waiting for.
@@ -153,7 +156,8 @@ def _solve(
     if by_core:
         _limit_to_cores(program, graph, pes, grouped, x, largest)
     separate_colours(program, [unit.need for unit in grouped], x)
-    outcome = program.solve(seconds=seconds, gap=_GAP)
+    nodes = _SMALL_NODES if len(grouped) * hosts.count <= _SMALL_COLUMNS and not any_will_do else None
+    outcome = program.solve(seconds=seconds, gap=_GAP, nodes=nodes)
     if outcome.values is None:
         return Schedule(host_of=None, utilization=float("inf"), is_proven=outcome.is_infeasible)
     host_of = [0] * len(pes)
