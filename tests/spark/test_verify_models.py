@@ -1,0 +1,189 @@
+"""An operator that lies in its model is caught; one that does not runs as it always does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock import App, Operator, OperatorModel, Selectivity, State, flat_map, map_
+from penstock.codegen.plan import physical_plan
+from penstock.diagnostics import UserError
+from penstock.ir.models import Forwarding
+from penstock.lang import compile_text
+from penstock.parallel.extensions import BEYOND
+from penstock.parallel.regions import parallel_regions
+from penstock.reference import run
+from penstock.spark.verify_models import verify_models
+from penstock.testing import feed
+from plan_runner import run_plan
+from spark_session import environment, everything_fused, files, run_reference, run_spark
+
+ONE = Selectivity.EXACTLY_ONE
+ROWS = [(i % 4, i) for i in range(20)]
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "spl" / "valid"
+
+
+def claim(*, key: str = "", selectivity: Selectivity = ONE, forwards: str = "") -> OperatorModel:
+    return OperatorModel(
+        state=State.PARTITIONED if key else State.STATELESS,
+        partition_by=(frozenset(key),) if key else (),
+        selectivity=selectivity,
+        forwarding=Forwarding.ALWAYS,
+        forwards=frozenset(forwards),
+    )
+
+
+class Numbered(Operator):
+    """Claims to be stateless, and counts."""
+
+    model = claim(forwards="k")
+
+    def __init__(self):
+        self.n = 0
+
+    def process(self, t):
+        self.n += 1
+        yield {"k": t.k, "x": self.n}
+
+
+class CountedByAnother(Operator):
+    """Claims state by k, and counts all tuples."""
+
+    model = claim(key="k", forwards="k")
+
+    def __init__(self):
+        self.n = 0
+
+    def process(self, t):
+        self.n += 1
+        yield {"k": t.k, "x": self.n}
+
+
+SEEN: list[int] = []
+
+
+@map_(model=claim(forwards="kx"))
+def remembered_outside(t):
+    SEEN.append(t.x)
+    return {"k": t.k, "x": t.x, "y": len(SEEN)}
+
+
+@map_(model=claim(forwards="k"))
+def rekeyed(t):
+    return {"k": t.k if t.x < 9 else 0, "x": t.x}
+
+
+@flat_map(model=claim())
+def sometimes_none(t):
+    if t.x != 5:
+        yield t
+
+
+@flat_map(model=claim(selectivity=Selectivity.AT_MOST_ONE))
+def sometimes_two(t):
+    yield t
+    if t.x == 7:
+        yield t
+
+
+class AtTheEnd(Operator):
+    """Claims to submit only while a tuple comes in."""
+
+    model = claim(selectivity=Selectivity.AT_MOST_ONE)
+
+    def process(self, t):
+        return ()
+
+    def finish(self):
+        yield {"k": 0, "x": 0}
+
+
+LIES = {
+    "state": (Numbered, "int32 k, int32 x", r"`B` \(.*Numbered\) failed on \{k=1,x=1\}: .* is stateless, .*gave "),
+    "key": (CountedByAnother, "int32 k, int32 x", r"`B` .* failed on \{k=.*state partitioned by k, but it gave"),
+    "global": (remembered_outside, "int32 k, int32 x, int32 y", r"failed on \{k=0,x=0\}: .*is stateless"),
+    "forwarding": (rekeyed, "int32 k, int32 x", r"failed on \{k=1,x=9\}: .*forwards `k` unchanged, .* 0 of 1"),
+    "none": (sometimes_none, None, r"failed on \{k=1,x=5\}: .*exactly one for one, but it submitted none"),
+    "two": (sometimes_two, None, r"failed on \{k=3,x=7\}: .*at most one for one, but it submitted 2"),
+    "end": (AtTheEnd, None, r"only submits while a tuple comes in, but it submitted \{k=0,x=0\}"),
+}
+
+
+def lying(operator, schema) -> App:
+    app = App("Lies")
+    given = app.source(feed(ROWS), "int32 k, int32 x", name="A")
+    given.apply(operator, schema, name="B").write_file("out.csv", name="Sink")
+    return app
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_is_caught_with_the_operator_the_tuple_and_the_claim(name, tmp_path):
+    operator, schema, message = LIES[name]
+    SEEN.clear()
+    with pytest.raises(UserError, match=message):
+        run(verify_models(lying(operator, schema).program()), environment=environment(tmp_path, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "claimed"),
+    [("state", "is stateless"), ("key", "partitioned by k"), ("forwarding", "forwards `k`"), ("two", "at most one")],
+)
+def test_a_lie_is_caught_in_containers_on_channels(name, claimed, tmp_path):
+    operator, schema, _ = LIES[name]
+    program = verify_models(lying(operator, schema).program())
+    plan = physical_plan(program.application, everything_fused(program.application), 2)
+    assert plan.channels == 2
+    with pytest.raises(UserError, match=rf"`B` \(.*failed on .*{claimed}"):
+        run_plan(program, plan, environment(tmp_path, tmp_path), turns_per_batch=100)
+
+
+def test_without_the_switch_a_lie_goes_unseen(tmp_path):
+    run(lying(Numbered, "int32 k, int32 x").program(), environment=environment(tmp_path, tmp_path))
+
+
+HONEST = [
+    path
+    for path in sorted(FIXTURES.glob("*.spl"))
+    if "Import(" not in path.read_text() and 'file: "' in path.read_text()
+]
+
+
+@pytest.mark.parametrize("path", HONEST, ids=lambda path: path.stem)
+def test_honest_programs_run_as_always(path, tmp_path):
+    program = compile_text(path.read_text(), path=path.name)
+    assert run_reference(verify_models(program), FIXTURES / "data") == run_reference(program, FIXTURES / "data")
+
+
+JOINED = """composite Main { graph
+    stream<int32 k, int32 x> A = Beacon() { param iterations: 60u;
+      output A: k = (int32) (IterationCount() * 7ul % 5ul), x = (int32) IterationCount(); }
+    stream<int32 k, int32 n> N = Aggregate(A) { window A: sliding, count(3), partitioned; param partitionBy: k;
+      output N: k = Any(k), n = Sum(x); }
+    stream<int32 k, int32 x, int32 n> J = Join(A; N) {
+      window A: sliding, count(0), partitioned; N: sliding, count(1), partitioned;
+      param partitionByLHS: A.k; partitionByRHS: N.k; equalityLHS: A.k; equalityRHS: N.k; output J: k = A.k; }
+    () as Sink = FileSink(J) { param file: "out.csv"; } }"""
+
+
+def test_a_watched_program_has_the_same_regions(tmp_path):
+    program = compile_text(JOINED)
+    assert (
+        parallel_regions(verify_models(program).application, BEYOND).regions
+        == parallel_regions(program.application, BEYOND).regions
+    )
+
+
+def test_state_of_watched_operators_survives_batches(tmp_path):
+    program = compile_text(JOINED)
+    watched = verify_models(program)
+    plan = physical_plan(watched.application, everything_fused(watched.application), 3)
+    run_plan(watched, plan, environment(tmp_path, tmp_path), turns_per_batch=7)
+    assert files(tmp_path) == run_reference(program, tmp_path)
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_lie_is_caught_on_spark(tmp_path):
+    program = verify_models(lying(rekeyed, "int32 k, int32 x").program())
+    with pytest.raises(UserError, match=r"operator `B` \(.*rekeyed\) failed on \{k=1,x=9\}: .*forwards `k` unchanged"):
+        run_spark(program, tmp_path, everything_fused(program.application), turns_per_batch=100)
