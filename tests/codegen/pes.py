@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from penstock.codegen.generate import Generated, generate
 from penstock.codegen.generated_pe import GeneratedPE
 from penstock.codegen.loaded_module import LoadedModule
+from penstock.codegen.marks import streams_with_marks
+from penstock.codegen.part import part_of
 from penstock.codegen.plan import PhysicalPlan, physical_plan
-from penstock.codegen.transport import FINAL, PULSE, TUPLE, Item, decode, encode
+from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, Item, decode, encode
 from penstock.expr.environment import Environment
 from penstock.spark.container import Container
 from penstock.toolkit.program import Program
@@ -47,7 +49,7 @@ def by_container(program: Program, plan: PhysicalPlan, pe: int, batches: Sequenc
     for batch in batches:
         container.take(sorted(batch, key=lambda pair: pair[1][:3]))
         container.pulse()
-        left = {edge: list(items) for edge, items in container.leaving.items()}
+        left = _renumbered(_without_marks(plan, pe, container.leaving))
         for items in container.leaving.values():
             items.clear()
         report = container.report()
@@ -70,7 +72,7 @@ def by_generated_code(
         state = pickle.dumps(instance.remember())
         schemas = made.part.schemas(made.part.leaving)
         items = {edge: [item for v in values for item in decode(v, schemas[edge])] for edge, values in left.items()}
-        found.append((_renumbered(items), (instance.received, instance.submitted)))
+        found.append((_renumbered(_without_marks(plan, pe, items)), (instance.received, instance.submitted)))
     return found
 
 
@@ -82,6 +84,13 @@ def _values(plan: PhysicalPlan, batch: Batch) -> list[tuple[int, bytes]]:
     for edge, item in batch:
         by_edge[edge].append(item)
     return [(edge, value) for edge, items in by_edge.items() for value in encode(items, schema[edge])]
+
+
+def _without_marks(plan: PhysicalPlan, pe: int, left: Left) -> Left:
+    """What leaves without the window markers that nobody waits for: generated code need not make them."""
+    marked = streams_with_marks(part_of(plan, pe))
+    kept = {e.index for e in plan.edges if e.stream in marked}
+    return {edge: [i for i in items if i.kind != WINDOW or edge in kept] for edge, items in left.items()}
 
 
 def _renumbered(left: Left) -> Left:

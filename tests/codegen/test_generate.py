@@ -70,6 +70,14 @@ STATEFUL = (
     """stream<{a}> {o} = Aggregate({a}) {{ window {a}: sliding, count(5), partitioned; param partitionBy: x;
          output {o}: n = Min(n) - Average(n), x = Max(x + 1.0), s = First(s) + "!"; }}""",
     "stream<{a}> {o} = Aggregate({a}) {{ window {a}: tumbling, count(1); output {o}: n = Count(); }}",
+    """stream<{a}> {o} = Aggregate({a}) {{ window {a}: tumbling, count(3), partitioned; param partitionBy: s;
+         output {o}: n = Max(n) + Sum(n), x = Sum(x) + Max(x), s = First(s) + Any(s); }}""",
+    """stream<{a}> {o} = Aggregate({a}) {{ window {a}: tumbling, delta(n, 2), partitioned; param partitionBy: s;
+         output {o}: n = First(n), x = Sum(x), s = Last(s); }}""",
+    """stream<{a}> {o} = Aggregate({a}) {{ window {a}: tumbling, delta(x, 1.5);
+         output {o}: n = Count() + Min(n), x = Average(x) - Min(x), s = First(s); }}""",
+    """stream<{a}> {o} = Aggregate({a}) {{ window {a}: tumbling, punct();
+         output {o}: n = Count() + Average(n), x = Sum(x), s = First(s); }}""",
     """stream<{a}> {o} = Join({a} as L; {b} as R) {{ window L: sliding, count(0), partitioned; R: sliding, count(1),
          partitioned; param partitionByLHS: L.s; partitionByRHS: R.s; equalityLHS: L.s; equalityRHS: R.s;
          output {o}: n = L.n + R.n, x = R.x, s = L.s; }}""",

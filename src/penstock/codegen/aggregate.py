@@ -1,37 +1,71 @@
-"""Aggregate over windows of a number of tuples."""
+"""Aggregate over windows that tuples or markers move on."""
 
 from __future__ import annotations
 
 from penstock.codegen.builder import Builder, key_names, listed
-from penstock.codegen.count_windows import FUNCTIONS, LONGEST
+from penstock.codegen.count_windows import LONGEST
+from penstock.codegen.folds import FUNCTIONS
 from penstock.codegen.vector_text import Sight, fold, sight
 from penstock.expr.vector_frame import dtype_of
 from penstock.ir.expressions import Expression, Literal, OutputCall
-from penstock.ir.graph import Operator, Policy, PolicyKind, WindowKind
-from penstock.ir.types import is_decimal
+from penstock.ir.graph import Operator, Policy, PolicyKind, Window, WindowKind
+from penstock.ir.types import TIMESTAMP, Type, is_decimal
 from penstock.toolkit.aggregates_output import OutputPlan, plan_outputs
+from penstock.toolkit.windows_policy import NANOSECONDS
 
 
 def can_write_aggregate(operator: Operator) -> bool:
-    """Whether the windows count tuples, and all output functions have a kernel."""
+    """Whether the windows have a kernel, and all output functions have."""
     window = operator.inputs[0].window
-    if window is None or operator.param("groupBy") or _size(window.eviction) is None:
+    if window is None or operator.param("groupBy") or not all(map(_has_kernel, _plan(operator).calls)):
         return False
-    if window.trigger is not None and _size(window.trigger) is None:
+    return _tumbles(operator, window) if window.kind is WindowKind.TUMBLING else _slides(operator, window)
+
+
+def _tumbles(operator: Operator, window: Window) -> bool:
+    match window.eviction.kind:
+        case PolicyKind.COUNT:
+            return _size(window.eviction) is not None
+        case PolicyKind.DELTA:
+            measured = window.eviction.attribute
+            return measured is not None and _can_measure(measured.type) and _delta(window.eviction) is not None
+        case PolicyKind.PUNCTUATION:
+            return not operator.param("partitionBy")
+    return False
+
+
+def _slides(operator: Operator, window: Window) -> bool:
+    sizes = [_size(policy) for policy in (window.eviction, window.trigger) if policy is not None]
+    if any(size is None or size > LONGEST for size in sizes):
         return False
     incomplete = operator.param("aggregateIncompleteWindows")
-    if incomplete and not isinstance(fold(incomplete[0]), Literal):
-        return False
-    return all(map(_has_kernel, _plan(operator).calls))
+    return not incomplete or isinstance(fold(incomplete[0]), Literal)
 
 
 def _size(policy: Policy) -> int | None:
     """The size of a count policy that is known before the program runs."""
-    if policy.kind is not PolicyKind.COUNT or policy.size is None:
+    size = _literal(policy.size) if policy.kind is PolicyKind.COUNT else None
+    return size if isinstance(size, int) and size > 0 else None
+
+
+def _delta(policy: Policy) -> int | float | None:
+    """The size of a delta policy that is known before the program runs, in the unit of what is measured."""
+    size = _literal(policy.size)
+    if size is None or policy.attribute is None or policy.size is None:
         return None
-    size = fold(policy.size)
-    known = isinstance(size, Literal) and isinstance(size.value, int) and 0 < size.value <= LONGEST
-    return int(size.value) if known and isinstance(size, Literal) and isinstance(size.value, int) else None
+    if policy.attribute.type == TIMESTAMP and policy.size.type != TIMESTAMP:
+        return round(float(size) * NANOSECONDS)
+    return size
+
+
+def _literal(x: Expression | None) -> int | float | None:
+    value = None if x is None else getattr(fold(x), "value", None)
+    return value if isinstance(value, int | float) else None
+
+
+def _can_measure(type_: Type) -> bool:
+    dtype = dtype_of(type_)
+    return dtype is not None and dtype.kind in "iuf"
 
 
 def _has_kernel(call: OutputCall) -> bool:
@@ -57,27 +91,40 @@ def write_aggregate(builder: Builder, operator: Operator) -> None:
     calls = [(c.function, arguments.index(c.arguments[0]) if c.arguments else 0) for c in plan.calls]
     builder.states[operator.id] = _state_text(operator, arguments, calls)
     fired = builder.body.name(f"{operator.id}_fired")
-    builder.body.add(
-        f'{fired} = pe.states["{operator.id}"].fire({given.frame}, [{", ".join(keys)}], [{", ".join(columns)}])'
-    )
+    given_text = [given.frame, f"[{', '.join(keys)}]", f"[{', '.join(columns)}]"]
+    window = operator.inputs[0].window
+    assert window is not None
+    if window.kind is WindowKind.TUMBLING and window.eviction.attribute is not None:
+        given_text.append(builder.vectors.column(window.eviction.attribute, where).text)
+    builder.body.add(f'{fired} = pe.states["{operator.id}"].fire({", ".join(given_text)})')
     after = Sight((), (fired,), {v.name: f'{fired}["{v.name}"]' for v in plan.variables})
     outputs = zip(operator.outputs[0].schema.names, plan.rest, strict=True)
     made = ", ".join(f'"{name}": {builder.vectors.column(x, after).text}' for name, x in outputs)
-    builder.put_marked(operator, f"{fired}.to([], {{{made}}})", fired, given.levels)
+    on_markers = window.eviction.kind is PolicyKind.PUNCTUATION
+    marks = f"{fired}.marks" if on_markers else f"{fired}.places"
+    builder.put_marked(operator, f"{fired}.to([], {{{made}}})", marks, given.levels)
     builder.count(operator, given.frame)
 
 
 def _state_text(operator: Operator, arguments: list[Expression], calls: list[tuple[str, int]]) -> str:
     window = operator.inputs[0].window
     assert window is not None
-    size = _size(window.eviction)
-    slides = window.kind is WindowKind.SLIDING
-    step = (1 if window.trigger is None else _size(window.trigger)) if slides else size
+    keys = [str(k.type) for k in operator.param("partitionBy")]
+    parts = {"keys": keys, "columns": [str(a.type) for a in arguments], "calls": calls}
+    lists = ", ".join(f"{name}={listed(part)}" for name, part in parts.items())
+    lists += f", names={listed(key_names(operator.param('partitionBy')))}"
+    if window.kind is WindowKind.SLIDING:
+        return f"CountWindows({_sliding_text(operator, window)}, {lists})"
+    match window.eviction.kind:
+        case PolicyKind.DELTA:
+            return f"TumblingDeltas(size={_delta(window.eviction)!r}, {lists})"
+        case PolicyKind.PUNCTUATION:
+            return f"TumblingMarkers({lists})"
+    return f"TumblingCounts(size={_size(window.eviction)}, {lists})"
+
+
+def _sliding_text(operator: Operator, window: Window) -> str:
+    step = 1 if window.trigger is None else _size(window.trigger)
     incomplete = operator.param("aggregateIncompleteWindows")
     is_incomplete = bool(incomplete) and getattr(fold(incomplete[0]), "value", False)
-    keys = [str(k.type) for k in operator.param("partitionBy")]
-    columns = [str(a.type) for a in arguments]
-    parts = {"keys": keys, "columns": columns, "calls": calls}
-    lists = ", ".join(f"{name}={listed(part)}" for name, part in parts.items())
-    names = listed(key_names(operator.param("partitionBy")))
-    return f"CountWindows(size={size}, step={step}, {lists}, incomplete={is_incomplete}, names={names})"
+    return f"size={_size(window.eviction)}, step={step}, incomplete={is_incomplete}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.codegen.body import Body
+from penstock.codegen.marks import streams_with_marks
 from penstock.codegen.part import Part, Target
 from penstock.codegen.signals import SignalledBody
 from penstock.codegen.vector_text import Sight, VectorText, conjuncts, fold, sight
@@ -14,9 +15,6 @@ from penstock.expr.emit_scope import Module
 from penstock.ir.expressions import Attribute, Expression
 from penstock.ir.graph import Assignment, Operator
 from penstock.ir.types import Schema
-
-DROP_MARKS = frozenset({"Aggregate", "Custom", "Join", "Punctor", "Union"})
-"""The kinds of operators, among those with a generated form, that do not pass window markers on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class Builder:
         self.given: dict[str, tuple[str, str]] = {}
         self.states: dict[str, str] = {}
         self.ways: dict[str, dict[int, str]] = {}
-        self._wants_marks: dict[str, bool] = {}
+        self._marked = streams_with_marks(part)
 
     def input(self, operator: Operator, port: int) -> Given:
         """The frame of a port; several streams are merged in the sequential order."""
@@ -110,25 +108,17 @@ class Builder:
             self.body.add(f'pe.signals.submit("{stream}", {self.frames[stream]})')
         return self.frames[stream]
 
-    def put_marked(self, operator: Operator, rows: str, made_of: str, levels: tuple[int, ...]) -> None:
-        """Let an operator give rows, each followed by a window marker; the markers only if anybody wants them."""
+    def put_marked(self, operator: Operator, rows: str, places: str, levels: tuple[int, ...]) -> None:
+        """Let an operator give rows, and a window marker behind each of some places, if anybody wants them."""
         if not self.wants_marks(operator.outputs[0].stream):
             self.put(operator, 0, f"{rows}{branch(levels)}.marked(None)")
             return
-        marks = f"{made_of}.places.under({', '.join(map(str, (*levels, 1)))})"
+        marks = f"{places}.under({', '.join(map(str, (*levels, 1)))})"
         self.put(operator, 0, f"{rows}{branch((*levels, 0))}.marked({marks})")
 
     def wants_marks(self, stream: str) -> bool:
-        """Whether a window marker on a stream reaches anything that does not drop it."""
-        if stream not in self._wants_marks:
-            self._wants_marks[stream] = any(map(self._takes_marks, self.part.targets[stream]))
-        return self._wants_marks[stream]
-
-    def _takes_marks(self, target: Target) -> bool:
-        if isinstance(target, int):
-            return True
-        operator = self.part.plan.application.operator[target[0]]
-        return operator.kind not in DROP_MARKS and any(self.wants_marks(port.stream) for port in operator.outputs)
+        """Whether a window marker on a stream reaches anything that waits for it."""
+        return stream in self._marked
 
     def provided(self, operator: Operator, what: str) -> str:
         """The name under which the loader provides something of an operator's, such as the function that it calls."""

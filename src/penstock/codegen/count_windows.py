@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.codegen.columns import typed, values
+from penstock.codegen.folds import better
 from penstock.codegen.frames import Frame, taken
 from penstock.codegen.keys import Keys, by_key, grown
 from penstock.codegen.places import Array
@@ -38,8 +39,6 @@ from penstock.toolkit.aggregates_numeric import truncated_mean
 
 LONGEST = 10_000
 """The largest window for which keeping all values of a key in a row of an array is worth it."""
-
-FUNCTIONS = frozenset({"Count", "Sum", "Average", "Min", "Max", "First", "Last", "Any"})
 
 
 class CountWindows:
@@ -267,18 +266,8 @@ class Windows:
             inside = self.lengths >= width
             # A window is covered by two of a power of two; the second may overlap the first.
             first, second = best[starts[inside]], best[self.ends[inside] - width + 1]
-            found[inside] = _better(first, second, greatest=greatest)
+            found[inside] = better(first, second, greatest=greatest)
             if 2 * width > self.size:
                 return found
-            best = _better(best[:-width], best[width:], greatest=greatest)
+            best = better(best[:-width], best[width:], greatest=greatest)
             width *= 2
-
-
-def _better(earlier: Array, later: Array, *, greatest: bool) -> Array:
-    """The better of two values each; the earlier one among equals."""
-    wins = later > earlier if greatest else later < earlier
-    if earlier.dtype.kind == "f":
-        # NaN is greater than everything.
-        nan = np.isnan(later) & ~np.isnan(earlier) if greatest else np.isnan(earlier) & ~np.isnan(later)
-        wins |= nan
-    return np.where(wins, later, earlier)

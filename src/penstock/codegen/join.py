@@ -47,7 +47,7 @@ def write_join(builder: Builder, operator: Operator) -> None:
     builder.body.add(f"{left}, {right} = {pairs}.left, {pairs}.right")
     both = _matching(builder, operator, Sight(schemas, (left, right), {}))
     rows = builder.assigned(operator.outputs[0].assignments, both)
-    builder.put_marked(operator, rows, both.frames[0], ())
+    builder.put_marked(operator, rows, f"{both.frames[0]}.places", ())
     builder.count(operator, *(g.frame for g in given))
 
 
@@ -70,9 +70,9 @@ def _needed(operator: Operator) -> list[list[str]]:
     return [[name for port, name in used if port == side] for side in (0, 1)]
 
 
-def _state_text(operator: Operator, names: list[list[str]]) -> str:
+def _state_text(operator: Operator, needed_names: list[list[str]]) -> str:
     sides = []
-    for port, needed in zip(operator.inputs, names, strict=True):
+    for port, needed in zip(operator.inputs, needed_names, strict=True):
         types = {name: str(port.schema.attribute(name).type) for name in needed}
         sides.append(types if _size(port.window) else None)
     keys = [str(k.type) for k in operator.param("equalityLHS")]
