@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.toolkit.program import Program
 
 STAGES = ("logical", "parallel", "generated")
-BEYOND = ("prolific", "fan-out")
+BEYOND = ("prolific", "fan-out", "fan-in")
 
 
 @click.command()
@@ -31,7 +31,7 @@ BEYOND = ("prolific", "fan-out")
     "--beyond",
     multiple=True,
     type=click.Choice(BEYOND),
-    help="For --stage parallel: also replicate operators of this kind; may be given several times.",
+    help="For --stage parallel: also replicate operators of this kind, as `run` does; may be given several times.",
 )
 @click.option(
     "--fusion",
@@ -102,7 +102,7 @@ def _parallel(application: Application, beyond: tuple[str, ...]) -> View:
     from penstock.parallel.regions import parallel_regions
     from penstock.parallel.report import pretty_regions, regions_json, summary_of
 
-    plan = parallel_regions(application, Extensions(prolific="prolific" in beyond, fan_out="fan-out" in beyond))
+    plan = parallel_regions(application, Extensions(**{kind.replace("-", "_"): True for kind in beyond}))
     notes = {id_: [("not parallel", str(reason)) for reason in reasons] for id_, reasons in plan.refused.items()}
     groups = [Group(label=summary_of(region), operators=region.operators) for region in plan.regions]
     return View(

@@ -69,6 +69,12 @@ PROGRESS_SECONDS = 3.0
     metavar="DIR",
     help="Where sinks write relative file names. Default: the data folder.",
 )
+@click.option(
+    "--verify-models",
+    "verified",
+    is_flag=True,
+    help="Check on every tuple what the models of operators claim; several times slower.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def command(
     arguments: AppArguments,
@@ -80,6 +86,7 @@ def command(
     until_done: bool,
     seconds: float | None,
     out: Path | None,
+    verified: bool,
     as_json: bool,
 ) -> int:
     """Run APP and say how many tuples each operator took and gave.
@@ -102,6 +109,10 @@ def command(
     if until_done and seconds is not None:
         raise click.UsageError("--until-done and --for exclude each other")
     program = arguments.program()
+    if verified:
+        from penstock.spark.verify_models import verify_models
+
+        program = verify_models(program)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     environment = arguments.environment(program, out)
