@@ -1,0 +1,193 @@
+"""Which operators share a PE when an application is run on Spark: by `--fusion`, `--plan`, or the checkpoint.
+
+The algorithms that weigh costs need a profile: the last good one of the application, or a short one (`short_profile`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from penstock.diagnostics import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.expr.environment import Environment
+    from penstock.ir.graph import Application
+    from penstock.model import Profile
+    from penstock.optimizer import Groups
+    from penstock.toolkit.program import Program
+
+FUSIONS = ("auto", "none", "all", "manual", "greedy", "cola", "advanced-cola", "exact", "throughput")
+
+TURNS_PER_BATCH = 50_000
+_SECONDS_TO_FUSE = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a run shall look like.
+
+    Attributes:
+        fusion: The operators of each PE.
+        channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
+        rate: The fraction of tuples to look at while it runs, for the profile of the next run; none where it is None.
+        reason: In words, for people.
+    """
+
+    fusion: Groups
+    channels: int | None
+    rate: float | None = None
+    reason: str = ""
+
+
+def chosen_fusion(
+    program: Program,
+    environment: Environment,
+    spark: SparkSession,
+    *,
+    option: str,
+    plan: Path | None = None,
+    channels: int | None = None,
+    checkpoint: Path | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Choice:
+    """Decide which operators share a PE.
+
+    Args:
+        program: What will run.
+        environment: Its surroundings.
+        spark: Where.
+        option: One of `FUSIONS`.
+        plan: A file that says so instead.
+        channels: As the user asks for.
+        checkpoint: What `auto` goes on with, where a job is resumed.
+        tell: Is told of what takes time.
+
+    Raises:
+        UserError: The plan does not fit the application, or an algorithm needs a profile that there is none of.
+        Infeasible: No fusion keeps the constraints.
+    """
+    from penstock.cli.short_profile import known_profile
+
+    application = program.application
+    if plan is not None:
+        return _from_plan(application, plan, channels)
+    if option == "auto":
+        return _automatically(program, environment, spark, channels, checkpoint, tell)
+    if option in ("none", "all", "manual"):
+        return Choice(fusion=without_costs(application, option, channels), channels=channels)
+    profile = known_profile(program, environment, spark, channels, tell)
+    if profile is None:
+        raise UserError(
+            f"`--fusion {option}` needs a profile of `{application.name}`, and there is none yet",
+            hint="take one with `penstock profile`, or run with `--fusion auto` once",
+        )
+    return Choice(fusion=by_algorithm(application, profile, option, channels, cores_of(spark)), channels=channels)
+
+
+def without_costs(application: Application, option: str, channels: int | None) -> Groups:
+    """`none`, `all` or `manual`: no profile is needed.
+
+    Raises:
+        Infeasible: The program's constraints contradict each other.
+    """
+    from penstock.model import Transfer, equal_hosts
+    from penstock.optimizer import Setting, fused_by, inner_operators, without_profile
+
+    ids = inner_operators(application)
+    if not application.constraints and option == "all":
+        return (tuple(ids),)
+    if not application.constraints:
+        return tuple((id_,) for id_ in ids)
+    blank = without_profile(application)
+    transfer = Transfer(mips=blank.mips)
+    setting = Setting(
+        application=application, profile=blank, transfer=transfer, hosts=equal_hosts(1), channels=channels
+    )
+    return fused_by(_algorithm(option), setting)
+
+
+def by_algorithm(
+    application: Application, profile: Profile, option: str, channels: int | None, cores: int, gamma: float = 1.0
+) -> Groups:
+    """What an algorithm makes of a profile."""
+    from penstock.optimizer import fused_by
+
+    setting = spark_setting(application, profile, channels, cores)
+    return fused_by(_algorithm(option), setting, gamma=gamma, deadline_seconds=_SECONDS_TO_FUSE)
+
+
+def spark_setting(application: Application, profile: Profile, channels: int | None, cores: int) -> Any:
+    """What the optimizer has to know, with the calibration of this machine."""
+    from penstock.model import equal_hosts
+    from penstock.optimizer import Setting
+    from penstock.optimizer.machine import machine_transfer
+
+    transfer = machine_transfer()
+    return Setting(
+        application=application,
+        profile=replace(profile, mips=transfer.mips),
+        transfer=transfer,
+        hosts=equal_hosts(1, cores=cores, core_mips=transfer.mips),
+        channels=channels,
+        batch_tuples=TURNS_PER_BATCH,
+    )
+
+
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks run at a time."""
+    return max(1, spark.sparkContext.defaultParallelism)
+
+
+def _from_plan(application: Application, path: Path, channels: int | None) -> Choice:
+    from penstock.optimizer import read_plan
+
+    plan = read_plan(path)
+    plan.check(application, str(path))
+    return Choice(
+        fusion=plan.fusion, channels=plan.channels if channels is None else channels, reason=f"as {path} says"
+    )
+
+
+def _automatically(
+    program: Program,
+    environment: Environment,
+    spark: SparkSession,
+    channels: int | None,
+    checkpoint: Path | None,
+    tell: Callable[[str], None],
+) -> Choice:
+    from penstock.cli.short_profile import known_profile
+    from penstock.profiler.sampling import Sampling
+
+    application, rate = program.application, Sampling().rate
+    resumed = _of_checkpoint(checkpoint)
+    if resumed is not None:
+        return Choice(fusion=resumed, channels=channels, rate=rate, reason="as the checkpoint has it")
+    profile = known_profile(program, environment, spark, channels, tell)
+    if profile is None:
+        fused = without_costs(application, "all", channels)
+        return Choice(fusion=fused, channels=channels, rate=rate, reason="all, as there is no profile yet")
+    fused = by_algorithm(application, profile, "throughput", channels, cores_of(spark))
+    return Choice(fusion=fused, channels=channels, rate=rate, reason="the fastest by the last profile")
+
+
+def _of_checkpoint(checkpoint: Path | None) -> Groups | None:
+    """The PEs of the job that a checkpoint belongs to; whether they still fit is checked when it is resumed."""
+    path = None if checkpoint is None else checkpoint / "plan.json"
+    if path is None or not path.exists():
+        return None
+    pes = json.loads(path.read_text(encoding="utf-8")).get("pes")
+    return tuple(tuple(pe) for pe in pes) if isinstance(pes, list) else None
+
+
+def _algorithm(option: str) -> Any:
+    from penstock.fusion import Algorithm
+
+    assert option in get_args(Algorithm)
+    return option

@@ -1,0 +1,109 @@
+"""A profile for the algorithms that need one, without the user knowing any of it.
+
+A run with `--fusion auto` looks at one tuple in a thousand, and what it has seen is kept in the user's cache folder for
+the next one. The first time, a short run with all operators fused makes a profile, if that touches nothing outside: input
+from files, output into a folder that is thrown away. A profile does not depend on how operators are fused.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.ir.expressions import Literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.expr.environment import Environment
+    from penstock.ir.graph import Application
+    from penstock.model import Profile
+    from penstock.spark.run import SparkRun
+    from penstock.toolkit.program import Program
+
+_SECONDS = 5.0
+_TURNS = 20_000
+_RATE = 0.01
+_HARMLESS_SOURCES = frozenset({"FileSource", "Beacon"})
+_HARMLESS_SINKS = frozenset({"FileSink"})
+
+
+def known_profile(
+    program: Program,
+    environment: Environment,
+    spark: SparkSession,
+    channels: int | None,
+    tell: Callable[[str], None],
+) -> Profile | None:
+    """The last good profile, or a short one taken now; none if it could not be taken, or saw nothing."""
+    from penstock.optimizer.kept_profiles import is_good, keep_profile, kept_profile
+
+    kept = kept_profile(program.application)
+    if kept is not None or not is_harmless(program.application):
+        return kept
+    tell("a short profile first: this application has none yet")
+    taken = _short_profile(program, environment, spark, channels)
+    if not is_good(taken):
+        return None
+    keep_profile(taken, program.application)
+    return taken
+
+
+def _short_profile(program: Program, environment: Environment, spark: SparkSession, channels: int | None) -> Profile:
+    from penstock.cli.fusion_choice import without_costs
+    from penstock.optimizer.machine import machine_transfer
+    from penstock.profiler.sampling import Sampling
+    from penstock.spark.profiling import profile_on_spark
+
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        out.mkdir()
+        found = profile_on_spark(
+            program,
+            spark,
+            sampling=Sampling(rate=_RATE),
+            mips=machine_transfer().mips,
+            fusion=without_costs(program.application, "all", channels),
+            environment=replace(environment, output_directory=out),
+            checkpoint=Path(folder) / "job",
+            channels=channels,
+            seconds=_SECONDS,
+            turns_per_batch=_TURNS,
+        )
+    return found.profile
+
+
+def is_harmless(application: Application) -> bool:
+    """Whether running it twice touches nothing outside: files in, and files out of the output folder."""
+    for o in application.operators:
+        kind = o.kind.rpartition("::")[2]
+        if not o.inputs and kind not in _HARMLESS_SOURCES:
+            return False
+        if not o.outputs and (kind not in _HARMLESS_SINKS or not _writes_below(o.param("file"))):
+            return False
+    return True
+
+
+def _writes_below(file: tuple[Any, ...]) -> bool:
+    name = file[0].value if file and isinstance(file[0], Literal) else None
+    return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
+
+
+def keep_profile_of(run: SparkRun, application: Application, busy_seconds: float) -> None:
+    """Keep what a run with signals has shown for the next one."""
+    from penstock.optimizer.kept_profiles import keep_profile
+    from penstock.optimizer.machine import machine_transfer
+    from penstock.profiler.refine import refine
+
+    profile = refine(
+        application,
+        run.statistics,
+        received=run.totals.received,
+        submitted=run.totals.submitted,
+        seconds=max(busy_seconds, 1e-3),
+        mips=machine_transfer().mips,
+    )
+    keep_profile(profile, application)
