@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from penstock.ir.graph import Application
     from penstock.model import Profile
     from penstock.optimizer import Groups
+    from penstock.profiler.sampling import Sampling
     from penstock.toolkit.program import Program
-
-FUSIONS = ("auto", "none", "all", "manual", "greedy", "cola", "advanced-cola", "exact", "throughput")
 
 TURNS_PER_BATCH = 50_000
 _SECONDS_TO_FUSE = 5.0
@@ -35,13 +34,13 @@ class Choice:
     Attributes:
         fusion: The operators of each PE.
         channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
-        rate: The fraction of tuples to look at while it runs, for the profile of the next run; none where it is None.
+        sampling: How much to look at while it runs, for the profile of the next run; None for nothing.
         reason: In words, for people.
     """
 
     fusion: Groups
     channels: int | None
-    rate: float | None = None
+    sampling: Sampling | None = None
     reason: str = ""
 
 
@@ -62,7 +61,7 @@ def chosen_fusion(
         program: What will run.
         environment: Its surroundings.
         spark: Where.
-        option: One of `FUSIONS`.
+        option: One of `fusion_names.FUSIONS`.
         plan: A file that says so instead.
         channels: As the user asks for.
         checkpoint: What `auto` goes on with, where a job is resumed.
@@ -96,14 +95,12 @@ def without_costs(application: Application, option: str, channels: int | None) -
     Raises:
         Infeasible: The program's constraints contradict each other.
     """
-    from penstock.model import Transfer, equal_hosts
-    from penstock.optimizer import Setting, fused_by, inner_operators, without_profile
-
-    ids = inner_operators(application)
-    if not application.constraints and option == "all":
-        return (tuple(ids),)
     if not application.constraints:
-        return tuple((id_,) for id_ in ids)
+        ids = [o.id for o in application.operators]
+        return (tuple(ids),) if option == "all" else tuple((id_,) for id_ in ids)
+    from penstock.model import Transfer, equal_hosts
+    from penstock.optimizer import Setting, fused_by, without_profile
+
     blank = without_profile(application)
     transfer = Transfer(mips=blank.mips)
     setting = Setting(
@@ -165,16 +162,16 @@ def _automatically(
     from penstock.cli.short_profile import known_profile
     from penstock.profiler.sampling import Sampling
 
-    application, rate = program.application, Sampling().rate
+    application, sampling = program.application, Sampling()
     resumed = _of_checkpoint(checkpoint)
     if resumed is not None:
-        return Choice(fusion=resumed, channels=channels, rate=rate, reason="as the checkpoint has it")
+        return Choice(fusion=resumed, channels=channels, sampling=sampling, reason="as the checkpoint has it")
     profile = known_profile(program, environment, spark, channels, tell)
     if profile is None:
         fused = without_costs(application, "all", channels)
-        return Choice(fusion=fused, channels=channels, rate=rate, reason="all, as there is no profile yet")
+        return Choice(fusion=fused, channels=channels, sampling=sampling, reason="all, as there is no profile yet")
     fused = by_algorithm(application, profile, "throughput", channels, cores_of(spark))
-    return Choice(fusion=fused, channels=channels, rate=rate, reason="the fastest by the last profile")
+    return Choice(fusion=fused, channels=channels, sampling=sampling, reason="the fastest by the last profile")
 
 
 def _of_checkpoint(checkpoint: Path | None) -> Groups | None:

@@ -16,6 +16,7 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
+from penstock.cli.fusion_names import FUSIONS
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
@@ -38,10 +39,16 @@ PROGRESS_SECONDS = 3.0
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="The Spark cluster.")
 @click.option(
     "--fusion",
-    type=click.Choice(["none", "all"]),
+    type=click.Choice(FUSIONS),
     default="all",
     show_default=True,
-    help="Which operators share a PE on Spark.",
+    help="Which operators share a PE on Spark; auto: the fastest by the last profile.",
+)
+@click.option(
+    "--plan",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A plan by `penstock optimize`, instead of --fusion.",
 )
 @click.option(
     "--channels",
@@ -81,6 +88,7 @@ def command(
     engine: str,
     master: str,
     fusion: str,
+    plan: Path | None,
     channels: int | None,
     checkpoint: Path | None,
     until_done: bool,
@@ -120,6 +128,7 @@ def command(
         settings = SparkSettings(
             master=master,
             fusion=fusion,
+            plan=plan,
             channels=channels,
             checkpoint=checkpoint,
             until_done=until_done,
@@ -221,6 +230,7 @@ class SparkSettings:
 
     master: str
     fusion: str
+    plan: Path | None
     channels: int | None
     checkpoint: Path | None
     until_done: bool
@@ -228,29 +238,43 @@ class SparkSettings:
 
 
 def _run_on_spark(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
+    from penstock.cli.fusion_choice import chosen_fusion
     from penstock.cli.live import live_progress
+    from penstock.cli.short_profile import keep_profile_of
     from penstock.reference.result import DEAD_LETTERS
     from penstock.spark.run import can_have_more, run_on_spark
     from penstock.spark.session import open_session
 
     click.echo(f"starting Spark at {settings.master}", err=True)
     spark = open_session(settings.master)
-    ids = [o.id for o in program.application.operators]
     checkpoint = settings.checkpoint
+    choice = chosen_fusion(
+        program,
+        environment,
+        spark,
+        option=settings.fusion,
+        plan=settings.plan,
+        channels=settings.channels,
+        checkpoint=checkpoint,
+        tell=lambda text: click.echo(text, err=True),
+    )
     folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
     with folder as place, live_progress(program.application) as on_progress:
         outcome = run_on_spark(
             program,
             spark,
-            fusion=[ids] if settings.fusion == "all" else [[id_] for id_ in ids],
+            fusion=choice.fusion,
             environment=environment,
             checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
-            channels=settings.channels,
+            channels=choice.channels,
+            signals=choice.sampling,
             continuous=not settings.until_done and can_have_more(program.application),
             seconds=settings.seconds,
             on_progress=on_progress,
             notice=lambda text: click.echo(text, err=True),
         )
+    if choice.sampling is not None:
+        keep_profile_of(outcome, program.application)
     if outcome.stopped != "done":
         click.echo(_how_to_resume(checkpoint), err=True)
     letters = environment.output_directory / DEAD_LETTERS if outcome.totals.rejected else None

@@ -1,8 +1,8 @@
 """A profile for the algorithms that need one, without the user knowing any of it.
 
 A run with `--fusion auto` looks at one tuple in a thousand, and what it has seen is kept in the user's cache folder for
-the next one. The first time, a short run with all operators fused makes a profile, if that touches nothing outside: input
-from files, output into a folder that is thrown away. A profile does not depend on how operators are fused.
+the next one. The first time, a short run with all operators fused makes a profile, if that touches nothing outside:
+input from files, output into a folder that is thrown away. A profile does not depend on how operators are fused.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _writes_below(file: tuple[Any, ...]) -> bool:
     return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
 
 
-def keep_profile_of(run: SparkRun, application: Application, busy_seconds: float) -> None:
+def keep_profile_of(run: SparkRun, application: Application) -> None:
     """Keep what a run with signals has shown for the next one."""
     from penstock.optimizer.kept_profiles import keep_profile
     from penstock.optimizer.machine import machine_transfer
@@ -103,7 +103,7 @@ def keep_profile_of(run: SparkRun, application: Application, busy_seconds: float
         run.statistics,
         received=run.totals.received,
         submitted=run.totals.submitted,
-        seconds=max(busy_seconds, 1e-3),
+        seconds=max(run.seconds, 1e-3),
         mips=machine_transfer().mips,
     )
     keep_profile(profile, application)
