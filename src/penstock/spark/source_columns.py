@@ -29,6 +29,7 @@ from penstock.codegen.transport import (
 )
 from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
+from penstock.profiler.clock import cpu_ns
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.spark.container import Container
 from penstock.spark.reports import Report
@@ -72,12 +73,26 @@ class ColumnPE:
         """
         for extent in extents:
             try:
-                for chunk in self.source.read(extent):
+                for chunk in self._timed(self.source.read(extent)):
                     for record in () if again else chunk.malformed:
                         self._node.reject(record.record, record.reason)
                     yield chunk
             except EvaluationError as error:
                 raise OperatorFailed(self._node.operator, reason_of(error)) from error
+
+    def _timed(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """The chunks, while their CPU time is noted if the source is profiled."""
+        signals = self._container.signals
+        if signals is None:
+            yield from chunks
+            return
+        while True:
+            began = cpu_ns()
+            chunk = next(chunks, None)
+            signals.produced(self._operator, cpu_ns() - began)
+            if chunk is None:
+                return
+            yield chunk
 
     def tuples(self, batch: pa.RecordBatch, time_ns: Array, number: Array) -> Iterator[pa.RecordBatch]:
         """Tuples on their way to every subscriber, as rows for Spark."""
@@ -103,7 +118,13 @@ class ColumnPE:
         """What has been counted and set aside."""
         letters = tuple(self._container.engine.dead_letters)
         self._container.engine.dead_letters.clear()
-        report = Report(pe=self._container.pe, submitted={self._operator: [submitted]}, dead_letters=letters)
+        signals = self._container.signals
+        report = Report(
+            pe=self._container.pe,
+            submitted={self._operator: [submitted]},
+            dead_letters=letters,
+            signals=() if signals is None else (signals.take().to_json(),),
+        )
         return values_as_rows(REPORT, [report.encode()])
 
 
