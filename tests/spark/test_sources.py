@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from source_reading import Sources, in_the_reference
 
 from penstock.diagnostics import UserError
 from penstock.lang import compile_text
 from penstock.toolkit.program import Program
-from source_reading import Sources, in_the_reference
 
 SINK = "() as Sink{0} = Custom({0}) {{ logic onTuple {0}: {{ }} }}"
 
@@ -140,10 +140,10 @@ def test_a_file_that_has_changed_since_is_refused(tmp_path: Path) -> None:
     sources = Sources(program(FILE % PERMISSIVE), tmp_path, tmp_path / "job", turns=10)
     end = sources.plan_batch()
     (tmp_path / "a.csv").write_text("other,1\n")
-    with pytest.raises(UserError, match="`a.csv` has changed since the job began to read it"):
+    with pytest.raises(UserError, match=r"`a\.csv` has changed since the job began to read it"):
         sources.take(end)
     sources.offset = end
-    with pytest.raises(UserError, match="`a.csv` has changed"):
+    with pytest.raises(UserError, match=r"`a\.csv` has changed"):
         sources.plan_batch()
 
 
@@ -156,7 +156,7 @@ def test_a_strict_file_fails_with_the_record(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     sources = Sources(program(FILE % ""), tmp_path, tmp_path / "job")
-    with pytest.raises(UserError, match="cannot open `a.csv`: No such file"):
+    with pytest.raises(UserError, match=r"cannot open `a\.csv`: No such file"):
         sources.run()
 
 

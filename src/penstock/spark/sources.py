@@ -40,7 +40,7 @@ __all__ = ["FORMAT", "PenstockSource", "SourceReader", "SourceRun", "dump", "loa
 
 FORMAT = "penstock"
 
-OUTSIDE = frozenset({"Import"})
+OUTSIDE = frozenset({"Import", "KafkaConsumer"})
 """The operators that have readers of their own."""
 
 Offset = dict[str, int]
