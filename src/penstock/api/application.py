@@ -169,6 +169,21 @@ class App:
         """A stream that another application exports, by `streamId`, `applicationName` or `subscription`."""
         return self.invoke("Import", outputs=[Output(schema=schema_of(schema), name=name)], params=params)[0]
 
+    def kafka_source(
+        self,
+        topic: str | Sequence[str],
+        schema: SchemaLike,
+        *,
+        servers: str | None = None,
+        format: str = "json",
+        name: str | None = None,
+        **params: Any,
+    ) -> Stream:
+        """The messages of Kafka topics, on Spark; `format` is `json`, `csv` or `raw`."""
+        given = {"topic": topic, "bootstrapServers": servers, "format": format, **params}
+        output = Output(schema=schema_of(schema), name=name)
+        return self.invoke("KafkaConsumer", outputs=[output], params=_given(given))[0]
+
     def feedback(self, schema: SchemaLike, *, name: str = "Feedback") -> Feedback:
         """A stream that is connected later, to close a loop."""
         id_ = self._new_id(None, name)
@@ -263,6 +278,11 @@ class Feedback(Stream):
     def connect(self, stream: Stream) -> None:
         """Close the loop: from now on this is that stream."""
         self.app.connect(self, stream)
+
+
+def _given(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that have a value."""
+    return {name: value for name, value in params.items() if value is not None}
 
 
 def _numbered(bare: str, is_free: Callable[[str], bool]) -> str:

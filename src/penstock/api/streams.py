@@ -222,6 +222,21 @@ class Stream:
         """Write the tuples to a file; `format="csv"` (the default), `txt` or `line`."""
         self.app.invoke("FileSink", self, params={"file": path, "format": "csv", **params}, name=name)
 
+    def write_kafka(
+        self,
+        topic: str,
+        *,
+        servers: str | None = None,
+        format: str = "json",
+        key: str | None = None,
+        name: str | None = None,
+        **params: Any,
+    ) -> None:
+        """Write the tuples to a Kafka topic, each exactly once, on Spark; `format` is `json`, `csv` or `raw`."""
+        given = {"topic": topic, "bootstrapServers": servers, "format": format, "keyAttribute": key, **params}
+        chosen = {param: value for param, value in given.items() if value is not None}
+        self.app.invoke("KafkaProducer", self, params=chosen, name=name)
+
     def export(self, *, name: str | None = None, **params: Any) -> None:
         """Let other applications import the stream, by `streamId` or by `properties`."""
         self.app.invoke("Export", self, params=params, name=name)

@@ -1,0 +1,218 @@
+"""Kafka: messages become tuples and tuples messages, each exactly once, in the order of their partition."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from penstock import App, col
+from penstock.diagnostics import UserError
+from penstock.expr.environment import Environment
+from penstock.expr.evaluate import Evaluator
+from penstock.lang import compile_text
+from penstock.reference import run
+from penstock.reference.failure import OperatorFailed
+from penstock.spark import sink_kafka
+from penstock.spark.connectors import connector_settings
+from penstock.spark.kafka import check_connector
+from penstock.spark.kafka_messages import tuples_of
+from penstock.spark.run import run_on_spark
+from penstock.testing import feed
+from penstock.toolkit.kafka_consumer import message_form
+from servers.kafka_broker import broker
+from sink_runner import Sinks
+from spark_session import environment, everything_fused, session
+
+numbers = itertools.count()
+
+
+def new_topic() -> str:
+    return f"topic-{next(numbers)}"
+
+
+def consumer(schema: str, params: str = ""):
+    text = f"""composite Main {{ graph
+        stream<{schema}> A = KafkaConsumer() {{ param topic: "t"; bootstrapServers: "nowhere:1"; {params} }}
+        () as Sink = FileSink(A) {{ param file: "out.csv"; }} }}"""
+    return compile_text(text).application.operator["A"]
+
+
+def tuples(schema: str, messages: list[tuple[int, int, int, bytes]], params: str = ""):
+    """What a consumer makes of (partition, offset, microseconds, value)."""
+    partition, offset, micros, value = zip(*messages, strict=True)
+    count = len(messages)
+    table = pa.table(
+        {
+            "key": pa.array([b"k"] * count, pa.binary()),
+            "value": pa.array(value, pa.binary()),
+            "topic": pa.array(["t"] * count),
+            "partition": pa.array(partition, pa.int32()),
+            "offset": pa.array(offset, pa.int64()),
+            "micros": pa.array(micros, pa.int64()),
+        }
+    )
+    return tuples_of(table, message_form(consumer(schema, params), Evaluator(environment=Environment())), "A")
+
+
+def test_a_partition_keeps_its_order_and_partitions_are_merged_by_time():
+    messages = [(0, 5, 300, b"c"), (0, 4, 100, b"b"), (1, 0, 200, b"x"), (0, 6, 250, b"d"), (1, 1, 300, b"y")]
+    items, _ = tuples("rstring message", messages)
+    assert items.tuples.column("message").to_pylist() == ["b", "x", "c", "d", "y"]
+    assert items.time_ns.tolist() == [100_000, 200_000, 300_000, 300_000, 300_000]
+
+
+def test_a_raw_message_tells_where_it_comes_from():
+    schema = "rstring message, blob key, rstring topic, int32 partition, int64 offset, int64 messageTimestamp"
+    items, _ = tuples(schema, [(2, 7, 5_000_000, b"hi")])
+    (row,) = items.tuples.to_pylist()
+    assert list(row.values()) == ["hi", b"k", "t", 2, 7, 5000]
+
+
+def test_a_message_holds_a_tuple_as_json_or_csv():
+    found, _ = tuples("rstring s, int32 n", [(0, 0, 0, b'{"n": 3, "s": "a"}')], "format: json;")
+    assert found.tuples.to_pylist() == [{"s": "a", "n": 3}]
+    params = 'format: csv; separator: ";"; outputOffsetAttributeName: "at";'
+    found, _ = tuples("rstring s, int32 n, int64 at", [(0, 9, 0, b'"a;b";3')], params)
+    assert found.tuples.to_pylist() == [{"s": "a;b", "n": 3, "at": 9}]
+
+
+def test_a_message_that_does_not_fit_fails_or_is_set_aside():
+    messages = [(0, 0, 0, b"1"), (0, 1, 1, b"one"), (0, 2, 2, b"2")]
+    with pytest.raises(UserError, match=r"`A` \(KafkaConsumer\) failed on the message of t/0 at offset 1: "):
+        tuples("int32 n", messages, "format: csv;")
+    items, letters = tuples("int32 n", messages, "format: csv; parsing: permissive;")
+    assert items.tuples.to_pylist() == [{"n": 1}, {"n": 2}]
+    assert [(letter.record, letter.reason.split(":")[0]) for letter in letters] == [("one", "t/0 at offset 1")]
+
+
+@pytest.mark.parametrize(
+    ("schema", "params", "message"),
+    [
+        ("int32 n", "", "a raw message has no attribute `n`"),
+        ("int32 message", "", "`message` of `outputMessageAttributeName` is text or a blob, found int32"),
+        ("rstring message, int32 offset", "", "is of type int64, found int32"),
+        ("rstring message", 'separator: ";";', "`separator` goes with the format csv"),
+    ],
+)
+def test_a_consumer_that_cannot_work_is_refused(schema, params, message):
+    with pytest.raises(UserError) as caught:
+        consumer(schema, params)
+    assert message in str(caught.value)
+
+
+def test_the_reference_says_that_kafka_needs_spark():
+    text = """composite Main { graph
+        stream<rstring message> A = KafkaConsumer() { param topic: "t"; bootstrapServers: "nowhere:1"; } }"""
+    with pytest.raises(OperatorFailed, match="it runs on Spark only"):
+        run(compile_text(text))
+
+
+def test_a_missing_connector_is_explained():
+    spark = SimpleNamespace(_jvm=None, version="4.3.0")
+    with pytest.raises(UserError, match="Spark has no Kafka connector") as caught:
+        check_connector(spark)
+    assert "spark-sql-kafka-0-10_2.13:4.3.0" in str(caught.value)
+
+
+def test_jars_that_are_not_there_are_named(tmp_path):
+    with pytest.raises(UserError, match="there is no jar"):
+        connector_settings({"PENSTOCK_JARS": str(tmp_path)})
+    (tmp_path / "a.jar").touch()
+    assert connector_settings({"PENSTOCK_JARS": str(tmp_path)}) == {"spark.jars": str(tmp_path / "a.jar")}
+
+
+def test_a_task_that_is_tried_again_writes_nothing(monkeypatch):
+    import pyspark
+
+    context = SimpleNamespace(attemptNumber=lambda: 1)
+    monkeypatch.setattr(pyspark, "TaskContext", SimpleNamespace(get=lambda: context))
+    with pytest.raises(RuntimeError, match="the task before this one may have written"):
+        list(sink_kafka._first_attempt_only(iter([])))
+
+
+def producer(topic: str):
+    return compile_text(f"""composite Main {{ graph
+        stream<rstring key, int32 n> A = Beacon() {{ param iterations: 1u; }}
+        () as Out = KafkaProducer(A) {{
+            param topic: "{topic}"; bootstrapServers: "{broker()}"; format: csv; keyAttribute: key; }} }}""")
+
+
+def held(topic: str) -> dict[str, list[int]]:
+    """What a topic holds: the numbers of each key, in the order of its partition."""
+    frame = session().read.format("kafka").option("kafka.bootstrap.servers", broker()).option("subscribe", topic).load()
+    found: dict[str, list[int]] = {}
+    for row in sorted(frame.collect(), key=lambda row: (row["partition"], row["offset"])):
+        found.setdefault(row["key"].decode(), []).append(int(row["value"].decode().split(",")[1]))
+    return found
+
+
+ROWS = [(f"k{n % 5}", n) for n in range(40)]
+BATCHES = [{"A": ROWS[:15]}, {"A": ROWS[15:30]}, {"A": ROWS[30:]}]
+WANTED = {f"k{k}": list(range(k, 40, 5)) for k in range(5)}
+
+
+@pytest.mark.xdist_group("spark")
+def test_messages_are_written_exactly_once_whatever_comes_again(tmp_path, monkeypatch):
+    topic = new_topic()
+    sinks = Sinks(producer(topic), tmp_path)
+    session()
+    sinks.write(0, BATCHES[0])
+    sinks.sinks._batch = None
+    sinks.write(0, BATCHES[0])
+    _fail_after_half(monkeypatch, times=1)
+    sinks.write(1, BATCHES[1])
+    _fail_after_half(monkeypatch, times=sink_kafka.ATTEMPTS)
+    with pytest.raises(OSError, match="cable"):
+        sinks.write(2, BATCHES[2])
+    monkeypatch.undo()
+    sinks.crash()
+    sinks.write(2, BATCHES[2])
+    assert held(topic) == WANTED
+
+
+def _fail_after_half(monkeypatch, times: int) -> None:
+    """Let so many writes fail when some messages are out."""
+    monkeypatch.undo()
+    write, left = sink_kafka.KafkaSink._write, [times]
+
+    def failing(self, table):
+        if not left[0]:
+            return write(self, table)
+        left[0] -= 1
+        write(self, table.slice(0, min(4, table.num_rows)))
+        raise OSError("the cable is out")
+
+    monkeypatch.setattr(sink_kafka.KafkaSink, "_write", failing)
+
+
+@pytest.mark.xdist_group("spark")
+def test_what_one_job_writes_to_kafka_another_reads(tmp_path):
+    topic = new_topic()
+    first, second = App("First"), App("Second")
+    made = first.source(feed(ROWS), "rstring key, int32 n", name="A").filter(col.n % 3 != 0, name="F")
+    made.write_kafka(topic, servers=broker(), key="key", name="Out")
+    got = second.kafka_source(topic, "rstring key, int32 n", servers=broker(), name="B")
+    got.with_columns(n=col.n * 2, name="D").write_file("got.csv")
+    outcomes = [job(app, tmp_path / app.name) for app in (first, second)]
+    lines = (tmp_path / "Second" / "out" / "got.csv").read_text().splitlines()
+    wanted = [f'"{key}",{2 * n}' for key, n in ROWS if n % 3]
+    assert sorted(lines) == sorted(wanted)
+    for key in WANTED:
+        assert [line for line in lines if key in line] == [line for line in wanted if key in line]
+    assert outcomes[1].totals.submitted["B"] == [len(wanted)]
+
+
+def job(app: App, folder):
+    (folder / "out").mkdir(parents=True)
+    program = app.program()
+    return run_on_spark(
+        program,
+        session(),
+        fusion=everything_fused(program.application),
+        environment=environment(folder, folder / "out"),
+        checkpoint=folder / "checkpoint",
+        turns_per_batch=16,
+    )
