@@ -189,6 +189,11 @@ class ColumnRun:
         self.has_ended = False
         self.is_resting = False
 
+    @property
+    def has_left(self) -> bool:
+        """Whether tuples have left that have not been taken."""
+        return self._submitted > 0
+
     def advance_to(self, turn: int, deadline: float | None = None) -> None:
         """Take turns until it has had so many, or there is nothing for now."""
         self.is_resting = False

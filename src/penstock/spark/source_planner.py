@@ -169,12 +169,19 @@ class TurnPlanner:
         """A batch of about so many turns of each source; None if there is nothing for now."""
         now_ns = None if self._clock is None else self._clock.now_ns()
         has_taken = self._take_turns(turns, now_ns)
+        while now_ns is None and self._is_waiting:
+            self._take_turns(turns, None)
         if now_ns is not None:
             self._time_ns = now_ns
             if not has_taken and not _is_due(self._clock, now_ns, self._waits):
                 return None
         rows = tuple(chain.from_iterable(run.take_rows(self._time_ns) for run in self._runs))
         return PlannedBatch(rows=rows, has_ended=self.has_ended)
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether a source waits for something from outside, and there is nothing to process meanwhile."""
+        return any(run.is_resting for run in self._runs) and not any(run.has_left for run in self._runs)
 
     def remember(self) -> dict[str, Any]:
         """Where it stands."""

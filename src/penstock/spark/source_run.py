@@ -46,6 +46,12 @@ class SourceRun:
         self.turns = 0
         self.has_ended = False
         self.is_resting = False
+        self._taken = 0
+
+    @property
+    def has_left(self) -> bool:
+        """Whether tuples have left that have not been taken."""
+        return self.container.engine.source_tuples > self._taken
 
     def advance(self, turns: int) -> None:
         """Take up to so many turns."""
@@ -77,6 +83,7 @@ class SourceRun:
         """What has left since the last time, for Spark, closed by a pulse."""
         streams = self.container.plan.application.streams
         edges = {e.index: e for e in self.container.plan.out_of(self.container.pe)}
+        self._taken = self.container.engine.source_tuples
         yield values_as_rows(REPORT, [self.container.report().encode()])
         for edge, items in self.container.leaving.items():
             items.append(Item(time_ns, PULSE_NUMBER, b"", PULSE))

@@ -4,8 +4,8 @@ An rstring attribute that the output clause does not assign is the absolute path
 `moveToDirectory` is given; output functions tell more. Subdirectories are ignored. Files come in order of their
 change time, or of their name, ascending or descending; files of one time in order of their name.
 
-SPL scans for ever, every `sleepTime` seconds. On a virtual clock nothing waits for other programs, so here the
-operator scans until a scan finds no file that is new or has changed, and then ends.
+SPL scans for ever, every `sleepTime` seconds, and so does a continuous run on Spark. On a virtual clock nothing waits
+for other programs, so elsewhere the operator scans until a scan finds no file that is new or has changed, and ends.
 """
 
 from __future__ import annotations
@@ -47,15 +47,17 @@ _FUNCTIONS = (
 
 
 class DirectoryScanRuntime(LogicRuntime):
-    """Looks into a directory until nothing is new.
+    """Looks into a directory until nothing is new, or for ever.
 
     Attributes:
+        follows: Whether to wait for files that come later.
         _seen: The change time of every file found, by name.
         _found: The names of the files of the last scan that have not been submitted.
         _rests: Whether a pause follows them.
     """
 
     remembers = ("_seen", "_found", "_rests", "_has_begun")
+    follows = False
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
@@ -91,7 +93,7 @@ class DirectoryScanRuntime(LogicRuntime):
 
     def _scan(self) -> bool:
         self._found.extend(self._new_files())
-        self._rests = bool(self._found)
+        self._rests = bool(self._found) or self.follows
         return self._rests
 
     def _existing(self, name: str) -> Path:
