@@ -56,7 +56,7 @@ def expected(folder: Path) -> list[tuple[float, float, float]]:
 def test_spl_and_python_make_equal_graphs(example, examples):
     spl = compile_file(examples / SPL).application
     assert spl == example(PYTHON).app().program().application
-    assert len(spl.operators) == 55
+    assert len(spl.operators) == 56
 
 
 def test_both_find_the_outliers_that_a_plain_computation_finds(example, examples, samples):
