@@ -18,9 +18,13 @@ import click
 from penstock.diagnostics import Infeasible, UserError, did_you_mean
 
 SUBCOMMANDS = {
+    "demo": "Tell the whole story on one example, in three minutes.",
     "check": "Parse and type-check an application; report every error.",
     "explain": "Show the graph of an application at a stage of its compilation.",
     "run": "Run an application.",
+    "profile": "Measure what the operators of an application cost.",
+    "calibrate": "Measure what moving tuples costs on this machine.",
+    "optimize": "Find the fastest fusion of an application; write it as a plan.",
     "fuse": "Decide which operators share a process, and which host runs what.",
     "place": "Assign communicating tasks to machines.",
     "admit": "Choose which jobs a cluster admits and what each of them gets.",
