@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from penstock.diagnostics import UserError
 from penstock.spark.connectors import connector_settings
 
 if TYPE_CHECKING:
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
+
+QUIET = Path(__file__).with_name("log4j2.properties")
 
 SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -42,14 +47,39 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
         )
     # Workers run the interpreter that has our packages, not whatever `python3` means.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.sql import SparkSession
-
     if master.startswith("local"):
         # One machine talks to itself; nothing is offered to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.appName("penstock").master(master)
-    for name, value in {**SETTINGS, **connector_settings(), **settings}.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET.as_uri()}"}
+    conf = SparkConf().setAppName("penstock").setMaster(master)
+    conf.setAll(list({**SETTINGS, **quiet, **connector_settings(), **settings}.items()))
+    if SparkContext._active_spark_context is None:
+        SparkContext(conf=conf, gateway=_gateway(conf))
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _gateway(conf: SparkConf) -> Any:
+    """Start Java; what it and Spark's workers print is shown only if PENSTOCK_SPARK_LOG asks for it.
+
+    Raises:
+        UserError: It does not start.
+    """
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    launch: Any = launch_gateway
+    if "PENSTOCK_SPARK_LOG" in os.environ:
+        return launch(conf)
+    with tempfile.TemporaryFile() as printed:
+        try:
+            return launch(conf, {"stderr": printed})
+        except PySparkRuntimeError:
+            printed.seek(0)
+            words = printed.read().decode(errors="replace").strip().splitlines()
+            raise UserError(
+                f"Spark does not start: {words[-1] if words else 'it printed nothing'}",
+                hint="PENSTOCK_SPARK_LOG=info shows all that it prints; it needs Java 17 or newer",
+            ) from None
