@@ -6,10 +6,11 @@ not wait; the batch in hand is then processed again when the job is resumed, and
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -66,6 +67,18 @@ def watch(query: Any, on_progress: Progress, notice: Notice, *, seconds: float |
     return "done"
 
 
+def sources_have_ended(progress: Mapping[str, Any]) -> bool:
+    """Whether every source says, in the offset behind its last batch, that nothing follows.
+
+    Example:
+        >>> sources_have_ended({"sources": [{"endOffset": '{"batch": 3, "ended": 1}'}]})
+        True
+    """
+    offsets = [source.get("endOffset") for source in progress["sources"]]
+    read = [json.loads(offset) if isinstance(offset, str) else offset for offset in offsets]
+    return all(isinstance(offset, dict) and offset.get("ended") for offset in read)
+
+
 class _Watcher:
     def __init__(self, query: Any, on_progress: Progress) -> None:
         self._query = query
@@ -73,10 +86,16 @@ class _Watcher:
         self._seen = -1
 
     def has_ended(self) -> bool:
-        """Wait a moment, and tell of what has happened meanwhile."""
-        ended = bool(self._query.awaitTermination(LOOK_SECONDS))
+        """Wait a moment, and tell of what has happened meanwhile; a query whose sources have all ended is stopped."""
+        if self._query.awaitTermination(LOOK_SECONDS):
+            return True
         self.tell()
-        return ended
+        latest = self._query.lastProgress
+        if latest is None or not sources_have_ended(latest):
+            return False
+        if not self._query.status["isTriggerActive"]:
+            self._query.stop()
+        return bool(self._query.awaitTermination(LOOK_SECONDS))
 
     def tell(self) -> None:
         """Tell of the batches since the last time."""
