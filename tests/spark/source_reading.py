@@ -12,6 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from penstock.codegen.plan import PhysicalPlan, physical_plan
 from penstock.codegen.transport import FINAL, PULSE, REPORT, TUPLE, WINDOW, Item, decode
 from penstock.expr.environment import Environment
+from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.reference.result import DeadLetter
 from penstock.spark.reports import decode_report
@@ -23,6 +24,15 @@ Seen = tuple[str, Any]
 """A stream and a tuple, `window` or `final`."""
 
 _MARKS = {WINDOW: "window", FINAL: "final"}
+
+
+SUBSCRIBER = "() as Sink{0} = Custom({0}) {{ logic onTuple {0}: {{ }} }}"
+
+
+def program(*invocations: str) -> Program:
+    """A program of some sources, each with a subscriber that drops its tuples."""
+    names = [text.split("> ", 1)[1].split(" =", 1)[0] for text in invocations]
+    return compile_text("composite Main { graph " + "\n".join([*invocations, *map(SUBSCRIBER.format, names)]) + "}")
 
 
 @dataclass

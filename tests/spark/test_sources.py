@@ -6,20 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from source_reading import Sources, in_the_reference
+from source_reading import Sources, in_the_reference, program
 
 from penstock.diagnostics import UserError
-from penstock.lang import compile_text
-from penstock.toolkit.program import Program
-
-SINK = "() as Sink{0} = Custom({0}) {{ logic onTuple {0}: {{ }} }}"
-
-
-def program(*invocations: str) -> Program:
-    """A program of some sources, each with a subscriber that drops its tuples."""
-    names = [text.split("> ", 1)[1].split(" =", 1)[0] for text in invocations]
-    return compile_text("composite Main { graph " + "\n".join([*invocations, *map(SINK.format, names)]) + "}")
-
 
 FILE = 'stream<rstring s, int32 n> A = FileSource() { param file: "a.csv"; %s }'
 LINES = 'stream<rstring line> L = FileSource() { param file: "a.csv"; format: line; }'

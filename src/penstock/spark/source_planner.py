@@ -51,7 +51,9 @@ ROUND_TURNS = 1_000
 BATCH_SECONDS = 1.0
 """How long a continuous run waits for a batch to fill up."""
 
-_WAIT_FOR_TIME = frozenset({"Delay", "Throttle", "FileSource", "FileSink"})
+_WAIT_FOR_TIME = frozenset({"Delay", "Throttle"})
+_TIMES = ("timePerFile", "hasDelayField", "initDelay")
+"""Parameters with which an operator behind a source waits for time to pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ class WallClock:
     """
 
     start_ns: int
-    began_ns: int = field(default_factory=time.time_ns)
+    began_ns: int = field(default_factory=lambda: time.time_ns())
     pulsed_ns: int = 0
 
     def now_ns(self) -> int:
@@ -146,8 +148,9 @@ def waits_for_time(application: Application) -> bool:
     """Whether any operator acts when time passes although no tuple comes."""
     windows = [p.window for o in application.operators for p in o.inputs if p.window is not None]
     policies = [p for w in windows for p in (w.eviction, w.trigger) if p is not None]
+    behind = [o for o in application.operators if o.inputs]
     return any(p.kind is PolicyKind.TIME for p in policies) or any(
-        o.kind in _WAIT_FOR_TIME and o.inputs for o in application.operators
+        o.kind in _WAIT_FOR_TIME or any(map(o.param, _TIMES)) for o in behind
     )
 
 

@@ -1,0 +1,125 @@
+"""Sources in runs that go on for ever: time is the clock on the wall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from source_reading import Sources, program
+
+from penstock.lang import compile_text
+
+SECOND = 1_000_000_000
+
+
+class Wall:
+    """A clock on the wall that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now_ns = 5_000 * SECOND
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+    def move(self, seconds: float) -> None:
+        self.now_ns += round(seconds * SECOND)
+
+
+@pytest.fixture
+def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
+    clock = Wall()
+    monkeypatch.setattr("penstock.spark.source_planner.time.time_ns", clock)
+    return clock
+
+
+def continuous(made: object, folder: Path, **options: str) -> Sources:
+    return Sources(made, folder, folder / "job", turns=1000, continuous="true", **options)  # type: ignore[arg-type]
+
+
+def new(sources: Sources) -> list[object]:
+    """What has come since the last call."""
+    while sources.step():
+        pass
+    seen, sources.found.seen = sources.found.seen, []
+    return [item for _, item in seen]
+
+
+PERIODIC = "stream<int32 x> P = Beacon() { param period: 1.0; output P: x = (int32) IterationCount(); }"
+
+
+@pytest.mark.parametrize("beside", [[], ["stream<int32 y> Q = Beacon() { param iterations: 0; output Q: y = 1; }"]])
+def test_a_beacon_with_a_period_is_paced_by_the_wall_clock(tmp_path: Path, wall: Wall, beside: list[str]) -> None:
+    sources = continuous(program(PERIODIC, *beside), tmp_path)
+    assert [item for item in new(sources) if isinstance(item, tuple)] == [(0,)]
+    assert new(sources) == []
+    wall.move(2.5)
+    assert new(sources) == [(1,), (2,)]
+    sources.restart()
+    assert new(sources) == []
+    wall.move(1)
+    assert new(sources) == [(3,)]
+    tuples = [t for t in sources.found.times if t >= SECOND]
+    assert tuples == [SECOND, 2 * SECOND, 3 * SECOND]
+
+
+def test_files_that_arrive_later_are_found_once_each_over_restarts(tmp_path: Path, wall: Wall) -> None:
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    made = program('stream<rstring f> D = DirectoryScan() { param directory: "inbox"; sortBy: name; sleepTime: 2.0; }')
+    sources = continuous(made, tmp_path)
+    (inbox / "b").write_text("")
+    (inbox / "a").write_text("")
+    assert [Path(f).name for (f,) in new(sources)] == ["a", "b"]  # type: ignore[misc]
+    sources.restart()
+    (inbox / "c").write_text("")
+    assert new(sources) == []
+    wall.move(2)
+    assert [Path(f).name for (f,) in new(sources)] == ["c"]  # type: ignore[misc]
+    sources.restart()
+    wall.move(2)
+    assert new(sources) == []
+    assert not sources.offset["ended"]
+
+
+def test_a_hot_file_is_followed_in_whole_lines(tmp_path: Path, wall: Wall) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n")
+    params = 'file: "a.csv"; hotFile: true; hasHeaderLine: true; parsing: permissive;'
+    made = program(f"stream<int32 n> A = FileSource() {{ param {params} }}")
+    sources = continuous(made, tmp_path)
+    assert new(sources) == [(1,)]
+    wall.move(1)
+    with path.open("a") as file:
+        file.write("2\n3")
+    assert new(sources) == [(2,)]
+    sources.restart()
+    with path.open("a") as file:
+        file.write("4\n5\nbad\n")
+    assert new(sources) == [(34,), (5,)]
+    assert [letter.record for letter in sources.found.letters] == ["bad"]
+    assert sources.found.times == sorted(sources.found.times)
+
+
+WINDOW = """composite Main { graph
+    stream<int32 x> A = FileSource() { param file: "a.csv"; hotFile: true; }
+    stream<int32 x> B = Aggregate(A) { window A: tumbling, %s; output B: x = Count(); }
+    () as Sink = FileSink(B) { param file: "out.csv"; } }"""
+
+
+def test_a_pulse_tells_that_time_has_passed_if_anybody_waits_for_it(tmp_path: Path, wall: Wall) -> None:
+    (tmp_path / "a.csv").write_text("1\n")
+    sources = continuous(compile_text(WINDOW % "time(3)"), tmp_path)
+    assert new(sources) == [(1,)]
+    sources.found.pulses.clear()
+    for _ in range(4):
+        wall.move(0.5)
+        assert new(sources) == []
+    assert sources.found.pulses == [SECOND, 2 * SECOND]
+
+
+def test_no_pulse_goes_out_if_nobody_waits_for_time(tmp_path: Path, wall: Wall) -> None:
+    (tmp_path / "a.csv").write_text("1\n")
+    sources = continuous(compile_text(WINDOW % "count(3)"), tmp_path)
+    new(sources)
+    wall.move(10)
+    assert not sources.step()
