@@ -62,6 +62,14 @@ PROGRESS_SECONDS = 3.0
     metavar="DIR",
     help="Where Spark keeps the state of the job; start again with the same folder to resume.",
 )
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=200_000,
+    show_default=True,
+    help="How many tuples sources give for one batch on Spark.",
+)
 @click.option("--until-done", is_flag=True, help="Process what the sources have now, then stop.")
 @click.option(
     "--for",
@@ -91,6 +99,7 @@ def command(
     plan: Path | None,
     channels: int | None,
     checkpoint: Path | None,
+    batch: int,
     until_done: bool,
     seconds: float | None,
     out: Path | None,
@@ -131,6 +140,7 @@ def command(
             plan=plan,
             channels=channels,
             checkpoint=checkpoint,
+            batch=batch,
             until_done=until_done,
             seconds=seconds,
         )
@@ -233,6 +243,7 @@ class SparkSettings:
     plan: Path | None
     channels: int | None
     checkpoint: Path | None
+    batch: int
     until_done: bool
     seconds: float | None
 
@@ -268,6 +279,7 @@ def _run_on_spark(program: Program, environment: Environment, settings: SparkSet
             checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
             channels=choice.channels,
             signals=choice.sampling,
+            turns_per_batch=settings.batch,
             continuous=not settings.until_done and can_have_more(program.application),
             seconds=settings.seconds,
             on_progress=on_progress,

@@ -50,7 +50,7 @@ class Job:
     plan: PhysicalPlan
     environment: Environment
     checkpoint: Path
-    turns_per_batch: int = 50_000
+    turns_per_batch: int = 200_000
     continuous: bool = False
 
 

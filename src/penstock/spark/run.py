@@ -71,7 +71,7 @@ def run_on_spark(
     environment: Environment,
     checkpoint: Path,
     channels: int | None = 1,
-    turns_per_batch: int = 50_000,
+    turns_per_batch: int = 200_000,
     continuous: bool = False,
     seconds: float | None = None,
     on_progress: Progress | None = None,
