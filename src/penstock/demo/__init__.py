@@ -1,0 +1,1 @@
+"""`penstock demo`: the whole story on one example, bargain detection, from its source to a cluster."""
