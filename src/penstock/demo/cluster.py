@@ -17,7 +17,7 @@ from penstock.scheduler.pipeline import place as place_on_nodes
 
 MACHINES = 3
 _CORES = 2
-_OFFERED_TPS = 200_000.0
+_OFFERED_TPS = 250_000.0
 _IMBALANCE = 1.3
 
 Counts = Mapping[str, Sequence[int]]
@@ -46,9 +46,9 @@ def admission(profile: Profile) -> dict[str, object]:
     core = profile.mips
     bargains = _job("bargains", 1, needed / source_tps, _OFFERED_TPS, 0.02)
     others = [
-        _job("fraud", 1, core / 400_000, 300_000.0, 0.01, required=True),
-        _job("archive", 2, core / 900_000, 500_000.0, 0.001),
-        _job("training", 3, core / 20_000, 60_000.0, 0.004),
+        _job("fraud", 1, core / 200_000, 500_000.0, 0.01, required=True),
+        _job("archive", 2, core / 400_000, 600_000.0, 0.001),
+        _job("training", 3, core / 20_000, 80_000.0, 0.004),
     ]
     nodes = [{"id": f"node{i + 1}", "mips": _CORES * core} for i in range(MACHINES)]
     return {"mips": MACHINES * _CORES * core, "jobs": [bargains, *others], "nodes": nodes}

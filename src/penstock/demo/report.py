@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from penstock.demo.facts import Facts, Run
 from penstock.draw.page import Group, graph_svg
 from penstock.parallel.report import summary_of
-from penstock.report import code, figures, graph, page, paragraph, section, table
+from penstock.report import code, figures, graph, hidden, page, paragraph, section, table
 from penstock.report.charts import Bar, bars
 
 _MOST_BARS = 14
@@ -27,7 +27,7 @@ def demo_report(facts: Facts) -> str:
 def _speed(facts: Facts) -> str:
     runs = (facts.unfused, facts.optimized)
     rows = [
-        (run.title, str(len(run.pes)), str(run.channels), f"{run.seconds:.1f}", f"{run.ticks_per_second:,.0f}")
+        (run.title, str(len(run.pes)), f"{run.ticks:,}", f"{run.seconds:.1f}", f"{run.ticks_per_second:,.0f}")
         for run in runs
     ]
     chart = [
@@ -44,8 +44,8 @@ def _speed(facts: Facts) -> str:
             ]
         ),
         bars("Throughput", chart),
-        table(("run", "PEs", "channels", "seconds", "ticks a second"), rows, numbers=4),
-        paragraph("Both runs wrote the same bargains in the same order, equal to the byte."),
+        table(("run", "PEs", "ticks", "seconds", "ticks a second"), rows, numbers=4),
+        paragraph("As far as the unfused run came, both wrote the same bargains in the same order, to the byte."),
     )
 
 
@@ -62,20 +62,22 @@ def _graph(facts: Facts) -> str:
         "The graph and its parallel regions",
         paragraph(words),
         graph(graph_svg(facts.application, groups)),
-        table(("region", "operators", "key, selectivity, order"), rows),
+        hidden("All regions", table(("region", "operators", "key, selectivity, order"), rows)),
     )
 
 
 def _profile(facts: Facts) -> str:
     costly = sorted(facts.profile.operators, key=lambda o: o.cpu_fraction, reverse=True)
-    chart = [Bar(label=o.id, value=o.cpu_fraction, text=f"{o.cpu_fraction:.1%}") for o in costly[:_MOST_BARS]]
-    rows = [(o.id, o.kind, f"{o.rate_tps:,.0f}", f"{o.cpu_seconds * 1e6:.2f}", f"{o.cpu_fraction:.1%}") for o in costly]
-    head = ("operator", "kind", "tuples a second", "µs a tuple", "of a core")
+    whole = sum(o.cpu_fraction for o in costly) or 1.0
+    share = {o.id: f"{o.cpu_fraction / whole:.1%}" for o in costly}
+    chart = [Bar(label=o.id, value=o.cpu_fraction, text=share[o.id]) for o in costly[:_MOST_BARS]]
+    rows = [(o.id, o.kind, f"{o.rate_tps:,.0f}", f"{o.cpu_seconds * 1e6:.2f}", share[o.id]) for o in costly]
+    head = ("operator", "kind", "tuples a second", "µs a tuple", "of the work")
     return section(
         "The profile: what each operator costs",
-        paragraph("Measured by submit signals in a run on a part of the input; the share of one core at its rates."),
-        bars("Share of a core", chart),
-        table(head, rows, numbers=3),
+        paragraph("Measured by submit signals in a run on a part of the input: CPU time of each, as a share of all."),
+        bars("Share of the work", chart),
+        hidden("All operators", table(head, rows, numbers=3)),
     )
 
 

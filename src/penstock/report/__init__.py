@@ -61,6 +61,11 @@ def graph(svg: str) -> str:
     return f'<div class="wide graph">{svg}</div>'
 
 
+def hidden(title: str, part: str) -> str:
+    """A part behind a line that opens it."""
+    return f"<details><summary>{html.escape(title)}</summary>{part}</details>"
+
+
 def code(title: str, text: str) -> str:
     """Code behind a line that opens it."""
-    return f"<details><summary>{html.escape(title)}</summary><pre>{html.escape(text)}</pre></details>"
+    return hidden(title, f"<pre>{html.escape(text)}</pre>")
