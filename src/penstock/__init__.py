@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from penstock.api.operators import sink as sink
     from penstock.api.operators import source as source
     from penstock.api.outputs import Output as Output
+    from penstock.api.partitioned import PartitionedSource as PartitionedSource
     from penstock.api.runtimes import after as after
     from penstock.api.streams import Stream as Stream
     from penstock.api.windows import count as count
@@ -54,6 +55,7 @@ _HOMES = {
     "api.columns": ("agg", "col", "fn", "lhs", "record", "rhs", "submission_value", "when"),
     "api.operators": ("Operator", "filter_", "flat_map", "map_", "sink", "source"),
     "api.outputs": ("Output",),
+    "api.partitioned": ("PartitionedSource",),
     "api.runtimes": ("after",),
     "api.streams": ("Stream",),
     "api.windows": ("count", "delta", "punct", "sliding", "time", "tumbling"),

@@ -167,8 +167,8 @@ def _mark(role: str, function: Any, options: dict[str, Any]) -> Any:
 
 def is_operator(value: Any) -> bool:
     """Whether an object is an operator written in Python."""
-    if inspect.isclass(value):
-        return issubclass(value, Operator) and value is not Operator
+    if inspect.isclass(value) and issubclass(value, Operator):
+        return value is not Operator
     return isinstance(getattr(value, "__penstock__", None), Marks)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.api.column_partitions import PartitionColumns
 from penstock.api.instances import dump_state, given_by, load_state
 from penstock.api.rows import ConformError, conformer, row_maker
 from penstock.expr.environment import Tuple
@@ -17,6 +18,7 @@ from penstock.expr.errors import EvaluationError
 from penstock.expr.values import batch_from_rows, rows_from_batch
 from penstock.ir.graph import Operator as OperatorNode
 from penstock.ir.types import Schema
+from penstock.toolkit.column_source import ColumnSource
 from penstock.toolkit.definition import ParamKind, ParamSpec
 from penstock.toolkit.memory import Parts, Whole
 from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit, Wait
@@ -45,6 +47,7 @@ class _FunctionRuntime(Runtime):
     ) -> None:
         super().__init__(operator, context)
         self.batch = batch
+        self.function = function
         self.call: Callable[..., Any] = _bind(function, parameters)
 
 
@@ -121,6 +124,12 @@ class SourceRuntime(_FunctionRuntime):
 
     remembers = ("drawn",)
     drawn = 0
+
+    def columns(self, *, follows: bool = False) -> ColumnSource | None:
+        """The tuples by columns, if they come from a `PartitionedSource`."""
+        if not hasattr(self.function, "latest_offset"):
+            return None
+        return PartitionColumns(source=self.call(), schema=self.operator.outputs[0].schema, is_live=follows)
 
     def produce(self) -> Iterator[Tuple | Wait | Punctuation | None]:
         """The generator's tuples, conformed, with its waits."""

@@ -28,12 +28,11 @@ from penstock.codegen.transport import (
     values_as_rows,
 )
 from penstock.expr.environment import Environment
-from penstock.expr.errors import EvaluationError
 from penstock.profiler.clock import cpu_ns
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.spark.container import Container
 from penstock.spark.reports import Report
-from penstock.toolkit.column_source import Chunk, ColumnSource, Extent, ReadByColumns
+from penstock.toolkit.column_source import Chunk, ColumnSource, Extent, Planned, Position, ReadByColumns
 from penstock.toolkit.program import Program
 
 Array = Any
@@ -77,8 +76,23 @@ class ColumnPE:
                     for record in () if again else chunk.malformed:
                         self._node.reject(record.record, record.reason)
                     yield chunk
-            except EvaluationError as error:
-                raise OperatorFailed(self._node.operator, reason_of(error)) from error
+            except Exception as error:
+                raise self._failure(error) from error
+
+    def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
+        """What comes next.
+
+        Raises:
+            OperatorFailed: It cannot be found out.
+        """
+        try:
+            return self.source.plan(position, rows, until_ns)
+        except Exception as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> OperatorFailed:
+        """The failure of the operator, as the reference interpreter tells it."""
+        return error if isinstance(error, OperatorFailed) else OperatorFailed(self._node.operator, reason_of(error))
 
     def _timed(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """The chunks, while their CPU time is noted if the source is profiled."""
@@ -106,8 +120,9 @@ class ColumnPE:
             yield values_as_rows(edge, list(encode([Item(time_ns, number, path, kind)], self.schema)))
 
     def end(self, time_ns: int, number: int) -> Iterator[pa.RecordBatch]:
-        """What follows the last tuple: a window marker, and the end."""
-        yield from self.marks(WINDOW, time_ns, number)
+        """What follows the last tuple: perhaps a window marker, and the end."""
+        if self.source.ends_with_marker:
+            yield from self.marks(WINDOW, time_ns, number)
         yield from self.marks(FINAL, time_ns, number + 1)
 
     def forget_letters(self) -> None:
@@ -157,7 +172,7 @@ def read_part(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         if count:
             first = part["time_ns"] + chunk.time_ns
             times = np.arange(count, dtype=np.int64) * chunk.period_ns + first
-            yield from pe.tuples(chunk.batch, times, np.arange(chunk.number, chunk.number + count, dtype=np.int64))
+            yield from pe.tuples(chunk.batch, times, numbers_of(chunk))
     if part["end"] is not None:
         yield from pe.end(*part["end"])
     if part["pulse"] is not None:
@@ -180,7 +195,7 @@ class ColumnRun:
         self._order, self._sources = order, sources
         self._position = pe.source.start()
         self._is_at_end = False
-        self._has_marked = False
+        self._has_marked = not pe.source.ends_with_marker
         self._pending: list[tuple[list[Extent], int]] = []
         self._left: list[pa.RecordBatch] = []
         self._submitted = 0
@@ -228,16 +243,16 @@ class ColumnRun:
             setattr(self, name, value)
 
     def _plan(self, rows: int) -> None:
-        planned = self._pe.source.plan(self._position, rows)
+        planned = self._pe.plan(self._position, rows)
         self._position, self._is_at_end = planned.position, planned.has_ended
-        self._pending = [([extent], 0) for extent in planned.extents]
+        is_sequential = self._pe.source.tasks == 1
+        self._pending = [([e], 0) for e in planned.extents] if is_sequential else [(list(planned.extents), 0)]
         self.is_resting = not planned.extents and not planned.has_ended
 
     def _take_pending(self, turn: int) -> None:
         extents, skipped = self._pending.pop(0)
         wanted = turn - self.turn
-        batches = [chunk.batch for chunk in self._pe.read(extents, again=skipped > 0)]
-        batch = pa.concat_batches([b for b in batches if b.num_rows]) if any(b.num_rows for b in batches) else None
+        batch = _in_order([c for c in self._pe.read(extents, again=skipped > 0) if c.batch.num_rows])
         if batch is None:
             return
         if skipped or batch.num_rows > wanted:
@@ -260,6 +275,20 @@ class ColumnRun:
         self._left += self._pe.marks(kind, self.time_ns, self.turn * self._sources + self._order)
         self.turn += 1
         self.has_ended, self._has_marked = self._has_marked, True
+
+
+def numbers_of(chunk: Chunk) -> Array:
+    """The numbers of the tuples of a chunk."""
+    return np.arange(chunk.batch.num_rows, dtype=np.int64) * chunk.step + chunk.number
+
+
+def _in_order(chunks: list[Chunk]) -> pa.RecordBatch | None:
+    """The tuples of chunks as one, in the order of their numbers."""
+    if not chunks:
+        return None
+    batch = pa.concat_batches([chunk.batch for chunk in chunks])
+    numbers = np.concatenate([numbers_of(chunk) for chunk in chunks])
+    return batch if (np.diff(numbers) > 0).all() else batch.take(pa.array(np.argsort(numbers, kind="stable")))
 
 
 def _encoded(batch: pa.RecordBatch, time_ns: Array, number: Array, path: bytes) -> Iterator[bytes]:

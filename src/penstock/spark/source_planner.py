@@ -42,6 +42,10 @@ from penstock.spark.source_run import SourceRun
 from penstock.toolkit.column_source import Extent
 from penstock.toolkit.program import Program
 
+TURNS_PER_BATCH = 50_000
+TUPLES_PER_BATCH = 400_000
+"""Of sources that are read by columns: many, because a batch costs some tenths of a second whatever it holds."""
+
 PULSE_NS = 1_000_000_000
 """How often at most a pulse goes out where nothing else does."""
 
@@ -93,8 +97,8 @@ class WallClock:
 class Planner(Protocol):
     """Plans batch after batch."""
 
-    def next_batch(self, turns: int) -> PlannedBatch | None:
-        """A batch of about so many turns of each source; None if there is nothing for now."""
+    def next_batch(self, turns: int | None = None) -> PlannedBatch | None:
+        """A batch of about so many turns of each source, by default a good number; None if there is nothing for now."""
 
     def remember(self) -> dict[str, Any]:
         """Where it stands, as plain data."""
@@ -110,7 +114,7 @@ def make_planner(
     pes: Sequence[int],
     *,
     continuous: bool = False,
-    partitions: int = 1,
+    partitions: int | None = None,
 ) -> Planner:
     """The planner of some sources.
 
@@ -120,7 +124,7 @@ def make_planner(
         environment: Its surroundings.
         pes: The PEs of the sources.
         continuous: Whether the run goes on when there is nothing new.
-        partitions: How many tasks read a batch, where that is possible.
+        partitions: How many tasks read a batch, where that is possible; the source decides without it.
     """
     clock = WallClock(start_ns=environment.clock.now_ns) if continuous else None
     waits = waits_for_time(plan.application)
@@ -168,8 +172,9 @@ class TurnPlanner:
         """Whether all sources have."""
         return all(run.has_ended for run in self._runs)
 
-    def next_batch(self, turns: int) -> PlannedBatch | None:
+    def next_batch(self, turns: int | None = None) -> PlannedBatch | None:
         """A batch of about so many turns of each source; None if there is nothing for now."""
+        turns = turns or TURNS_PER_BATCH
         now_ns = None if self._clock is None else self._clock.now_ns()
         has_taken = self._take_turns(turns, now_ns)
         while now_ns is None and self._is_waiting:
@@ -235,7 +240,7 @@ class TurnPlanner:
 class ColumnPlanner:
     """Finds the extents of a source that is alone and read by columns."""
 
-    def __init__(self, pe: ColumnPE, clock: WallClock | None, waits: bool, partitions: int) -> None:
+    def __init__(self, pe: ColumnPE, clock: WallClock | None, waits: bool, partitions: int | None) -> None:
         self._pe = pe
         self._clock = clock
         self._waits = waits
@@ -243,13 +248,14 @@ class ColumnPlanner:
         self._position = pe.source.start()
         self.has_ended = False
 
-    def next_batch(self, turns: int) -> PlannedBatch | None:
+    def next_batch(self, turns: int | None = None) -> PlannedBatch | None:
         """A batch of about so many tuples; None if there is nothing for now."""
+        turns = turns or TUPLES_PER_BATCH
         source, start_ns = self._pe.source, self._pe.start_ns
         now_ns = None if self._clock is None else self._clock.now_ns()
         if now_ns is not None and now_ns - start_ns < source.delay_ns:
             return self._pulse(now_ns)
-        planned = source.plan(self._position, turns, None if now_ns is None else now_ns - start_ns)
+        planned = self._pe.plan(self._position, turns, None if now_ns is None else now_ns - start_ns)
         self._position, self.has_ended = planned.position, planned.has_ended
         if now_ns is not None and not planned.extents and not planned.has_ended:
             return self._pulse(now_ns)
@@ -276,7 +282,7 @@ class ColumnPlanner:
     def _batch(
         self, extents: Sequence[Extent], base_ns: int, end: tuple[int, int] | None, pulse_ns: int
     ) -> PlannedBatch:
-        groups = list(_dealt(extents, self._partitions)) or [[]]
+        groups = list(_dealt(extents, self._partitions or self._pe.source.tasks)) or [[]]
         parts: list[dict[str, Any]] = [{"extents": g, "time_ns": base_ns, "end": None, "pulse": None} for g in groups]
         parts[-1] |= {"end": end, "pulse": pulse_ns}
         return PlannedBatch(parts=tuple(parts), has_ended=self.has_ended)

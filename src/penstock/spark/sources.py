@@ -75,15 +75,16 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans the batches of a job's sources, and reads them.
 
     Args:
-        options: `program` (the path of what `dump` wrote), `pe` (of a source), `log` (a folder), `turns_per_batch`;
-            `continuous`, whether the run goes on when there is nothing new (false without it); `partitions`, how many
-            tasks read a batch of a source that is read by columns (1 without it).
+        options: `program` (the path of what `dump` wrote), `pe` (of a source), `log` (a folder); `turns_per_batch`
+            (what suits the sources without it); `continuous`, whether the run goes on when there is nothing new (false
+            without it); `partitions`, how many tasks read a batch of a source that is read by columns (1 without it,
+            or one for each partition of the source).
     """
 
     def __init__(self, options: dict[str, str]) -> None:
         self.options = options
         self._log = SourceLog(Path(options["log"]))
-        self._turns_per_batch = int(options["turns_per_batch"])
+        self._turns_per_batch = _number(options.get("turns_per_batch"))
         self._continuous = options.get("continuous", "false") == "true"
         self._planner: Planner | None = None
         self._planned = 0
@@ -158,7 +159,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _planner_at(self, number: int) -> Planner:
         if self._planner is None or self._planned != number:
             program, plan, environment = load(self.options["program"])
-            partitions = int(self.options.get("partitions", "1"))
+            partitions = _number(self.options.get("partitions"))
             self._planner = make_planner(
                 program, plan, environment, self._pes, continuous=self._continuous, partitions=partitions
             )
@@ -167,6 +168,10 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._planner.recall(state)
             self._planned = number
         return self._planner
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text else None
 
 
 def own_sources(plan: PhysicalPlan) -> list[int]:

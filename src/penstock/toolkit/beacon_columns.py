@@ -36,6 +36,8 @@ class BeaconColumns:
     period_ns: int
     output: Callable[[Columns], pa.RecordBatch]
     is_live: bool = False
+    tasks: int = 1
+    ends_with_marker: bool = True
 
     def start(self) -> Position:
         """Before the first tuple."""

@@ -1,8 +1,8 @@
 """Sources that are read by columns: planning finds how far to read, reading makes record batches.
 
 A runtime whose source can be read so has a method `columns` that gives a `ColumnSource`, or None where its parameters
-ask for something that only the reference way of `produce` can do. What it reads, in order, are the tuples that
-`produce` yields; a window marker follows the last one, and then the end.
+ask for something that only the reference way of `produce` can do. What it reads, in the order of its numbers, are the
+tuples that `produce` yields.
 
 `plan` is cheap and runs in one place; `read` does the work and may run in another process, for several extents at once.
 Positions and extents are plain JSON values, because they are stored: an extent that is read again gives the same
@@ -51,7 +51,8 @@ class Chunk:
 
     Attributes:
         batch: The tuples, in order.
-        number: Of the first tuple; those that follow have the next numbers. Numbers grow from chunk to chunk.
+        number: Of the first tuple. Those of all chunks of an extent, in order, grow.
+        step: From the number of one tuple to that of the next.
         time_ns: Of the first tuple, from the start of the source.
         period_ns: The time from one tuple to the next.
         malformed: Records that stand between the tuples and do not fit the schema.
@@ -59,6 +60,7 @@ class Chunk:
 
     batch: pa.RecordBatch
     number: int
+    step: int = 1
     time_ns: int = 0
     period_ns: int = 0
     malformed: tuple[Malformed, ...] = ()
@@ -78,6 +80,14 @@ class ColumnSource(Protocol):
     @property
     def is_live(self) -> bool:
         """Whether it may have more later although it has nothing now."""
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks should read a batch."""
+
+    @property
+    def ends_with_marker(self) -> bool:
+        """Whether a window marker follows the last tuple."""
 
     def start(self) -> Position:
         """The position before the first tuple."""

@@ -23,6 +23,9 @@ from penstock.toolkit.formats import Malformed, Settings
 from penstock.toolkit.formats.columns import block_reader, can_read_blocks, ends_between_records
 from penstock.toolkit.formats.parquet import read_group
 
+BATCH_BYTES = 64 << 20
+"""What one call of `plan` cuts off at most, about, however long the lines are."""
+
 BLOCK_BYTES = 1 << 20
 """Of one block, about: large enough for Arrow, small enough for the caches."""
 
@@ -52,6 +55,8 @@ class FileColumns:
     delay_ns: int = 0
     is_live: bool = False
     period_ns: int = 0
+    tasks: int = 1
+    ends_with_marker: bool = True
 
     def start(self) -> Position:
         """The beginning of the file."""
@@ -65,7 +70,8 @@ class FileColumns:
             self._check(position["stamp"], stamp, position["byte"])
             here = {**position, "stamp": stamp}
             size = stamp[1]
-            while rows > 0 and here["byte"] < size:
+            most = position["byte"] + BATCH_BYTES
+            while rows > 0 and here["byte"] < min(size, most):
                 extent = self._block(file, here, rows, size)
                 if extent is None:
                     break
@@ -134,6 +140,8 @@ class ParquetColumns:
     delay_ns: int = 0
     is_live: bool = False
     period_ns: int = 0
+    tasks: int = 1
+    ends_with_marker: bool = True
 
     def start(self) -> Position:
         """The first group."""
