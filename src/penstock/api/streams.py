@@ -237,6 +237,13 @@ class Stream:
         chosen = {param: value for param, value in given.items() if value is not None}
         self.app.invoke("KafkaProducer", self, params=chosen, name=name)
 
+    def write_postgres(
+        self, url: str, table: str, *, create: bool = False, name: str | None = None, **params: Any
+    ) -> None:
+        """Add the tuples to a table of a PostgreSQL database, each exactly once."""
+        given = {"url": url, "table": table, "createTable": create, **params}
+        self.app.invoke("PostgresSink", self, params=given, name=name)
+
     def export(self, *, name: str | None = None, **params: Any) -> None:
         """Let other applications import the stream, by `streamId` or by `properties`."""
         self.app.invoke("Export", self, params=params, name=name)

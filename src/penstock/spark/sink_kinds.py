@@ -28,6 +28,7 @@ from penstock.reference.node import Node
 from penstock.spark.sink_export import ExportSink
 from penstock.spark.sink_kafka import KafkaSink
 from penstock.spark.sink_order import Chunk
+from penstock.spark.sink_postgres import PostgresBatchSink
 from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.program import Program
 from penstock.toolkit.runtime import Runtime, Submit
@@ -96,6 +97,7 @@ def batch_sink(operator: Operator, output: JobOutput) -> BatchSink | None:
 _KINDS: Mapping[str, Callable[[Operator, JobOutput], BatchSink]] = {
     "Export": ExportSink,
     "KafkaProducer": KafkaSink,
+    "PostgresSink": PostgresBatchSink,
 }
 
 
