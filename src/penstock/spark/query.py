@@ -24,7 +24,8 @@ from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
 from penstock.spark.outside_sources import outside_source
 from penstock.spark.sinks import SinkPE
-from penstock.spark.sources import FORMAT, PenstockSource, dump
+from penstock.spark.source_door import source_door
+from penstock.spark.sources import FORMAT, dump
 from penstock.spark.workers import StatefulPE, stateless_pe
 from penstock.toolkit.program import Program
 
@@ -59,7 +60,7 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     job.checkpoint.mkdir(parents=True, exist_ok=True)
     pickled = job.checkpoint / "program.pickle"
     dump(job.program, job.plan, job.environment, pickled)
-    spark.dataSource.register(PenstockSource)
+    spark.dataSource.register(source_door())
     spark.conf.set("spark.sql.shuffle.partitions", str(job.plan.channels))
     frame = _line(spark, job, pickled)
     sink = next((pe.index for pe in job.plan.pes if pe.role == "sink"), None)
