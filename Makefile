@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST_WORKERS ?= auto
 
-.PHONY: demo test lint bench results docs format clean java
+.PHONY: demo test lint bench results docs format clean java servers
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -19,8 +19,12 @@ $(READY): pyproject.toml requirements.lock
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
-test: java lint
+test: java lint servers
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup
+
+# What the tests of Kafka need, fetched once. SERVERS=--required fails where it cannot be fetched; else they are skipped.
+servers: $(READY)
+	$(BIN)/python tests/servers/jars.py $(SERVERS)
 
 java:
 	@java -version >/dev/null 2>&1 \
