@@ -21,7 +21,7 @@ def reason(graph: str) -> object:
     [
         ("stream<A> O = Sort(A) { window A: sliding, count(3); param sortBy: n; }", "`O` (Sort) has no generated form"),
         (
-            "stream<A> O = Aggregate(A) { window A: tumbling, time(3.0); }",
+            "stream<A> O = Aggregate(A) { window A: sliding, time(3.0); }",
             "`O` (Aggregate) has no generated form",
         ),
         (

@@ -31,7 +31,13 @@ def _tumbles(operator: Operator, window: Window) -> bool:
             return measured is not None and _can_measure(measured.type) and _delta(window.eviction) is not None
         case PolicyKind.PUNCTUATION:
             return not operator.param("partitionBy")
-    return False
+    return _literal(window.eviction.size) is not None
+
+
+def fires_by_time(operator: Operator) -> bool:
+    """Whether an operator with a kernel fires by itself, so that it has to stand alone."""
+    window = operator.inputs[0].window if operator.kind == "Aggregate" else None
+    return window is not None and window.eviction.kind is PolicyKind.TIME
 
 
 def _slides(operator: Operator, window: Window) -> bool:
@@ -89,24 +95,28 @@ def write_aggregate(builder: Builder, operator: Operator) -> None:
     columns = [builder.vectors.column(a, where).text for a in arguments]
     keys = [builder.vectors.column(k, where).text for k in operator.param("partitionBy")]
     calls = [(c.function, arguments.index(c.arguments[0]) if c.arguments else 0) for c in plan.calls]
-    builder.states[operator.id] = _state_text(operator, arguments, calls)
+    builder.states[operator.id] = _state_text(builder, operator, arguments, calls)
     fired = builder.body.name(f"{operator.id}_fired")
     given_text = [given.frame, f"[{', '.join(keys)}]", f"[{', '.join(columns)}]"]
     window = operator.inputs[0].window
     assert window is not None
     if window.kind is WindowKind.TUMBLING and window.eviction.attribute is not None:
         given_text.append(builder.vectors.column(window.eviction.attribute, where).text)
-    builder.body.add(f'{fired} = pe.states["{operator.id}"].fire({", ".join(given_text)})')
+    if fires_by_time(operator):
+        builder.body.add(f'{fired} = pe.fire_by_time("{operator.id}", {", ".join(given_text)})')
+    else:
+        builder.body.add(f'{fired} = pe.states["{operator.id}"].fire({", ".join(given_text)})')
     after = Sight((), (fired,), {v.name: f'{fired}["{v.name}"]' for v in plan.variables})
     outputs = zip(operator.outputs[0].schema.names, plan.rest, strict=True)
     made = ", ".join(f'"{name}": {builder.vectors.column(x, after).text}' for name, x in outputs)
-    on_markers = window.eviction.kind is PolicyKind.PUNCTUATION
-    marks = f"{fired}.marks" if on_markers else f"{fired}.places"
-    builder.put_marked(operator, f"{fired}.to([], {{{made}}})", marks, given.levels)
+    may_be_empty = window.eviction.kind in (PolicyKind.PUNCTUATION, PolicyKind.TIME)
+    marks = f"{fired}.marks" if may_be_empty else f"{fired}.places"
+    levels = () if fires_by_time(operator) else given.levels
+    builder.put_marked(operator, f"{fired}.to([], {{{made}}})", marks, levels)
     builder.count(operator, given.frame)
 
 
-def _state_text(operator: Operator, arguments: list[Expression], calls: list[tuple[str, int]]) -> str:
+def _state_text(builder: Builder, operator: Operator, arguments: list[Expression], calls: list[tuple[str, int]]) -> str:
     window = operator.inputs[0].window
     assert window is not None
     keys = [str(k.type) for k in operator.param("partitionBy")]
@@ -120,6 +130,10 @@ def _state_text(operator: Operator, arguments: list[Expression], calls: list[tup
             return f"TumblingDeltas(size={_delta(window.eviction)!r}, {lists})"
         case PolicyKind.PUNCTUATION:
             return f"TumblingMarkers({lists})"
+        case PolicyKind.TIME:
+            size = round(float(_literal(window.eviction.size) or 0) * NANOSECONDS)
+            marks = builder.wants_marks(operator.outputs[0].stream)
+            return f"TumblingTimes(size={size}, marks={marks}, {lists})"
     return f"TumblingCounts(size={_size(window.eviction)}, {lists})"
 
 

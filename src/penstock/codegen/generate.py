@@ -38,7 +38,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.codegen import relational
-from penstock.codegen.aggregate import can_write_aggregate, write_aggregate
+from penstock.codegen.aggregate import can_write_aggregate, fires_by_time, write_aggregate
 from penstock.codegen.builder import Builder
 from penstock.codegen.deduplicate import can_write_de_duplicate, write_de_duplicate
 from penstock.codegen.imports import imports_of
@@ -107,6 +107,9 @@ def why_not(program: Program, part: Part) -> str | None:
     """Why a PE has no generated form, or None if it has one."""
     for reason in reasons(program, part).values():
         return reason
+    if len(part.operators) > 1:
+        for operator in filter(fires_by_time, part.operators):
+            return f"`{operator.id}` ({operator.kind}) fires by time, so it is a piece of its own"
     names = " and ".join(f"`{o.id}`" for o in effects_apart(program, part)[:2])
     return f"the effects of {names} would come in another order" if names else _ways_apart(part)
 

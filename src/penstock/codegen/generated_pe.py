@@ -14,7 +14,9 @@ from penstock.codegen.leaving import Leaving
 from penstock.codegen.loaded_module import LoadedModule
 from penstock.codegen.part import Part, Target
 from penstock.codegen.places import Array
+from penstock.codegen.time_windows import AFTER_TIMERS, Firings, Moments, rebased
 from penstock.diagnostics import UserError
+from penstock.expr.vector_frame import Column
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.signals import Signals
 
@@ -37,7 +39,12 @@ class Batch:
     def __init__(self, arriving: Arriving, leaving: Leaving, states: dict[str, Any], since_ns: int) -> None:
         self.frames: dict[int, Frame] = arriving.frames
         self.leave = leaving.add
+        self._arriving = arriving
+        self._leaving = leaving
+        self._is_open = True
+        self._end: int | None = None
         self._time_ns = np.maximum(arriving.time_ns, since_ns)
+        self._since_ns = since_ns
         self.states = states
         self.signals: Signals | None = None
         self.received: Counts = {}
@@ -46,6 +53,27 @@ class Batch:
     def times(self, frame: Frame) -> Array:
         """The application's time at each row, in ns."""
         return self._time_ns[frame.places.item]
+
+    def ends(self, streams: int) -> None:
+        """Learn how many streams of the PE have not ended before this batch."""
+        self._is_open = streams > 0
+        finals = self._arriving.finals
+        self._end = finals[-1][0] if streams and len(finals) == streams else None
+
+    def fire_by_time(self, id_: str, frame: Frame, keys: list[Column], columns: list[Column]) -> Frame:
+        """What windows of time make; it descends from no item that came, so nothing else leaves the PE."""
+        firings: Firings = self.states[id_].fire(frame, keys, columns, self._moments(frame))
+        came = self._arriving
+        self._leaving.stand_on(*rebased(firings, came.time_ns, came.number, came.paths))
+        return firings.frame
+
+    def _moments(self, frame: Frame) -> Moments:
+        came, item = self._arriving, frame.places.item
+        until, before = (max(came.latest_ns, self._since_ns) if self._is_open else 0), None
+        if self._end is not None:
+            until = int(self._time_ns[self._end])
+            before = came.paths.at(self._end) if came.number[self._end] == AFTER_TIMERS else None
+        return Moments(self._time_ns[item], came.number[item], came.paths.take(item), until, before)
 
 
 class GeneratedPE:
@@ -80,6 +108,7 @@ class GeneratedPE:
         came = arriving(values, entering, self._merged)
         left = Leaving(came, leaving)
         batch = Batch(came, left, self._states, self._time_ns)
+        batch.ends(sum(self._endings.open.values()))
         with np.errstate(all="ignore"):
             self._process(batch, cpu_ns() - began)
         for item, edge in came.finals:

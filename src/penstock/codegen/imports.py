@@ -15,6 +15,7 @@ from penstock.codegen.duplicates import Duplicates
 from penstock.codegen.frames import merged, picked
 from penstock.codegen.last_tuples import LastTuples
 from penstock.codegen.python_functions import mapped
+from penstock.codegen.time_windows import TumblingTimes
 from penstock.codegen.tumbling_windows import TumblingCounts, TumblingDeltas, TumblingMarkers
 from itertools import count
 """

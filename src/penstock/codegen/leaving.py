@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.codegen.arriving import Arriving
 from penstock.codegen.frames import Frame
+from penstock.codegen.paths import Paths
 from penstock.codegen.places import Array, Level, Places, ranks
 from penstock.codegen.transport import FINAL, HEADER, ITEMS_PER_VALUE, PULSE, PULSE_NUMBER, TUPLE, WINDOW
 from penstock.ir.types import Schema
@@ -28,11 +29,17 @@ class Leaving:
     """The items that leave a PE."""
 
     def __init__(self, arriving: Arriving, schemas: Mapping[int, Schema]) -> None:
-        self._arriving = arriving
+        self._bases = arriving.time_ns, arriving.number, arriving.paths
+        self._offset = 0
         self._schemas = schemas
         self._parts: list[_Part] = []
         self._frames: dict[int, Frame] = {}
         self._finals: dict[int, list[tuple[int, int]]] = {edge: [] for edge in schemas}
+
+    def stand_on(self, time_ns: Array, number: Array, paths: Paths) -> None:
+        """Let what leaves descend from other items than those that came, which stand behind them."""
+        self._offset = len(time_ns) - len(self._bases[0])
+        self._bases = time_ns, number, paths
 
     def add(self, edge: int, frame: Frame) -> None:
         """Let the tuples and markers of a stream leave."""
@@ -48,7 +55,7 @@ class Leaving:
 
     def add_final(self, edge: int, item: int, rank: int) -> None:
         """Let the end of a stream leave."""
-        self._finals[edge].append((item, rank))
+        self._finals[edge].append((item + self._offset, rank))
 
     def encoded(self, time_ns: int) -> Iterator[tuple[int, list[bytes]]]:
         """For each edge its values, each closed by the mark that the batch is complete up to a time."""
@@ -68,11 +75,11 @@ class Leaving:
         if len(parts) + bool(finals) > 1:
             order = np.lexsort((rank, item))
             item, rank, kind = item[order], rank[order], kind[order]
-        arriving = self._arriving
-        paths = arriving.paths.grown(item, rank if len(rank) else 0)
+        times, numbers, before = self._bases
+        paths = before.grown(item, rank if len(rank) else 0)
         columns = [
-            pa.array(np.append(arriving.time_ns[item], time_ns), pa.int64()),
-            pa.array(np.append(arriving.number[item], PULSE_NUMBER), pa.int64()),
+            pa.array(np.append(times[item], time_ns), pa.int64()),
+            pa.array(np.append(numbers[item], PULSE_NUMBER), pa.int64()),
             pa.concat_arrays([paths, pa.array([b""], pa.binary())]),
             pa.array(np.append(kind, PULSE).astype(np.uint8)),
         ]

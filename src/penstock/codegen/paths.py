@@ -53,6 +53,29 @@ class Paths:
         assert self._array is not None
         return Paths(self._array.take(pa.array(chosen)), None)
 
+    def array(self) -> pa.BinaryArray:
+        """The paths as Arrow lays them out."""
+        return self._array if self._matrix is None else binary_array(self._matrix)
+
+    def at(self, item: int) -> bytes:
+        """The path of one item."""
+        if self._matrix is not None:
+            return bytes(self._matrix[item])
+        assert self._array is not None
+        found: bytes = self._array[item].as_py()
+        return found
+
+    def in_steps(self) -> pa.BinaryArray:
+        """The paths in a form in which each comes before all that go on from it, whatever is appended to either."""
+        if self._matrix is None:
+            assert self._array is not None
+            return pa.array([_in_steps(path) for path in self._array.to_pylist()], pa.binary())
+        rows, width = self._matrix.shape
+        steps = np.ones((rows, width // STEP_BYTES, 1 + STEP_BYTES), np.uint8)
+        steps[:, :, 1:] = self._matrix.reshape(rows, width // STEP_BYTES, STEP_BYTES)
+        flat = steps.reshape(rows, -1)
+        return binary_array(np.concatenate([flat, np.zeros((rows, 1), np.uint8)], axis=1))
+
     def order(self, time_ns: Array, number: Array) -> Array | None:
         """The positions of the items in the sequential order; None if they stand in it already."""
         later = np.diff(time_ns)
@@ -93,6 +116,11 @@ class Paths:
         return binary_array(grown)
 
 
+def _in_steps(path: bytes) -> bytes:
+    steps = [path[i : i + STEP_BYTES] for i in range(0, len(path), STEP_BYTES)]
+    return b"".join(b"\x01" + step for step in steps) + b"\x00"
+
+
 def _bytes(steps: Level) -> Array:
     """The bytes of steps, a row for each."""
     return np.atleast_1d(np.asarray(steps, ">u4")).view(np.uint8).reshape(-1, STEP_BYTES)
@@ -101,7 +129,7 @@ def _bytes(steps: Level) -> Array:
 def binary_array(matrix: Array) -> pa.BinaryArray:
     """The Arrow array of the rows of a matrix of bytes."""
     rows, width = matrix.shape
-    offsets = np.arange(0, (rows + 1) * width, max(width, 1), dtype=np.int32)[: rows + 1]
+    offsets = np.arange(rows + 1, dtype=np.int32) * np.int32(width)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(matrix))]
     return pa.Array.from_buffers(pa.binary(), rows, buffers)
 

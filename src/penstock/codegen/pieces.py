@@ -10,8 +10,7 @@ Formulation:
     pieces form no cycle, and what leaves one carries its place in the sequential order. An edge that leads to several
     pieces is dealt out at the entry (`entry`), which gives each of them a place of its own.
 
-    Three kinds of operators must share one container: those of a loop of the graph, those that submit by themselves (of
-    several timers that are due at one time the one that was set first fires first), and those with effects whose order
+    Two kinds of operators must share one container: those of a loop of the graph, and those with effects whose order
     can be seen. With them goes whatever lies on a path between two of them.
 
 Example:
@@ -22,8 +21,9 @@ When it does not apply:
     Where all operators have a generated form, or none, the PE is one piece, and the finer plan is the plan itself.
 
 Algorithm:
-    Operators are numbered in the order of the graph: even numbers are generated, odd ones run in a container, and the
-    number grows by one where the two meet. Those with one number are a piece. One pass, linear in the size of the PE.
+    Operators are numbered in the order of the graph, and the number grows by one where operators of two kinds meet:
+    those that are generated, those that run in a container, and each that fires by time and has to be alone. Those of
+    one kind and number are a piece. One pass, linear in the size of the PE.
 
 Preserves:
     What leaves the PE and its order, though places grow by a step for each piece that a tuple has left.
@@ -39,6 +39,7 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from itertools import count, groupby
 
+from penstock.codegen.aggregate import fires_by_time
 from penstock.codegen.generate import Generated, effects_apart, generate, reasons
 from penstock.codegen.part import Part, part_of
 from penstock.codegen.plan import Edge, PhysicalPlan
@@ -90,7 +91,7 @@ def pieces_of(program: Program, plan: PhysicalPlan, pe: int) -> Pieces:
     """Cut a PE into pieces and generate the code of those that have a generated form."""
     part = part_of(plan, pe)
     found = reasons(program, part)
-    groups = _groups(part, found, _bound(program, part, found))
+    groups = _groups(part, found, _bound(program, part))
     if len(groups) == 1:
         return Pieces(plan=plan, pe=pe, made={pe: generate(program, plan, pe)})
     finer = refined(plan, pe, groups)
@@ -98,11 +99,9 @@ def pieces_of(program: Program, plan: PhysicalPlan, pe: int) -> Pieces:
     return Pieces(plan=finer, pe=pe, made=made)
 
 
-def _bound(program: Program, part: Part, found: Mapping[str, str]) -> frozenset[str]:
+def _bound(program: Program, part: Part) -> frozenset[str]:
     """The operators that must share one container, and all that lies between them."""
-    operators = [part.plan.application.operator[id_] for id_ in found]
-    bound = {o.id for o in operators if o.model.spontaneous}
-    bound |= {o.id for o in effects_apart(program, part)}
+    bound = {o.id for o in effects_apart(program, part)}
     maker = {port.stream: o.id for o in part.operators for port in o.outputs}
     for o in part.operators:
         for port in o.inputs:
@@ -147,12 +146,18 @@ def _groups(part: Part, found: Mapping[str, str], bound: frozenset[str]) -> list
     before: dict[str, set[str]] = {}
     for id_, producers in _before(part).items():
         before.setdefault(name(id_), set()).update(name(p) for p in producers if name(p) != name(id_))
+    alone = {o.id for o in part.operators if fires_by_time(o)}
+
+    def kind(node: str) -> str:
+        return "container" if node == _TOGETHER or node in found else node if node in alone else ""
+
     number: dict[str, int] = {}
     for node in TopologicalSorter(before).static_order():
-        is_slow = int(node == _TOGETHER or node in found)
-        number[node] = max((n + (n % 2 != is_slow) for n in (number[p] for p in before[node])), default=is_slow)
-    declared = part.plan.pes[part.pe].operators
-    return [tuple(id_ for id_ in declared if number[name(id_)] == n) for n in sorted(set(number.values()))]
+        number[node] = max((number[p] + (kind(p) != kind(node)) for p in before[node]), default=0)
+    groups: dict[tuple[int, str], list[str]] = {}
+    for id_ in part.plan.pes[part.pe].operators:
+        groups.setdefault((number[name(id_)], kind(name(id_))), []).append(id_)
+    return [tuple(groups[at]) for at in sorted(groups)]
 
 
 def refined(plan: PhysicalPlan, pe: int, groups: Iterable[tuple[str, ...]]) -> PhysicalPlan:

@@ -1,0 +1,223 @@
+"""Tumbling windows of time, for all keys at once.
+
+Introduction:
+    The windows of a key follow each other from its first tuple on, `size` nanoseconds each, and fire when their time is
+    over, whether a tuple comes or not. What they make leaves at that time, in the place of a timer that went off.
+
+Formulation:
+    A key that began at t fires for the j-th time at t + j size. A tuple belongs to the window with the number of
+    firings before it. The place of a firing is the ticket of its timer (`spark.placed_timers`): when it was set, the
+    number of the item at that time or -1 if a timer set it, and its origin, the place of the key's first tuple.
+
+Algorithm:
+    The number of a tuple's window is a division, and so is the number of firings of a key; all in numpy, O(b + k + f)
+    for b rows, k keys and f firings. Where a tuple that another timer made meets a firing of the same time, their
+    places are compared one by one.
+
+Preserves:
+    The firings of `toolkit.windows_tumbling.TumblingTime` in a container, and their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.codegen.folds import Runs
+from penstock.codegen.frames import Frame, concatenated, taken
+from penstock.codegen.paths import Paths, binary_array
+from penstock.codegen.places import Array, Places
+from penstock.codegen.tumbling_windows import TumblingWindows, by_runs, starts_of
+from penstock.expr.vector_frame import Column
+
+AFTER_TIMERS = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """When the tuples of a batch came, and how far time goes.
+
+    Attributes:
+        time_ns: Of each row.
+        number: Of each row: what it descends from, at that time.
+        path: Of each row.
+        until_ns: Up to when timers go off.
+        before: If a timer of that very time goes off only before a place, its path.
+    """
+
+    time_ns: Array
+    number: Array
+    path: Paths
+    until_ns: int
+    before: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Firings:
+    """What windows made when their time was over.
+
+    Attributes:
+        frame: The values of the output functions; the item of a row is its firing.
+        time_ns: Of each firing.
+        paths: Of each firing.
+    """
+
+    frame: Frame
+    time_ns: Array
+    paths: Paths
+
+
+class TumblingTimes(TumblingWindows):
+    """Windows of `size` nanoseconds.
+
+    Args:
+        size: Of a window.
+        marks: Whether windows without tuples fire too, to give a marker.
+    """
+
+    def __init__(self, size: int, *, marks: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self.size = size
+        self.marks = marks
+        self._begun, self._number, self._fired = (np.zeros(0, np.int64) for _ in range(3))
+        self._origin: Any = pa.array([], pa.binary())
+
+    def fire(self, frame: Frame, keys: Sequence[Column], columns: Sequence[Column], moments: Moments) -> Firings:
+        """Take a batch in and let time pass."""
+        codes = self._keys.codes(keys, rows=len(frame))
+        self._begin(codes, moments)
+        order, ordered, _ = by_runs(codes, len(self._keys))
+        window = self._windows(codes, moments)[order]
+        starts = starts_of(ordered, window)
+        runs = Runs(order, starts, ordered[starts], self._goes_on(ordered[starts], window[starts]))
+        counts, folded = self._folded(runs, columns)
+        key, window = self._filled(runs, window[starts])
+        due = self._due(moments)
+        closed = np.flatnonzero(window < due[key])
+        found = self._firings(key[closed], window[closed], due, closed, counts, folded)
+        self._carry(runs, counts, folded, window[: len(runs)] >= due[runs.key])
+        # What was carried over of keys without a tuple in this batch has closed if they have fired.
+        self._counts[(due > 0) & ~np.isin(np.arange(len(due)), runs.key)] = 0
+        self._fired += due
+        return found
+
+    def _begin(self, codes: Array, moments: Moments) -> None:
+        """Start the time of keys that are new; they are numbered in the order in which they came."""
+        known, count = len(self._begun), len(self._keys)
+        if not len(codes) or known == count:
+            return
+        fresh, first = np.unique(codes, return_index=True)
+        rows = first[fresh >= known]
+        origin = _origins(moments.time_ns[rows], moments.number[rows], moments.path.take(rows))
+        self._begun = np.append(self._begun, moments.time_ns[rows])
+        self._number = np.append(self._number, moments.number[rows])
+        self._fired = np.append(self._fired, np.zeros(len(rows), np.int64))
+        self._origin = pa.concat_arrays([self._origin, origin])
+
+    def _windows(self, codes: Array, moments: Moments) -> Array:
+        """The window of each row, counted from the one that is open when the batch begins."""
+        since = moments.time_ns - self._begun[codes]
+        window = since // self.size
+        for row in np.flatnonzero((moments.number == AFTER_TIMERS) & (since % self.size == 0) & (since > 0)).tolist():
+            ticket = self._path(int(codes[row]), int(window[row]))
+            if not ticket < moments.path.at(row):
+                window[row] -= 1
+        return window - self._fired[codes]
+
+    def _due(self, moments: Moments) -> Array:
+        """How often each key fires in this batch."""
+        since = moments.until_ns - self._begun
+        times = since // self.size
+        if moments.before is not None:
+            for key in np.flatnonzero((since % self.size == 0) & (since > 0)).tolist():
+                times[key] -= not self._path(key, int(times[key])) < moments.before
+        return np.maximum(times - self._fired, 0)
+
+    def _filled(self, runs: Runs, window: Array) -> tuple[Array, Array]:
+        """The key and the window of what `_folded` gives: of runs, and of what keys have carried over."""
+        known = len(self._counts)
+        nothing = np.iinfo(np.int64).max
+        carried = np.where(self._counts > 0, 0, nothing)
+        carried[runs.key[runs.goes_on]] = nothing
+        return np.append(runs.key, np.arange(known)), np.append(window, carried)
+
+    def _firings(
+        self, key: Array, window: Array, due: Array, closed: Array, counts: Array, folded: Sequence[Column]
+    ) -> Firings:
+        turn = self._fired[key] + window + 1
+        order = self._in_order(key, turn)
+        key, turn, closed = key[order], turn[order], closed[order]
+        if not self.marks:
+            item = np.arange(len(key))
+            all_keys, all_turns = key, turn
+        else:
+            all_keys = np.repeat(np.arange(len(due)), due)
+            all_turns = self._fired[all_keys] + 1 + np.arange(len(all_keys)) - np.repeat(np.cumsum(due) - due, due)
+            order = self._in_order(all_keys, all_turns)
+            all_keys, all_turns = all_keys[order], all_turns[order]
+            is_filled = np.isin(all_keys + all_turns * len(due), key + turn * len(due))
+            item = np.flatnonzero(is_filled)
+        marks = Places(np.arange(len(all_keys)))
+        frame = Frame(Places(item), self._values(counts, folded, closed), marks)
+        return Firings(frame, self._time(all_keys, all_turns), self._paths(all_keys, all_turns))
+
+    def _time(self, key: Array, turn: Array) -> Array:
+        return self._begun[key] + turn * self.size
+
+    def _in_order(self, key: Array, turn: Array) -> Array:
+        """Firings in the order of their places."""
+        return np.lexsort((key, np.where(turn == 1, self._number[key], AFTER_TIMERS), self._time(key, turn)))
+
+    def _paths(self, key: Array, turn: Array) -> Paths:
+        set_ns = self._time(key, turn) - self.size
+        number = np.where(turn == 1, self._number[key], AFTER_TIMERS)
+        set_at = binary_array(_packed(set_ns, number))
+        return Paths.of(pc.binary_join_element_wise(set_at, self._origin.take(pa.array(key)), pa.scalar(b"")))
+
+    def _path(self, key: int, turn: int) -> bytes:
+        return self._paths(np.array([key]), np.array([turn])).at(0)
+
+    def _rows(self) -> dict[str, Column]:
+        timed = {"begun": self._begun, "number": self._number, "fired": self._fired, "origin": self._origin}
+        return {**super()._rows(), **timed}
+
+    def _take_rows(self, rows: dict[str, Column]) -> None:
+        super()._take_rows(rows)
+        self._begun, self._number, self._fired = rows["begun"], rows["number"], rows["fired"]
+        self._origin = rows["origin"]
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Go on from a state; where several were joined, keys are numbered anew in the order in which they came."""
+        super().recall(state)
+        origin = self._origin
+        if len(origin) > 1 and not pc.all(pc.less(origin[:-1], origin[1:])).as_py():
+            order = np.asarray(pc.array_sort_indices(origin))
+            self._keys.recall([taken(column, order) for column in self._keys.columns()])
+            self._take_rows({name: taken(column, order) for name, column in self._rows().items()})
+
+
+def _packed(time_ns: Array, number: Array) -> Array:
+    """Times and numbers as bytes that sort as they do."""
+    both = np.stack([time_ns, number + 1], axis=1).astype(">u8")
+    return np.ascontiguousarray(both).view(np.uint8)
+
+
+def _origins(time_ns: Array, number: Array, path: Paths) -> Any:
+    """The origins of timers that are set for items."""
+    parts = [binary_array(_packed(time_ns, number)), path.in_steps()]
+    ends = pa.array([(0).to_bytes(4)] * len(time_ns), pa.binary())
+    return pc.binary_join_element_wise(*parts, ends, pa.scalar(b""))
+
+
+def rebased(firings: Firings, time_ns: Array, number: Array, paths: Paths) -> tuple[Array, Array, Paths]:
+    """The places of firings, followed by those of the items that came."""
+    return (
+        np.append(firings.time_ns, time_ns),
+        np.append(np.full(len(firings.time_ns), AFTER_TIMERS), number),
+        Paths.of(concatenated([firings.paths.array(), paths.array()])),
+    )
