@@ -1,0 +1,66 @@
+"""`penstock optimize` and `run --plan` on Spark, as a user gives them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from penstock.cli import cli
+from penstock.lang import compile_file
+from spark_session import files, run_reference, session
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+PROGRAM = """
+composite Main {
+  graph
+    stream<int32 a, float64 b> In = FileSource() { param file: "in.csv"; format: csv; }
+    stream<In> Half = Filter(In) { param filter: a % 2 == 0; }
+    stream<float64 total> Sums = Aggregate(Half) { window Half: sliding, count(3); output Sums: total = Sum(b); }
+    stream<Sums> Scaled = Functor(Sums) { output Scaled: total = total * 2.0; }
+    () as Out = FileSink(Scaled) { param file: "out.csv"; format: csv; }
+}
+"""
+
+
+@pytest.fixture
+def application(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "in.csv").write_text("".join(f"{i},{i * 0.5}\n" for i in range(400)))
+    (tmp_path / "main.spl").write_text(PROGRAM)
+    session()
+    return tmp_path
+
+
+def penstock(*arguments: object) -> dict[str, object]:
+    result = CliRunner().invoke(cli, [*map(str, arguments), "--json"], standalone_mode=False)
+    assert result.exception is None, result.output
+    return json.loads(result.stdout)
+
+
+def test_the_best_plan_is_written_and_runs_as_the_reference_does(application):
+    program, plan = application / "main.spl", application / "plan.json"
+    found = penstock("optimize", program, "--master", "local[2]", "--iterations", 1, "-o", plan)
+    first = found["iterations"][0]
+    assert sorted(first["pes"]) == [["Half"], ["Scaled"], ["Sums"]]
+    assert all(run["throughput_tps"] > 0 for run in found["iterations"])
+    assert json.loads(plan.read_text()) == found["plan"]
+    again = penstock("optimize", program, "--master", "local[2]", "--iterations", 1, "-o", plan)
+    assert again["iterations"] == found["iterations"], "kept runs are not run again"
+
+    out = application / "out"
+    summary = penstock("run", program, "--master", "local[2]", "--plan", plan, "--out", out)
+    assert sorted(map(sorted, summary["pes"][1:-1])) == sorted(map(sorted, found["plan"]["fusion"]))
+    assert files(out) == run_reference(compile_file(program), application / "data")
+
+
+def test_automatic_fusion_profiles_first_and_again_while_it_runs(application):
+    out = application / "out"
+    penstock("run", application / "main.spl", "--master", "local[2]", "--fusion", "auto", "--out", out)
+    (kept,) = (application / "cache" / "profiles").iterdir()
+    profile = json.loads(kept.read_text())
+    assert {o["id"] for o in profile["operators"]} == {"In", "Half", "Sums", "Scaled", "Out"}
+    assert files(out) == run_reference(compile_file(application / "main.spl"), application / "data")
