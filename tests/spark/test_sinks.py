@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+from pyarrow import parquet
 
+from penstock.diagnostics import UserError
 from penstock.lang import compile_text
 from sink_runner import Sinks, batches_of
 
@@ -44,6 +46,10 @@ FORMATS = {
     "counted": "closeMode: count; tuplesPerFile: 30u;",
     "marked": "writePunctuations: true;",
     "bin": "format: bin;",
+    "json": "format: json;",
+    "parquet": "format: parquet;",
+    "partitioned": "partitionBy: name;",
+    "partitioned json": "partitionBy: name, n; format: json; suppress: name;",
 }
 ENDED = [*batches_of(ROWS, 30, "A"), {"A": ["final"]}]
 
@@ -118,6 +124,47 @@ def test_what_a_crash_has_left_in_a_file_is_cut_off(tmp_path):
     sinks.write(1, {"A": ROWS[10:20]})
     sinks.sinks.close()
     assert sinks.files() == written(program_of(file_sink("Sink")), tmp_path / "once", [{"A": ROWS[:20]}])
+
+
+def rows_of(folder):
+    table = parquet.read_table(folder)
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def test_a_folder_of_parquet_files_is_one_table_in_order(tmp_path):
+    sinks = Sinks(program_of(file_sink("Sink", "format: parquet;")), tmp_path)
+    for number, batch in enumerate(ENDED):
+        sinks.write(number, batch)
+    assert rows_of(tmp_path / "out" / "Sink") == ROWS
+    assert len(sinks.files()) == 4
+    empty = Sinks(program_of(file_sink("Sink", "format: parquet;")), tmp_path / "empty")
+    empty.write(0, {"A": ["final"]})
+    assert rows_of(tmp_path / "empty" / "out" / "Sink") == []
+
+
+def test_a_partition_has_its_tuples_in_order_and_nothing_of_an_earlier_job(tmp_path):
+    old = tmp_path / "out" / "Sink" / "name=old"
+    old.mkdir(parents=True)
+    (old / "part-0.csv").write_text("stale")
+    found = written(program_of(file_sink("Sink", "partitionBy: name; suppress: name;")), tmp_path, ENDED)
+    assert set(found) == {f"Sink/name=S{n}/part-0.csv" for n in range(7)}
+    lines = found["Sink/name=S3/part-0.csv"].decode().splitlines()
+    assert lines == [f"{n * 0.25:g},{n}" for n in range(3, 100, 7)]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ("partitionBy: price;", "`price` is of type float64"),
+        ("partitionBy: name; closeMode: punct;", "`closeMode` does not go with `partitionBy`"),
+        ("partitionBy: name; format: bin;", "`partitionBy` goes with the format csv or txt or line or json"),
+        ("format: parquet; append: true;", "`append` does not go with the format parquet"),
+    ],
+)
+def test_what_a_folder_of_files_cannot_do_is_refused(params, message):
+    with pytest.raises(UserError) as caught:
+        program_of(file_sink("Sink", params))
+    assert message in str(caught.value)
 
 
 def test_tuples_are_counted_once_whatever_way_they_take(tmp_path):

@@ -222,7 +222,7 @@ def _edges(plan: PhysicalPlan, pe: int, operator: str, port: int | None = None) 
 
 
 def _tuples_only(take: Callable[[pa.RecordBatch], None]) -> Callable[[Chunk], None]:
-    return lambda chunk: take(chunk.tuples)
+    return lambda chunk: take(chunk.tuples) if chunk.tuples.num_rows else None
 
 
 def _batch_sinks(

@@ -21,11 +21,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expr.values import from_arrow_array, literal_form
+from penstock.expr.values import from_arrow_array, literal_form, rows_from_batch
 from penstock.ir.types import BOOLEAN, FLOAT64, EnumType, Primitive, Schema, Type, is_integer, is_string
 from penstock.toolkit.formats import Settings
+from penstock.toolkit.json_text import json_writer
 
-FORMATS = ("csv", "txt", "line")
+FORMATS = ("csv", "txt", "line", "json")
 """What can be written column by column."""
 
 _PLAIN = r"^[A-Za-z0-9 _.,:;+*/()\[\]{}<>=@#$%&!?|^~-]*$"
@@ -58,6 +59,9 @@ def lines_of(batch: pa.RecordBatch, schema: Schema, settings: Settings) -> pa.St
     types = [a.type for a in schema.attributes]
     if settings.format == "line":
         return _joined([columns[0], settings.eol_marker])
+    if settings.format == "json":
+        write = json_writer(schema)
+        return pa.array([write(row) + "\n" for row in rows_from_batch(batch, schema)], pa.string())
     if settings.format == "txt":
         return _txt(columns, types, schema.names, batch.num_rows)
     fields = [_field(c, t, settings.quotes_strings) for c, t in zip(columns, types, strict=True)]

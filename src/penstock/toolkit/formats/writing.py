@@ -12,6 +12,7 @@ from penstock.ir.types import FLOAT64, Schema
 from penstock.toolkit.formats import csv, txt
 from penstock.toolkit.formats.binary import encoder
 from penstock.toolkit.formats.items import Settings
+from penstock.toolkit.json_text import json_writer
 from penstock.toolkit.runtime import Punctuation
 
 _NAMES = {Punctuation.WINDOW: "WindowMarker", Punctuation.FINAL: "FinalMarker"}
@@ -54,6 +55,8 @@ def writer(schema: Schema, settings: Settings) -> Writer:
             return _text_writer(_only, settings.eol_marker, settings)
         case "txt":
             return _text_writer(txt.row_writer(schema), "\n", settings)
+        case "json":
+            return _text_writer(json_writer(schema), "\n", settings)
     return _text_writer(csv.row_writer(schema, settings), "\n", settings)
 
 

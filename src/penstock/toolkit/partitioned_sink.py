@@ -1,0 +1,112 @@
+"""FileSink with `partitionBy`: a file for each value of some attributes, in a folder that is named after it.
+
+`file` names the folder of all of them; tuples with `sym` IBM go to `sym=IBM/part-0.csv` in it. The attributes are
+written to the files, too, unless they are suppressed. Within a file tuples keep their order; between files there is
+none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.expr.environment import Tuple
+from penstock.expr.values import from_arrow_array, text_form
+from penstock.ir.graph import Operator
+from penstock.ir.types import OptionalType, Type
+from penstock.toolkit.column_text import is_covered, lines_of
+from penstock.toolkit.format_params import write_settings, written_schema
+from penstock.toolkit.formats import writer
+from penstock.toolkit.logic_runtime import LogicRuntime
+from penstock.toolkit.memory import Parts, Whole
+from penstock.toolkit.partitioned_files import PartitionedFiles, folder_of
+from penstock.toolkit.projection import projection
+from penstock.toolkit.runtime import Context, Submit
+
+EXTENSIONS = {"csv": "csv", "txt": "txt", "line": "txt", "json": "json"}
+"""The formats that can be partitioned."""
+
+
+class PartitionedSinkRuntime(LogicRuntime):
+    """Writes to many files."""
+
+    def __init__(self, operator: Operator, context: Context) -> None:
+        super().__init__(operator, context)
+        self._settings = write_settings(self)
+        self._schema = written_schema(operator)
+        self._keys = partition_keys(operator)
+        directory = context.environment.output_directory / str(self.constant("file"))
+        file = f"part-0.{EXTENSIONS[self._settings.format]}"
+        self._files = PartitionedFiles(directory, [name for name, _ in self._keys], file)
+
+    def taker(self, port: int) -> Submit:
+        """A function that writes a tuple."""
+        schema = self.operator.inputs[0].schema
+        select, encode = projection(schema, self._schema.names), writer(self._schema, self._settings).tuple
+        names = [name for name, _ in self._keys]
+        places = [(schema.position[name], _value_text(type_)) for name, type_ in self._keys]
+
+        def write(tuple_: Tuple) -> None:
+            folder = folder_of(names, [text(tuple_[place]) for place, text in places])
+            self._files.write(folder, encode(select(tuple_)))
+
+        return write
+
+    def batch_taker(self) -> Callable[[pa.RecordBatch], None] | None:
+        """A function that writes all tuples of a batch."""
+        if self.logic is not None or not is_covered(self._settings):
+            return None
+        chosen = [self.operator.inputs[0].schema.position[name] for name in self._schema.names]
+
+        def write(batch: pa.RecordBatch) -> None:
+            lines = lines_of(batch.select(chosen), self._schema, self._settings)
+            folders = self._folders(batch).dictionary_encode()
+            order = np.argsort(folders.indices.to_numpy(), kind="stable")
+            ends = np.cumsum(np.bincount(folders.indices.to_numpy(), minlength=len(folders.dictionary)))
+            for folder, rows in zip(folders.dictionary.to_pylist(), np.split(order, ends[:-1]), strict=True):
+                self._files.write(folder, "".join(lines.take(pa.array(rows)).to_pylist()).encode())
+
+        return write
+
+    def _folders(self, batch: pa.RecordBatch) -> pa.StringArray:
+        """The folder of each tuple."""
+        parts = []
+        for name, type_ in self._keys:
+            text = _value_text(type_)
+            column = batch.column(self.operator.inputs[0].schema.position[name]).dictionary_encode()
+            printed = [folder_of([name], [text(v)]) for v in from_arrow_array(column.dictionary, type_)]
+            indices = column.indices.fill_null(len(printed))
+            parts.append(pa.array([*printed, folder_of([name], [""])], pa.string()).take(indices))
+        return pc.binary_join_element_wise(*parts, "/")
+
+    def take_window_marker(self, port: int) -> None:
+        """Markers are not written."""
+
+    def finish(self) -> None:
+        """Write what waits."""
+        self._files.settle()
+
+    def remember_into(self, whole: Whole, parts: Parts) -> None:
+        """Add how long each file is."""
+        super().remember_into(whole, parts)
+        whole["files"] = self._files.settle()
+
+    def recall_from(self, whole: Whole, parts: Parts) -> None:
+        """Cut the files to where they were."""
+        super().recall_from(whole, parts)
+        self._files.cut_back(whole["files"])
+
+
+def partition_keys(operator: Operator) -> list[tuple[str, Type]]:
+    """The attributes that name the folders, with their types."""
+    names = [getattr(value, "name", "") for value in operator.param("partitionBy")]
+    return [(name, operator.inputs[0].schema.attribute(name).type) for name in names]
+
+
+def _value_text(type_: Type) -> Callable[[object], str]:
+    """How a value names a folder."""
+    form = text_form(type_.inner if isinstance(type_, OptionalType) else type_)
+    return lambda value: "" if value is None else form(value)
