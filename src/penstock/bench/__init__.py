@@ -28,6 +28,7 @@ EXPERIMENTS = {
     "soda": "tables 2 and 3 and figure 7 of the SODA paper: importance against capacity",
     "epochs": "importance over time while jobs come and go, nodes fail and weights change",
     "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
+    "fusion": "figures 10 and 11 of the SPADE paper: six fusions of two applications, on Spark",
     "cola": "table 1 of the COLA paper, fusion against the optimum, and 10,000 operators",
     "crossings": "16 light operators fused and not fused, two heavy ones in one PE and in two, on Spark",
     "keyed-state": "count and sum by key against native and per-key PySpark, side by side",

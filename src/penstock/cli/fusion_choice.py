@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from penstock.diagnostics import UserError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from penstock.expr.environment import Environment
     from penstock.ir.graph import Application
     from penstock.model import Profile
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from penstock.profiler.sampling import Sampling
     from penstock.toolkit.program import Program
 
-TURNS_PER_BATCH = 50_000
 _SECONDS_TO_FUSE = 5.0
 
 
@@ -47,7 +44,7 @@ class Choice:
 def chosen_fusion(
     program: Program,
     environment: Environment,
-    spark: SparkSession,
+    spark: Any,
     *,
     option: str,
     plan: Path | None = None,
@@ -114,29 +111,13 @@ def by_algorithm(
 ) -> Groups:
     """What an algorithm makes of a profile."""
     from penstock.optimizer import fused_by
+    from penstock.optimizer.machine import machine_setting
 
-    setting = spark_setting(application, profile, channels, cores)
+    setting = machine_setting(application, profile, channels, cores)
     return fused_by(_algorithm(option), setting, gamma=gamma, deadline_seconds=_SECONDS_TO_FUSE)
 
 
-def spark_setting(application: Application, profile: Profile, channels: int | None, cores: int) -> Any:
-    """What the optimizer has to know, with the calibration of this machine."""
-    from penstock.model import equal_hosts
-    from penstock.optimizer import Setting
-    from penstock.optimizer.machine import machine_transfer
-
-    transfer = machine_transfer()
-    return Setting(
-        application=application,
-        profile=replace(profile, mips=transfer.mips),
-        transfer=transfer,
-        hosts=equal_hosts(1, cores=cores, core_mips=transfer.mips),
-        channels=channels,
-        batch_tuples=TURNS_PER_BATCH,
-    )
-
-
-def cores_of(spark: SparkSession) -> int:
+def cores_of(spark: Any) -> int:
     """How many tasks run at a time."""
     return max(1, spark.sparkContext.defaultParallelism)
 
@@ -154,7 +135,7 @@ def _from_plan(application: Application, path: Path, channels: int | None) -> Ch
 def _automatically(
     program: Program,
     environment: Environment,
-    spark: SparkSession,
+    spark: Any,
     channels: int | None,
     checkpoint: Path | None,
     tell: Callable[[str], None],

@@ -112,17 +112,18 @@ def command(
 def _prepared(
     arguments: AppArguments, program: Any, channels: int | None, hosts: Path | None, master: str, seconds: float | None
 ) -> tuple[Any, Setting]:
-    from penstock.cli.fusion_choice import cores_of, spark_setting
-    from penstock.cli.measured_runs import Measuring
+    from penstock.cli.fusion_choice import cores_of
     from penstock.model import read_hosts
     from penstock.optimizer import without_profile
+    from penstock.optimizer.machine import machine_setting
+    from penstock.spark.measured_runs import Measuring
     from penstock.spark.session import open_session
 
     environment = arguments.environment(program)
     given = read_hosts(hosts) if hosts is not None else None
     click.echo(f"starting Spark at {master}", err=True)
     spark = open_session(master)
-    setting = spark_setting(program.application, without_profile(program.application), channels, cores_of(spark))
+    setting = machine_setting(program.application, without_profile(program.application), channels, cores_of(spark))
     if given is not None:
         setting = replace(setting, hosts=given)
     measuring = Measuring(

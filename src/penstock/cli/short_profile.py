@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 from penstock.ir.expressions import Literal
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from penstock.expr.environment import Environment
     from penstock.ir.graph import Application
     from penstock.model import Profile
@@ -34,7 +32,7 @@ _HARMLESS_SINKS = frozenset({"FileSink"})
 def known_profile(
     program: Program,
     environment: Environment,
-    spark: SparkSession,
+    spark: Any,
     channels: int | None,
     tell: Callable[[str], None],
 ) -> Profile | None:
@@ -52,7 +50,7 @@ def known_profile(
     return taken
 
 
-def _short_profile(program: Program, environment: Environment, spark: SparkSession, channels: int | None) -> Profile:
+def _short_profile(program: Program, environment: Environment, spark: Any, channels: int | None) -> Profile:
     from penstock.cli.fusion_choice import without_costs
     from penstock.optimizer.machine import machine_transfer
     from penstock.profiler.sampling import Sampling

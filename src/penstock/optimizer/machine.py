@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.cache_folder import cache_folder
 from penstock.diagnostics import UserError
-from penstock.model import Cost, Transfer, read_transfer
+from penstock.ir.graph import Application
+from penstock.model import Cost, Profile, Transfer, equal_hosts, read_transfer
+from penstock.optimizer.spark_problem import Setting
 
 CALIBRATION = "transfer.json"
+TURNS_PER_BATCH = 50_000
 
 _PYTHON = Cost(seconds_per_tuple=1.5e-7, seconds_per_byte=5e-10)
 _JVM = Cost(seconds_per_tuple=2e-8, seconds_per_byte=1e-9)
@@ -31,3 +36,31 @@ def machine_transfer() -> Transfer:
         return read_transfer(cache_folder() / CALIBRATION)
     except UserError:
         return TYPICAL
+
+
+def machine_setting(
+    application: Application,
+    profile: Profile,
+    channels: int | None,
+    cores: int,
+    *,
+    turns_per_batch: int = TURNS_PER_BATCH,
+) -> Setting:
+    """What the optimizer has to know to plan for this machine.
+
+    Args:
+        application: What will run.
+        profile: Taken on this machine, too.
+        channels: How many channels parallel regions get.
+        cores: How many tasks run at a time.
+        turns_per_batch: How many turns a source takes for one batch.
+    """
+    transfer = machine_transfer()
+    return Setting(
+        application=application,
+        profile=replace(profile, mips=transfer.mips),
+        transfer=transfer,
+        hosts=equal_hosts(1, cores=cores, core_mips=transfer.mips),
+        channels=channels,
+        batch_tuples=turns_per_batch,
+    )

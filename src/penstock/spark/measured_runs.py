@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.diagnostics import UserError
+from penstock.expr.environment import Environment
+from penstock.model import Profile
+from penstock.profiler.sampling import Sampling
+from penstock.spark.profiling import profile_on_spark
+from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from penstock.expr.environment import Environment
-    from penstock.model import Profile
-    from penstock.optimizer import Groups
-    from penstock.toolkit.program import Program
 
 TURNS_PER_BATCH = 50_000
 
@@ -68,7 +68,8 @@ class Measuring:
         channels: How many channels parallel regions get.
         mips: The speed of one core.
         seconds: For how long at most; without it, until the input ends.
-        rate: The fraction of tuples that signals look at; without it nothing is profiled.
+        rate: The fraction of tuples that signals look at.
+        turns_per_batch: How many turns a source takes for one batch.
     """
 
     program: Program
@@ -80,15 +81,12 @@ class Measuring:
     rate: float = 0.001
     turns_per_batch: int = TURNS_PER_BATCH
 
-    def run(self, groups: Groups) -> tuple[Profile, float]:
+    def run(self, groups: Sequence[Sequence[str]]) -> tuple[Profile, float]:
         """Run a fusion; gives its profile, and the tuples that left the sources in a second of processing.
 
         Raises:
             UserError: An operator failed, or no tuple came.
         """
-        from penstock.profiler.sampling import Sampling
-        from penstock.spark.profiling import profile_on_spark
-
         application = self.program.application
         rates = BatchRates([o.id for o in application.operators if not o.inputs])
         with tempfile.TemporaryDirectory() as folder:

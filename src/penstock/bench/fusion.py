@@ -1,0 +1,246 @@
+"""`penstock bench fusion`: figures 10 and 11 of the SPADE paper and table 2 of COLA, measured on Spark.
+
+Two applications, outlier detection in radio astronomy and bargain detection, each with six fusions:
+
+- none: every operator a PE by itself (NONE);
+- all: one PE between sources and sinks (FALL);
+- manual: what a developer would do, a PE for each station or group of symbols (FMAN);
+- greedy: GreedyFuse, the paper's automatic fusion (FATM; FINT in the COLA paper);
+- cola: with the profile of the unfused run;
+- throughput: ours, by the loop of `penstock optimize`, which measures as it goes.
+
+The fusions take turns in one session, and the median of each is reported, with what the throughput model predicts
+beside it, both relative to none. Fusions that are equal are measured once. The paper gives each fusion its nodes; here
+all have the cores of this machine.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.bench import Bench
+from penstock.bench.on_spark import ROOT, in_turns, load_file, open_bench_session, run_timed
+from penstock.expr.environment import Environment
+from penstock.ir.graph import Application
+from penstock.model import Profile
+from penstock.optimizer import Groups, Setting, fused_by, inner_operators, optimize, predict, ranked, throughput_model
+from penstock.optimizer.machine import machine_setting
+from penstock.toolkit.program import Program
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ORDER = ("none", "all", "manual", "greedy", "cola", "throughput")
+_PAPER = {"radio astronomy": {"none": 1.0, "manual": 0.85, "all": 0.92, "throughput": 1.7}}
+"""Figure 10: automatic fusion is 70, 100 and 85 % better than none, manual and all; relative to none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How much is measured.
+
+    Attributes:
+        parts: Stations, or groups of symbols.
+        per_batch: Tuples in a batch.
+        batches: How many.
+        rounds: How often fusions take turns.
+        iterations: Of the loop.
+    """
+
+    parts: int
+    per_batch: int
+    batches: int
+    rounds: int
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """An application with its input.
+
+    Attributes:
+        name: For people.
+        program: What runs.
+        data: Where its input lies.
+        size: How much of it is measured.
+    """
+
+    name: str
+    program: Program
+    data: Path
+    size: Size
+
+    @property
+    def application(self) -> Application:
+        """Its graph."""
+        return self.program.application
+
+
+def run(bench: Bench) -> None:
+    """Measure both applications."""
+    spark = open_bench_session()
+    gains = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make in SUBJECTS.items():
+            bench.progress(f"{name}: making input")
+            subject = make(Path(folder) / name.replace(" ", "-"), quick=bench.quick)
+            gains[name] = _measure(bench, spark, subject)
+    _draw(bench, gains)
+
+
+def _measure(bench: Bench, spark: SparkSession, subject: Subject) -> dict[str, float]:
+    """The throughput of each fusion, relative to none."""
+    profile, automatic = _by_the_loop(bench, spark, subject)
+    setting = _setting(spark, subject, profile)
+    fusions = {name: _fused(name, setting, automatic) for name in ORDER}
+    model = throughput_model(setting)
+    predicted = {name: predict(model, setting, groups).scale for name, groups in fusions.items()}
+    bench.progress(f"{subject.name}: {', '.join(ORDER)} in turns")
+    tps = _in_turns(spark, subject, fusions)
+    for name in ORDER:
+        bench.row(
+            part=subject.name,
+            fusion=name,
+            pes=len(fusions[name]),
+            tuples_per_second=tps[name],
+            to_none=tps[name] / tps["none"],
+            predicted_to_none=predicted[name] / predicted["none"],
+            paper_to_none=_PAPER.get(subject.name, {}).get(name, ""),
+        )
+    others = max(tps[name] for name in ORDER if name != "throughput")
+    bench.check(f"{subject.name}: throughput to the best of the others", tps["throughput"] / others, at_least=1.0)
+    bench.check(f"{subject.name}: throughput to none", tps["throughput"] / tps["none"], at_least=3.0)
+    return {name: tps[name] / tps["none"] for name in ORDER}
+
+
+def _by_the_loop(bench: Bench, spark: SparkSession, subject: Subject) -> tuple[Profile, Groups]:
+    """The profile of the unfused run, and the fusion that the loop ends with."""
+    from penstock.spark.measured_runs import Measuring
+
+    size = subject.size
+    measuring = Measuring(
+        program=subject.program,
+        environment=Environment(data_directory=subject.data),
+        spark=spark,
+        channels=1,
+        mips=_setting(spark, subject, None).transfer.mips,
+        rate=0.01,
+        turns_per_batch=size.per_batch,
+    )
+    outcome = optimize(
+        by_operator(subject.application),
+        measuring.run,
+        lambda profile, gamma: ranked(_setting(spark, subject, profile), gamma=gamma, deadline_seconds=10.0),
+        iterations=size.iterations,
+        on_iteration=lambda runs: bench.progress(
+            f"{subject.name}: iteration {runs[-1].number}, {runs[-1].throughput_tps:,.0f} tuples a second"
+        ),
+    )
+    return outcome.iterations[0].profile, outcome.best.groups
+
+
+def _setting(spark: SparkSession, subject: Subject, profile: Profile | None) -> Setting:
+    from penstock.optimizer import without_profile
+
+    cores = spark.sparkContext.defaultParallelism
+    known = profile or without_profile(subject.application)
+    return machine_setting(subject.application, known, 1, cores, turns_per_batch=subject.size.per_batch)
+
+
+def _fused(name: str, setting: Setting, automatic: Groups) -> Groups:
+    application = setting.application
+    if name == "throughput":
+        return automatic
+    if name == "manual":
+        return by_composite(application)
+    return by_operator(application) if name == "none" else fused_by(name, setting)  # type: ignore[arg-type] # of ORDER
+
+
+def _in_turns(spark: SparkSession, subject: Subject, fusions: Mapping[str, Groups]) -> dict[str, float]:
+    """The median rate of each fusion; equal fusions share one."""
+    same = {name: frozenset(frozenset(group) for group in groups) for name, groups in fusions.items()}
+    size = subject.size
+
+    def rate(groups: Groups) -> float:
+        with tempfile.TemporaryDirectory() as out:
+            timed = run_timed(
+                spark,
+                subject.program,
+                data=subject.data,
+                out=Path(out),
+                turns_per_batch=size.per_batch,
+                fusion=groups,
+            )
+        return timed.steady_tps(size.per_batch)
+
+    first = {fusion: name for name, fusion in reversed(same.items())}
+    tps = in_turns(size.rounds, {name: partial(rate, fusions[name]) for name in first.values()})
+    return {name: tps[first[fusion]] for name, fusion in same.items()}
+
+
+def by_operator(application: Application) -> Groups:
+    """Every operator a PE by itself."""
+    return tuple((id_,) for id_ in inner_operators(application))
+
+
+def by_composite(application: Application) -> Groups:
+    """The operators of each composite in a PE, as a developer would say it: those whose ids share their first part.
+
+    Example:
+        >>> from penstock.ir.graph import InputPort, Operator, OutputPort
+        >>> from penstock.ir.types import parse_schema
+        >>> schema = parse_schema("int32 a")
+        >>> port, made = InputPort(streams=(), schema=schema), OutputPort(stream="s", schema=schema)
+        >>> ids = ("Sky", "Station0.Mine", "Station1.Mine", "Station0.Stokes")
+        >>> operators = tuple(Operator(id=id_, kind="Functor", inputs=(port,), outputs=(made,)) for id_ in ids)
+        >>> by_composite(Application(name="A", operators=operators))
+        (('Sky',), ('Station0.Mine', 'Station0.Stokes'), ('Station1.Mine',))
+    """
+    groups: dict[str, list[str]] = {}
+    for id_ in inner_operators(application):
+        groups.setdefault(id_.partition(".")[0], []).append(id_)
+    return tuple(map(tuple, groups.values()))
+
+
+def radio_astronomy(folder: Path, *, quick: bool) -> Subject:
+    """Outlier detection with one station, or with six."""
+    small = Size(parts=1, per_batch=5_000, batches=3, rounds=1, iterations=1)
+    size = small if quick else Size(parts=6, per_batch=100_000, batches=5, rounds=3, iterations=4)
+    examples = ROOT / "examples" / "radio_astronomy"
+    generate = load_file(examples / "generate.py").generate
+    generate(folder / "samples.csv", samples=size.per_batch * size.batches, stations=size.parts)
+    program = load_file(examples / "radio_astronomy.py").app(stations=size.parts).program()
+    return Subject(name="radio astronomy", program=program, data=folder, size=size)
+
+
+def bargain_detection(folder: Path, *, quick: bool) -> Subject:
+    """Bargain detection with one group of symbols, or with four."""
+    small = Size(parts=1, per_batch=5_000, batches=3, rounds=1, iterations=1)
+    size = small if quick else Size(parts=4, per_batch=100_000, batches=5, rounds=3, iterations=4)
+    examples = ROOT / "examples" / "bargains"
+    generate = load_file(examples / "generate.py").generate
+    generate(folder / "ticks.csv", ticks=size.per_batch * size.batches, symbols=256)
+    program = load_file(examples / "bargains.py").app(groups=size.parts).program()
+    return Subject(name="bargain detection", program=program, data=folder, size=size)
+
+
+SUBJECTS: dict[str, Callable[..., Subject]] = {
+    "radio astronomy": radio_astronomy,
+    "bargain detection": bargain_detection,
+}
+
+
+def _draw(bench: Bench, gains: Mapping[str, Mapping[str, float]]) -> None:
+    title = "Throughput of fusions, relative to none"
+    with bench.figure("fusion", title=title, xlabel="fusion", ylabel="times the throughput of none") as axes:
+        for number, (name, gain) in enumerate(gains.items()):
+            places = [place + 0.4 * number - 0.2 for place in range(len(ORDER))]
+            bars = axes.bar(places, [gain[fusion] for fusion in ORDER], width=0.38, label=name)
+            axes.bar_label(bars, fmt="%.1f", fontsize=7)
+        axes.set_xticks(range(len(ORDER)), ORDER)
+        axes.legend()
