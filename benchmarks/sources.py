@@ -22,8 +22,9 @@ from pyarrow import parquet
 from penstock.codegen.plan import PhysicalPlan, physical_plan
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
+from penstock.spark.source_column_planner import TUPLES_PER_BATCH
 from penstock.spark.source_columns import ColumnPE, read_part
-from penstock.spark.source_planner import TUPLES_PER_BATCH, make_planner
+from penstock.spark.source_planner import make_planner
 from penstock.spark.source_run import SourceRun
 from penstock.toolkit.program import Program
 

@@ -28,7 +28,7 @@ class Wall:
 @pytest.fixture
 def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
     clock = Wall()
-    monkeypatch.setattr("penstock.spark.source_planner.time.time_ns", clock)
+    monkeypatch.setattr("penstock.spark.source_clock.time.time_ns", clock)
     return clock
 
 

@@ -136,6 +136,16 @@ def test_a_file_that_has_changed_since_is_refused(tmp_path: Path) -> None:
         sources.plan_batch()
 
 
+def test_a_file_that_is_gone_after_a_restart_is_missed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(TEXTS["plain"])
+    sources = Sources(program(FILE % PERMISSIVE), tmp_path, tmp_path / "job", turns=10)
+    sources.step()
+    sources.restart()
+    (tmp_path / "a.csv").unlink()
+    with pytest.raises(UserError, match="cannot go on where they stood"):
+        sources.plan_batch()
+
+
 def test_a_strict_file_fails_with_the_record(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,1\nb,x\n")
     sources = Sources(program(FILE % ""), tmp_path, tmp_path / "job")

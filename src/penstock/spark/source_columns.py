@@ -1,8 +1,7 @@
 """Sources read by columns: in Spark's tasks, or where batches are planned.
 
-Alone in its program, such a source is read in the tasks: the plan of a batch holds only the extents. Beside other
-sources the numbers of its tuples depend on how many came before, malformed ones left out, so it is read where batches
-are planned, many tuples at a time.
+Alone in its program, such a source is read in the tasks (`read_part`): the plan of a batch holds only the extents.
+Beside other sources it is a `source_column_run.ColumnRun`.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from penstock.codegen.transport import (
     encode,
     values_as_rows,
 )
+from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.profiler.clock import cpu_ns
 from penstock.reference.failure import OperatorFailed, reason_of
@@ -37,6 +37,8 @@ from penstock.toolkit.program import Program
 
 Array = Any
 """A numpy array."""
+
+NEW_CHECKPOINT = "put back what was there, or start with a new checkpoint folder"
 
 
 class ColumnPE:
@@ -54,7 +56,8 @@ class ColumnPE:
         (self._operator,) = plan.pes[pe].operators
         self._node = self._container.node[self._operator]
         source = _columns(self._container, self._operator, follows)
-        assert source is not None, "asked for before"
+        if source is None:
+            raise UserError(f"what `{self._operator}` reads is not there any more", hint=NEW_CHECKPOINT)
         self.source: ColumnSource = source
         self.start_ns = environment.clock.now_ns
         self.edges = [e.index for e in plan.out_of(pe)]
@@ -180,115 +183,9 @@ def read_part(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
     yield pe.report(submitted)
 
 
-class ColumnRun:
-    """A source that is read by columns beside others, in turns as the others.
-
-    Attributes:
-        time_ns: When its tuples stand.
-        turn: How many turns it has had at that time.
-        has_ended: Whether it has no more tuples.
-        is_resting: Whether there is nothing for now.
-    """
-
-    def __init__(self, pe: ColumnPE, order: int, sources: int) -> None:
-        self._pe = pe
-        self._order, self._sources = order, sources
-        self._position = pe.source.start()
-        self._is_at_end = False
-        self._has_marked = not pe.source.ends_with_marker
-        self._pending: list[tuple[list[Extent], int]] = []
-        self._left: list[pa.RecordBatch] = []
-        self._submitted = 0
-        self.time_ns = pe.start_ns + pe.source.delay_ns
-        self.turn = 0
-        self.has_ended = False
-        self.is_resting = False
-
-    @property
-    def has_left(self) -> bool:
-        """Whether tuples have left that have not been taken."""
-        return self._submitted > 0
-
-    def advance_to(self, turn: int, deadline: float | None = None) -> None:
-        """Take turns until it has had so many, or there is nothing for now."""
-        self.is_resting = False
-        while self.turn < turn and not self.has_ended and not self.is_resting:
-            if self._pending:
-                self._take_pending(turn)
-            elif self._is_at_end:
-                self._take_end()
-            else:
-                self._plan(turn - self.turn)
-
-    def catch_up(self, time_ns: int) -> None:
-        """Let the next turn be at a time, if it would be earlier."""
-        if self.time_ns < time_ns:
-            self.time_ns, self.turn = time_ns, 0
-
-    def take_rows(self, time_ns: int) -> Iterator[pa.RecordBatch]:
-        """What has left since the last time, for Spark, closed by a pulse."""
-        yield self._pe.report(self._submitted)
-        yield from self._left
-        yield from self._pe.marks(PULSE, time_ns, PULSE_NUMBER)
-        self._left, self._submitted = [], 0
-
-    def remember(self) -> dict[str, Any]:
-        """Where it stands, as plain data."""
-        names = ("_position", "_is_at_end", "_has_marked", "_pending", "time_ns", "turn", "has_ended")
-        return {name: getattr(self, name) for name in names}
-
-    def recall(self, state: dict[str, Any]) -> None:
-        """Go on where another stood."""
-        for name, value in state.items():
-            setattr(self, name, value)
-
-    def _plan(self, rows: int) -> None:
-        planned = self._pe.plan(self._position, rows)
-        self._position, self._is_at_end = planned.position, planned.has_ended
-        is_sequential = self._pe.source.tasks == 1
-        self._pending = [([e], 0) for e in planned.extents] if is_sequential else [(list(planned.extents), 0)]
-        self.is_resting = not planned.extents and not planned.has_ended
-
-    def _take_pending(self, turn: int) -> None:
-        extents, skipped = self._pending.pop(0)
-        wanted = turn - self.turn
-        batch = _in_order([c for c in self._pe.read(extents, again=skipped > 0) if c.batch.num_rows])
-        if batch is None:
-            return
-        if skipped or batch.num_rows > wanted:
-            # More than was asked for, which is rare: the rest is read again when its turn comes.
-            rest = batch.slice(skipped)
-            batch = rest.slice(0, wanted)
-            if rest.num_rows > wanted:
-                self._pending.insert(0, (extents, skipped + wanted))
-        self._send(batch)
-
-    def _send(self, batch: pa.RecordBatch) -> None:
-        count = batch.num_rows
-        number = np.arange(self.turn, self.turn + count, dtype=np.int64) * self._sources + self._order
-        self._left += self._pe.tuples(batch, np.full(count, self.time_ns, np.int64), number)
-        self._submitted += count
-        self.turn += count
-
-    def _take_end(self) -> None:
-        kind = FINAL if self._has_marked else WINDOW
-        self._left += self._pe.marks(kind, self.time_ns, self.turn * self._sources + self._order)
-        self.turn += 1
-        self.has_ended, self._has_marked = self._has_marked, True
-
-
 def numbers_of(chunk: Chunk) -> Array:
     """The numbers of the tuples of a chunk."""
     return np.arange(chunk.batch.num_rows, dtype=np.int64) * chunk.step + chunk.number
-
-
-def _in_order(chunks: list[Chunk]) -> pa.RecordBatch | None:
-    """The tuples of chunks as one, in the order of their numbers."""
-    if not chunks:
-        return None
-    batch = pa.concat_batches([chunk.batch for chunk in chunks])
-    numbers = np.concatenate([numbers_of(chunk) for chunk in chunks])
-    return batch if (np.diff(numbers) > 0).all() else batch.take(pa.array(np.argsort(numbers, kind="stable")))
 
 
 def _encoded(batch: pa.RecordBatch, time_ns: Array, number: Array, path: bytes) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.codegen.transport import ARROW_SCHEMA
-from penstock.spark.source_planner import PlannedBatch
+from penstock.spark.source_batch import PlannedBatch
 
 
 class SourceLog:

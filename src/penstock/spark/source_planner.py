@@ -27,28 +27,23 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Protocol
-
-import pyarrow as pa
 
 from penstock.codegen.plan import PhysicalPlan
 from penstock.expr.environment import Clock, Environment
 from penstock.ir.graph import Application, PolicyKind
-from penstock.spark.source_columns import ColumnPE, ColumnRun, is_read_by_columns
+from penstock.spark.source_batch import PlannedBatch, check_form
+from penstock.spark.source_clock import WallClock, began, is_due, set_began
+from penstock.spark.source_column_planner import ColumnPlanner
+from penstock.spark.source_column_run import ColumnRun
+from penstock.spark.source_columns import ColumnPE, is_read_by_columns
 from penstock.spark.source_run import SourceRun
-from penstock.toolkit.column_source import Extent
 from penstock.toolkit.program import Program
 
 TURNS_PER_BATCH = 50_000
-TUPLES_PER_BATCH = 400_000
-"""Of sources that are read by columns: many, because a batch costs some tenths of a second whatever it holds."""
-
-PULSE_NS = 1_000_000_000
-"""How often at most a pulse goes out where nothing else does."""
-
 ROUND_TURNS = 1_000
 """How many turns one of several sources takes before the others have theirs, where a batch is closed by the clock."""
 
@@ -58,40 +53,6 @@ BATCH_SECONDS = 1.0
 _WAIT_FOR_TIME = frozenset({"Delay", "Throttle"})
 _TIMES = ("timePerFile", "hasDelayField", "initDelay")
 """Parameters with which an operator behind a source waits for time to pass."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedBatch:
-    """What a batch holds.
-
-    Attributes:
-        parts: What tasks read by columns, see `read_part`.
-        rows: What was read already.
-        has_ended: Whether nothing follows.
-    """
-
-    parts: tuple[dict[str, Any], ...] = ()
-    rows: tuple[pa.RecordBatch, ...] = ()
-    has_ended: bool = False
-
-
-@dataclass(kw_only=True, slots=True)
-class WallClock:
-    """The application's time in a run that goes on for ever.
-
-    Attributes:
-        start_ns: The application's time when the job was first started.
-        began_ns: The time on the wall then.
-        pulsed_ns: When time was last told to the PEs.
-    """
-
-    start_ns: int
-    began_ns: int = field(default_factory=lambda: time.time_ns())
-    pulsed_ns: int = 0
-
-    def now_ns(self) -> int:
-        """The application's time."""
-        return self.start_ns + max(0, time.time_ns() - self.began_ns)
 
 
 class Planner(Protocol):
@@ -181,7 +142,7 @@ class TurnPlanner:
             self._take_turns(turns, None)
         if now_ns is not None:
             self._time_ns = now_ns
-            if not has_taken and not _is_due(self._clock, now_ns, self._waits):
+            if not has_taken and not is_due(self._clock, now_ns, self._waits):
                 return None
         rows = tuple(chain.from_iterable(run.take_rows(self._time_ns) for run in self._runs))
         return PlannedBatch(rows=rows, has_ended=self.has_ended)
@@ -194,14 +155,15 @@ class TurnPlanner:
     def remember(self) -> dict[str, Any]:
         """Where it stands."""
         runs = [run.remember() for run in self._runs]
-        return {"runs": runs, "time_ns": self._time_ns, "began_ns": _began(self._clock)}
+        return {"form": "all", "runs": runs, "time_ns": self._time_ns, "began_ns": began(self._clock)}
 
     def recall(self, state: dict[str, Any]) -> None:
         """Go on where another stood."""
+        check_form(state, "all")
         for run, remembered in zip(self._runs, state["runs"], strict=True):
             run.recall(remembered)
         self._time_ns = state["time_ns"]
-        _set_began(self._clock, state["began_ns"])
+        set_began(self._clock, state["began_ns"])
 
     def _take_turns(self, turns: int, now_ns: int | None) -> bool:
         """Let the sources take turns until one has had so many; tells whether any has had one."""
@@ -235,78 +197,3 @@ class TurnPlanner:
             run.advance_to(first + most, deadline if is_alone else None)
         # Time may have passed for all of them, so that their turns are counted from zero again.
         return max(1, max(run.turn - first for run in due))
-
-
-class ColumnPlanner:
-    """Finds the extents of a source that is alone and read by columns."""
-
-    def __init__(self, pe: ColumnPE, clock: WallClock | None, waits: bool, partitions: int | None) -> None:
-        self._pe = pe
-        self._clock = clock
-        self._waits = waits
-        self._partitions = partitions
-        self._position = pe.source.start()
-        self.has_ended = False
-
-    def next_batch(self, turns: int | None = None) -> PlannedBatch | None:
-        """A batch of about so many tuples; None if there is nothing for now."""
-        turns = turns or TUPLES_PER_BATCH
-        source, start_ns = self._pe.source, self._pe.start_ns
-        now_ns = None if self._clock is None else self._clock.now_ns()
-        if now_ns is not None and now_ns - start_ns < source.delay_ns:
-            return self._pulse(now_ns)
-        planned = self._pe.plan(self._position, turns, None if now_ns is None else now_ns - start_ns)
-        self._position, self.has_ended = planned.position, planned.has_ended
-        if now_ns is not None and not planned.extents and not planned.has_ended:
-            return self._pulse(now_ns)
-        base_ns = start_ns
-        if now_ns is not None and not source.period_ns:
-            base_ns = now_ns - source.delay_ns
-        last_ns = base_ns + planned.time_ns
-        end = (last_ns, planned.number) if planned.has_ended else None
-        pulse_ns = last_ns if now_ns is None else now_ns
-        return self._batch(planned.extents, base_ns, end, pulse_ns)
-
-    def remember(self) -> dict[str, Any]:
-        """Where it stands."""
-        return {"position": self._position, "has_ended": self.has_ended, "began_ns": _began(self._clock)}
-
-    def recall(self, state: dict[str, Any]) -> None:
-        """Go on where another stood."""
-        self._position, self.has_ended = state["position"], state["has_ended"]
-        _set_began(self._clock, state["began_ns"])
-
-    def _pulse(self, now_ns: int) -> PlannedBatch | None:
-        return self._batch((), now_ns, None, now_ns) if _is_due(self._clock, now_ns, self._waits) else None
-
-    def _batch(
-        self, extents: Sequence[Extent], base_ns: int, end: tuple[int, int] | None, pulse_ns: int
-    ) -> PlannedBatch:
-        groups = list(_dealt(extents, self._partitions or self._pe.source.tasks)) or [[]]
-        parts: list[dict[str, Any]] = [{"extents": g, "time_ns": base_ns, "end": None, "pulse": None} for g in groups]
-        parts[-1] |= {"end": end, "pulse": pulse_ns}
-        return PlannedBatch(parts=tuple(parts), has_ended=self.has_ended)
-
-
-def _dealt(extents: Sequence[Extent], groups: int) -> Iterator[list[Extent]]:
-    """The extents in groups of neighbours."""
-    size = -(-len(extents) // groups)
-    for start in range(0, len(extents), max(1, size)):
-        yield list(extents[start : start + size])
-
-
-def _is_due(clock: WallClock | None, now_ns: int, waits: bool) -> bool:
-    """Whether a pulse is to tell that time has passed."""
-    if clock is None or not waits or now_ns - clock.pulsed_ns < PULSE_NS:
-        return False
-    clock.pulsed_ns = now_ns
-    return True
-
-
-def _began(clock: WallClock | None) -> int | None:
-    return None if clock is None else clock.began_ns
-
-
-def _set_began(clock: WallClock | None, began_ns: int | None) -> None:
-    if clock is not None and began_ns is not None:
-        clock.began_ns = began_ns

@@ -14,6 +14,7 @@ from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.spark.container import Container
+from penstock.spark.source_batch import check_form
 from penstock.toolkit.program import Program
 from penstock.toolkit.runtime import Punctuation, Wait
 
@@ -98,6 +99,7 @@ class SourceRun:
             # What it has open cannot be stored. A fresh instance has to take the same turns again.
             state = None
         return {
+            "form": "turns",
             "container": state,
             "time_ns": self.time_ns,
             "turn": self.turn,
@@ -107,6 +109,7 @@ class SourceRun:
 
     def recall(self, state: dict[str, Any]) -> None:
         """Go on where another stood; to be called on a fresh instance."""
+        check_form(state, "turns")
         if state["container"] is None:
             self.advance(state["turns"])
             self.container.report()
