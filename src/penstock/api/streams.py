@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.api.columns import Column, Scope, agg, col, lhs, lift, rhs
+from penstock.api.ends import StreamEnds
 from penstock.api.outputs import Output
 from penstock.api.schemas import SchemaLike, schema_of
 from penstock.api.spans import caller_span
@@ -31,7 +32,7 @@ _ALGORITHMS = {"left": "leftOuter", "right": "rightOuter", "full": "outer"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Stream:
+class Stream(StreamEnds):
     """A stream of an application.
 
     Attributes:
@@ -215,38 +216,6 @@ class Stream:
         """Merge streams, each in order of an attribute such as a timestamp, into one stream in that order."""
         output = Output(schema=self.schema, name=name)
         return self.app.invoke("Combine", self, *others, outputs=[output], params={"orderBy": lhs[by]})[0]
-
-    # Ends.
-
-    def write_file(self, path: str, *, name: str | None = None, **params: Any) -> None:
-        """Write the tuples to a file; `format="csv"` (the default), `txt` or `line`."""
-        self.app.invoke("FileSink", self, params={"file": path, "format": "csv", **params}, name=name)
-
-    def write_kafka(
-        self,
-        topic: str,
-        *,
-        servers: str | None = None,
-        format: str = "json",
-        key: str | None = None,
-        name: str | None = None,
-        **params: Any,
-    ) -> None:
-        """Write the tuples to a Kafka topic, each exactly once, on Spark; `format` is `json`, `csv` or `raw`."""
-        given = {"topic": topic, "bootstrapServers": servers, "format": format, "keyAttribute": key, **params}
-        chosen = {param: value for param, value in given.items() if value is not None}
-        self.app.invoke("KafkaProducer", self, params=chosen, name=name)
-
-    def write_postgres(
-        self, url: str, table: str, *, create: bool = False, name: str | None = None, **params: Any
-    ) -> None:
-        """Add the tuples to a table of a PostgreSQL database, each exactly once."""
-        given = {"url": url, "table": table, "createTable": create, **params}
-        self.app.invoke("PostgresSink", self, params=given, name=name)
-
-    def export(self, *, name: str | None = None, **params: Any) -> None:
-        """Let other applications import the stream, by `streamId` or by `properties`."""
-        self.app.invoke("Export", self, params=params, name=name)
 
     # Placement.
 
