@@ -58,10 +58,14 @@ class TumblingWindows:
         """The windows of all runs, followed by those that the keys have carried over: their counts and folds."""
         counts = runs.counts
         counts[runs.goes_on] += self._counts[runs.key[runs.goes_on]]
+        if not len(runs):
+            return self._counts, self._carried
+        # Count has no argument; there may be no column at all.
+        given = [columns[column] if columns else counts for column in self._columns]
         folded = [
-            concatenated([fold.over(runs, columns[column], carried), carried])
-            for fold, column, carried in zip(self._folds, self._columns, self._carried, strict=True)
-        ] if len(runs) else self._carried  # fmt: skip
+            concatenated([fold.over(runs, column, carried), carried])
+            for fold, column, carried in zip(self._folds, given, self._carried, strict=True)
+        ]
         return np.concatenate([counts, self._counts]), folded
 
     def _values(self, counts: Array, folded: Sequence[Column], chosen: Array) -> dict[str, Column]:
