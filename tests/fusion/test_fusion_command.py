@@ -142,3 +142,12 @@ def test_costs_of_nothing_leave_the_rates_without_limit(fuse, tmp_path):
     path = write(tmp_path / "p.json", operators=[{"id": "a", "cost": 0}], streams=[])
     assert json.loads(fuse(path, "--json")[1])["throughput_scale"] is None
     assert "without limit" in fuse(path)[1]
+
+
+def test_names_are_printed_as_they_are(fuse, tmp_path):
+    path = tmp_path / "named.json"
+    named = [{"id": "[bold]parse[/bold]", "cost": 1}, {"id": ":smile:", "cost": 1}]
+    path.write_text(json.dumps({"operators": named, "hosts": [{"id": "[red]h1", "capacity": 9}]}))
+    status, out, _ = fuse(path, "--algorithm", "none")
+    assert status == 0
+    assert all(name in out for name in ("[bold]parse[/bold]", ":smile:", "[red]h1"))

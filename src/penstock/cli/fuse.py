@@ -86,7 +86,7 @@ def command(
 
 
 def _print_tables(problem: FusionProblem, answer: Fusion) -> None:
-    console = Console()
+    console = Console(markup=False, emoji=False)
     console.print(_pe_table(problem, answer))
     more = answer.assignment.pes - _MOST_ROWS
     if more > 0:

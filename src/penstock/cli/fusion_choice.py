@@ -119,7 +119,7 @@ def by_algorithm(
 
 def cores_of(spark: Any) -> int:
     """How many tasks run at a time."""
-    return max(1, spark.sparkContext.defaultParallelism)
+    return max(1, int(spark.sparkContext.defaultParallelism))
 
 
 def _from_plan(application: Application, path: Path, channels: int | None) -> Choice:

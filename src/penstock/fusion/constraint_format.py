@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
 from penstock.diagnostics import did_you_mean
-from penstock.fusion.json_checks import Object, Reader, kind_of
+from penstock.fusion.json_checks import Object, Reader
 from penstock.ir.constraints import Constraint, ConstraintKind
+from penstock.json_source import kind_of
 
 CONSTRAINT_KEYS = ("kind", "operators", "hosts", "replicas", "isomorphic")
 _KINDS = {kind.value: kind for kind in ConstraintKind}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.diagnostics import Diagnostic, Diagnostics, SourceFile, Span, UserError, did_you_mean
+from penstock.diagnostics import Diagnostics, UserError, did_you_mean
+from penstock.json_source import kind_of, read_json
 
 Object = dict[str, Any]
 
@@ -19,30 +19,12 @@ def load_object(path: Path) -> Object:
     Raises:
         UserError: The file cannot be read, or holds something else.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        span = Span(source=SourceFile(path=str(path), text=text), start=error.pos, end=error.pos + 1)
-        raise UserError(Diagnostic(message=f"not JSON: {error.msg.lower()}", span=span)) from error
-    except (OSError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"cannot read `{path}`: {getattr(error, 'strerror', None) or error}") from error
+    value = read_json(path)
     if not isinstance(value, dict):
         raise UserError(
             f"{path}: the problem is {kind_of(value)}", hint='write an object: {"operators": [...], "hosts": [...]}'
         )
     return value
-
-
-def kind_of(value: object) -> str:
-    """What a JSON value is, in words.
-
-    Example:
-        >>> kind_of("x"), kind_of(2.5)
-        ('a string', 'a number')
-    """
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
 
 
 class Reader:
