@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +37,9 @@ from penstock.toolkit.import_ import Wanted
 from penstock.toolkit.subscription import parse_predicate
 
 FORMAT = "penstock_streams"
+
+IDLE_SECONDS = 0.1
+"""How long a continuous run waits before it looks for more."""
 
 Offset = dict[str, Any]
 
@@ -115,6 +119,9 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 read[table.name] = position = position + 1
                 has_ended = entry.has_ended
             is_over = is_over and has_ended
+        if self._is_continuous and read == start["tables"]:
+            # Spark asks again at once.
+            time.sleep(IDLE_SECONDS)
         return {"tables": read, "ended": int(is_over and not self._is_continuous)}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:

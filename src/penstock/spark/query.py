@@ -153,8 +153,15 @@ def murmur3(key: int) -> int:
 
 
 def _source(spark: SparkSession, job: Job, pe: PE, pickled: Path) -> DataFrame:
-    turns = job.turns_per_batch
-    outside = outside_source(spark, job.plan, pe.index, job.environment, job.checkpoint, items_per_batch=turns)
+    outside = outside_source(
+        spark,
+        job.plan,
+        pe.index,
+        job.environment,
+        job.checkpoint,
+        items_per_batch=job.turns_per_batch,
+        continuous=job.continuous,
+    )
     if outside is not None:
         return outside
     routing = job.checkpoint / f"routing-{pe.index}.pickle"
