@@ -106,6 +106,7 @@ def transfers(draw):
         mips=2000.0,
         batch_seconds=draw(st.sampled_from([0.0, 0.1])),
         stage_seconds=draw(st.sampled_from([0.0, 0.05])),
+        pe_seconds=draw(st.sampled_from([0.0, 0.01])),
         pipelined=draw(st.booleans()),
         **{part: draw(cost) for part in PARTS},
     )
@@ -206,7 +207,9 @@ class _ByDefinition:
             for h, host in enumerate(self.hosts.hosts)
         ]
         load = max([way(stage, True) for stage in stages] + crowds + list(self.links.values()))
-        fixed = self.transfer.batch_seconds + self.transfer.stage_seconds * max(way(stage, False) for stage in stages)
+        depth = max(way(stage, False) for stage in stages)
+        pes = sum(not pe.in_jvm for pe in self.plan.pes)
+        fixed = self.transfer.batch_seconds + self.transfer.stage_seconds * (depth - 1) + self.transfer.pe_seconds * pes
         limit = self.model.batch_limit
         if limit == float("inf"):
             return 1 / load if load else float("inf")

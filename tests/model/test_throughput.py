@@ -226,7 +226,7 @@ def test_fan_out_writes_a_stream_once_and_reads_it_for_each_consumer():
 
 
 def test_micro_batches_that_are_small_are_held_up_by_their_overhead():
-    transfer = Transfer(mips=1000.0, batch_seconds=0.9, stage_seconds=0.1)
+    transfer = Transfer(mips=1000.0, batch_seconds=0.9, pe_seconds=0.1)
     profile = chain_profile([1e-6], rate_tps=1000.0)
     plan = plan_of([["o0"]], hosts=["h0"])
     large = ThroughputModel(profile, equal_hosts(1), transfer).evaluate(plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,13 @@ from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from penstock.ir.graph import Application
     from penstock.toolkit.program import Program
 
 STAGES = ("logical", "parallel", "generated")
+FUSIONS = ("none", "all", "greedy", "cola", "advanced-cola", "throughput")
 BEYOND = ("prolific", "fan-out", "fan-in")
 
 
@@ -35,13 +39,37 @@ BEYOND = ("prolific", "fan-out", "fan-in")
 )
 @click.option(
     "--fusion",
-    type=click.Choice(["none", "all"]),
+    type=click.Choice(FUSIONS),
     default="all",
     show_default=True,
-    help="For --stage generated: which operators share a PE.",
+    help="For --stage generated and --profile: which operators share a PE; all but the first two want a profile.",
+)
+@click.option(
+    "--profile",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="What operators cost, and what the throughput model says of a plan.",
+)
+@click.option(
+    "--channels",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="For --profile: channels of parallel regions.",
+)
+@click.option(
+    "--cores", type=click.IntRange(min=1), metavar="N", help="For --profile: cores of the host. Default: ours."
 )
 def command(
-    arguments: AppArguments, stage: str, as_json: bool, html: Path | None, beyond: tuple[str, ...], fusion: str
+    arguments: AppArguments,
+    stage: str,
+    as_json: bool,
+    html: Path | None,
+    beyond: tuple[str, ...],
+    fusion: str,
+    profile: Path | None,
+    channels: int,
+    cores: int | None,
 ) -> int:
     """Show APP at a stage of its compilation.
 
@@ -57,9 +85,14 @@ def command(
         penstock explain examples/bargains/bargains.spl --stage parallel
         penstock explain examples/bargains/bargains.spl --stage generated
         penstock explain examples/bargains/bargains.spl --html graph.html
+        penstock explain examples/bargains/bargains.spl --profile profile.json
     """
     program = arguments.program()
-    if stage == "generated":
+    if profile is None and fusion not in ("none", "all"):
+        raise click.UsageError(f"--fusion {fusion} wants a --profile")
+    if profile is not None:
+        view = _costs(program.application, profile, fusion, channels, cores or os.cpu_count() or 1)
+    elif stage == "generated":
         view = _generated(program, fusion)
     elif stage == "parallel":
         view = _parallel(program.application, beyond)
@@ -110,6 +143,45 @@ def _parallel(application: Application, beyond: tuple[str, ...]) -> View:
         json=lambda: regions_json(application, plan),
         page=lambda: graph_page(application, groups=groups, notes=notes),
     )
+
+
+def _costs(application: Application, path: Path, fusion: str, channels: int, cores: int) -> View:
+    from penstock.cli.costs import cost_page, cost_table, prediction_lines
+    from penstock.cli.fusion_choice import by_algorithm, without_costs
+    from penstock.diagnostics import UserError
+    from penstock.model import read_profile
+    from penstock.model.profile_format import profile_to_json
+    from penstock.optimizer.machine import machine_setting
+    from penstock.optimizer.prediction import model_plan, throughput_model
+
+    profile = read_profile(path)
+    if set(profile.operator) != {o.id for o in application.operators}:
+        raise UserError(f"`{path}` is a profile of another graph", hint="take one of this application")
+    if fusion in ("none", "all"):
+        groups = without_costs(application, fusion, channels)
+    else:
+        groups = by_algorithm(application, profile, fusion, channels, cores)
+    setting = machine_setting(application, profile, channels, cores)
+    plan = model_plan(setting, groups)
+    prediction = throughput_model(setting).evaluate(plan)
+    return View(
+        text=lambda: f"{_drawn(cost_table(profile))}\n" + "\n".join(prediction_lines(prediction, plan)),
+        json=lambda: {
+            "profile": profile_to_json(profile),
+            "pes": [list(pe.operators) for pe in plan.pes],
+            "prediction": prediction.to_json(),
+        },
+        page=lambda: cost_page(application, profile, plan, prediction),
+    )
+
+
+def _drawn(table: Table) -> str:
+    from rich.console import Console
+
+    console = Console()
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get().rstrip("\n")
 
 
 def _generated(program: Program, fusion: str) -> View:

@@ -52,14 +52,20 @@ Place = tuple[tuple[str, ...], int, tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A fusion with channels and a placement."""
+    """A fusion with channels and a placement.
+
+    Attributes:
+        pes: The PEs.
+        is_line: Whether they stand one behind the other, in this order, and pass on what is for others (`line`).
+    """
 
     pes: tuple[PlacedPE, ...]
+    is_line: bool = False
 
     def widened(self, channels: int) -> Plan:
         """The plan with so many channels in every parallel region, each with an even share."""
         wide = [pe if pe.region is None else replace(pe, channels=channels, shares=()) for pe in self.pes]
-        return Plan(pes=tuple(wide))
+        return Plan(pes=tuple(wide), is_line=self.is_line)
 
 
 def plan_of(groups: Iterable[Sequence[str]], *, hosts: Sequence[str], channels: int = 1) -> Plan:

@@ -24,6 +24,7 @@ import numpy as np
 
 from penstock.model.demand import Demand
 from penstock.model.hosts import Floats, Hosts
+from penstock.model.line import is_forward, line_loads, line_stages
 from penstock.model.plan import Place, PlacedPE, Plan
 from penstock.model.schedule import in_order, longest_way
 from penstock.model.spread import Spread, link_factors, spread_over
@@ -69,6 +70,7 @@ class PlanState:
         around: The neighbours of each PE.
         known: The stages of the state before.
         touched: The PEs for which these may not hold any more.
+        is_line: Whether the PEs stand in one line.
     """
 
     setting: Setting
@@ -79,19 +81,25 @@ class PlanState:
     around: list[Neighbours]
     known: Mapping[Chain, StageTime] = field(default_factory=dict)
     touched: frozenset[int] = frozenset()
+    is_line: bool = False
 
     @cached_property
     def stages(self) -> dict[Chain, StageTime]:
         """Every stage with its time."""
         in_jvm = [pe.in_jvm for pe in self.pes]
         stages: dict[Chain, StageTime] = {}
-        for chain in chain_up(self.around, [pe.place for pe in self.pes], [pe.keyed for pe in self.pes]):
+        for chain in self._chains():
             if chain in self.known and self.touched.isdisjoint(chain):
                 stages[chain] = self.known[chain]
             elif self.members[chain[0]]:
                 load = stage_load(chain, self.loads, in_jvm, pipelined=self.setting.pipelined)
                 stages[chain] = time_stage(self.setting.hosts, load, self.spread(chain[0]), self.fetched(chain[0]))
         return stages
+
+    def _chains(self) -> list[Chain]:
+        if self.is_line:
+            return line_stages(self.pes, self.members)
+        return chain_up(self.around, [pe.place for pe in self.pes], [pe.keyed for pe in self.pes])
 
     def spread(self, pe: int) -> Spread:
         """How the load of a PE falls on hosts."""
@@ -108,6 +116,9 @@ class PlanState:
     @cached_property
     def before(self) -> dict[Chain, tuple[Chain, ...]]:
         """For each stage, those that must have finished."""
+        if self.is_line:
+            line = list(self.stages)
+            return dict(zip(line, [(), *((stage,) for stage in line[:-1])], strict=True))
         stage_of = {pe: chain for chain in self.stages for pe in chain}
         found = {}
         for chain in self.stages:
@@ -119,6 +130,8 @@ class PlanState:
     @cached_property
     def order(self) -> list[Chain] | None:
         """The stages in an order in which they can run; None if the PEs form a cycle."""
+        if self.is_line:
+            return list(self.stages) if is_forward(self.setting.demand, self.pe_of) else None
         held = sum(len(chain) for chain in self.stages)
         return in_order(self.before) if held == sum(map(bool, self.members)) else None
 
@@ -137,8 +150,9 @@ class PlanState:
     def fixed_seconds(self, transfer: Transfer) -> float:
         """Seconds that a micro-batch takes in any case."""
         # The depth is worth its while only if a stage costs something: what-ifs come here by the thousand.
-        stages = transfer.stage_seconds * self.depth if transfer.stage_seconds else 0.0
-        return transfer.batch_seconds + stages
+        stages = transfer.stage_seconds * (self.depth - 1) if transfer.stage_seconds else 0.0
+        pes = sum(bool(m) and not pe.in_jvm for m, pe in zip(self.members, self.pes, strict=True))
+        return transfer.batch_seconds + stages + transfer.pe_seconds * pes
 
     @cached_property
     def host_seconds(self) -> Floats:
@@ -182,8 +196,11 @@ class PlanState:
             members[pe_of[operator]] -= {operator}
             members[pe] |= {operator}
             pe_of[operator] = pe
-        for pe in touched:
-            loads[pe] = pe_load(self.setting.demand, members[pe])
+        if self.is_line:
+            loads = line_loads(self.setting.demand, members, pe_of)
+        else:
+            for pe in touched:
+                loads[pe] = pe_load(self.setting.demand, members[pe])
         near = touched.union(*(self._ends(operator, pe_of) for operator in moved))
         for pe in near:
             around[pe] = neighbours(self.setting.demand, loads[pe], pe, pe_of)
@@ -196,15 +213,17 @@ class PlanState:
             members=members,
             loads=loads,
             around=around,
-            known=self.stages,
+            known={} if self.is_line else self.stages,
             touched=frozenset(near),
+            is_line=self.is_line,
         )
 
     def plan(self) -> Plan:
         """The plan of the state; PEs without operators are left out."""
         ids = self.setting.demand.ids
         held = zip(self.pes, self.members, strict=True)
-        return Plan(pes=tuple(replace(pe, operators=tuple(ids[o] for o in sorted(m))) for pe, m in held if m))
+        pes = tuple(replace(pe, operators=tuple(ids[o] for o in sorted(m))) for pe, m in held if m)
+        return Plan(pes=pes, is_line=self.is_line)
 
     def _ends(self, operator: int, pe_of: list[int]) -> Iterable[int]:
         """The PEs at the other ends of an operator's streams."""
@@ -223,9 +242,17 @@ def build_state(setting: Setting, plan: Plan) -> PlanState:
     for pe, group in enumerate(members):
         for operator in group:
             pe_of[operator] = pe
-    loads = [pe_load(demand, group) for group in members]
+    loads = line_loads(demand, members, pe_of) if plan.is_line else [pe_load(demand, group) for group in members]
     around = [neighbours(demand, load, pe, pe_of) for pe, load in enumerate(loads)]
-    return PlanState(setting=setting, pes=plan.pes, pe_of=pe_of, members=members, loads=loads, around=around)
+    return PlanState(
+        setting=setting,
+        pes=plan.pes,
+        pe_of=pe_of,
+        members=members,
+        loads=loads,
+        around=around,
+        is_line=plan.is_line,
+    )
 
 
 def _placed(pes: tuple[PlacedPE, ...], hosts: Mapping[int, tuple[str, ...]]) -> tuple[PlacedPE, ...]:

@@ -13,7 +13,7 @@ Formulation:
     3. A stage takes the time of its busiest thread, most crowded host or busiest link (`stage_time`).
     4. A micro-batch of x seconds of input takes T(x) = F + s x, where s is the longest way through the stages, or the
        time for which independent stages need one host or link together if that is more (`state`, `schedule`), and
-       F = batch_seconds + stage_seconds * depth.
+       F = batch_seconds + stage_seconds * (depth - 1) + pe_seconds * PEs.
     5. Input that grows by the factor `scale` is sustained if T(x) <= x / scale for some x that a micro-batch may
        take: scale = 1 / s, or X / T(X) where a micro-batch takes X at most (`prediction`).
 

@@ -40,6 +40,7 @@ _TRANSFER = (
     *(Field(part, *OBJECT) for part in PARTS),
     Field("batch_seconds", *AMOUNT, default=0.0),
     Field("stage_seconds", *AMOUNT, default=0.0),
+    Field("pe_seconds", *AMOUNT, default=0.0),
     Field("pipelined", *FLAG, default=False),
 )
 
@@ -72,7 +73,9 @@ class Transfer:
         exchange_write: A task leaves tuples for the next stage.
         exchange_read: A task of the next stage fetches them.
         batch_seconds: A micro-batch, however small: planning it, and committing it.
-        stage_seconds: A stage of a micro-batch, however small: launching its tasks, and waiting for the last one.
+        stage_seconds: Each stage of a micro-batch behind the first, however small: launching its tasks, waiting for the
+            last one, and storing state.
+        pe_seconds: A PE in a micro-batch, however small: handing its code to a worker, and asking for its answer.
         pipelined: Whether Spark's `spark.python.udf.pipelined.enabled` was on.
     """
 
@@ -85,6 +88,7 @@ class Transfer:
     exchange_read: Cost = FREE
     batch_seconds: float = 0.0
     stage_seconds: float = 0.0
+    pe_seconds: float = 0.0
     pipelined: bool = False
 
     def part(self, name: str) -> Cost:
@@ -126,7 +130,7 @@ def transfer_from_json(value: Record, path: str = "transfer") -> Transfer:
     reader.raise_if_any()
     assert head is not None
     parts = {part: Cost(**{k: float(v) for k, v in cost.items()}) for part, cost in costs.items() if cost is not None}
-    rest = {key: float(head[key]) for key in ("mips", "batch_seconds", "stage_seconds")}
+    rest = {key: float(head[key]) for key in ("mips", "batch_seconds", "stage_seconds", "pe_seconds")}
     return Transfer(**rest, **parts, pipelined=head["pipelined"])  # type: ignore[arg-type]  # keys do not overlap
 
 
@@ -148,5 +152,6 @@ def transfer_to_json(transfer: Transfer) -> Record:
         },
         "batch_seconds": transfer.batch_seconds,
         "stage_seconds": transfer.stage_seconds,
+        "pe_seconds": transfer.pe_seconds,
         "pipelined": transfer.pipelined,
     }

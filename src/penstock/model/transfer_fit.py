@@ -47,7 +47,7 @@ from penstock.diagnostics import UserError
 from penstock.model.hosts import Floats
 from penstock.model.transfer import PARTS, Cost, Transfer
 
-ONCE = ("batch", "stage")
+ONCE = ("batch", "stage", "pe", "run")
 """Parts that carry no bytes."""
 
 _RIDGE = 1e-5
@@ -109,7 +109,7 @@ def fit_transfer(samples: Sequence[TransferSample], *, mips: float, pipelined: b
     costs = fit_costs(samples).costs
     once = {part: costs.get(part, Cost()).seconds_per_tuple for part in ONCE}
     parts = {part: costs[part] for part in PARTS if part in costs}
-    fixed = {"batch_seconds": once["batch"], "stage_seconds": once["stage"]}
+    fixed = {f"{part}_seconds": once[part] for part in ("batch", "stage", "pe")}
     return Transfer(mips=mips, pipelined=pipelined, **fixed, **parts)  # type: ignore[arg-type]  # keys do not overlap
 
 
