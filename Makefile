@@ -17,7 +17,7 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 demo: $(READY)
-	$(BIN)/python examples/demo.py
+	$(BIN)/penstock demo
 
 test: java lint servers
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup

@@ -125,7 +125,7 @@ def profiled(program: Program, spark: SparkSession, work: Path, ticks: int, narr
     with (work / TICKS).open() as every, (data / TICKS).open("w") as part:
         part.writelines(islice(every, ticks))
     with narrator.step("profile it: a run with submit signals"):
-        profile = profile_on_spark(
+        outcome = profile_on_spark(
             program,
             spark,
             sampling=Sampling(),
@@ -133,7 +133,9 @@ def profiled(program: Program, spark: SparkSession, work: Path, ticks: int, narr
             fusion=[[o.id for o in program.application.operators]],
             environment=_environment(data, data),
             checkpoint=work / "profile-checkpoint",
-        ).profile
+        )
+        _stop_if_interrupted(outcome.run)
+        profile = outcome.profile
         costly = sorted(profile.operators, key=lambda o: o.cpu_fraction, reverse=True)
         whole = sum(operator.cpu_fraction for operator in costly) or 1.0
         for operator in costly[:_SHOWN_OPERATORS]:
@@ -186,8 +188,7 @@ class _Runner:
                 on_progress=lambda p: self._narrator.say(f"  batch {p['batchId']}: {p['batchDuration'] / 1000:.1f} s"),
                 notice=self._narrator.say,
             )
-            if outcome.stopped == "interrupted":
-                raise click.exceptions.Abort
+            _stop_if_interrupted(outcome)
             ticks = sum(outcome.totals.submitted[self._program.application.operators[0].id])
             run = Run(title=title, pes=outcome.pes, ticks=ticks, seconds=outcome.seconds, batches=outcome.batches)
             self._narrator.say(
@@ -225,6 +226,12 @@ def admitted(profile: Profile, narrator: Narrator) -> tuple[Answer, Placement]:
             text = f"{verdict.mips:,.0f} mips on {where}" if verdict.admitted else "not admitted"
             narrator.say(f"  {id_:<10} {text}")
     return answer, nodes
+
+
+def _stop_if_interrupted(outcome: SparkRun) -> None:
+    """After Ctrl-C a run ends properly, at the end of a batch; the story ends with it."""
+    if outcome.stopped == "interrupted":
+        raise click.exceptions.Abort
 
 
 def _session(master: str) -> SparkSession:
