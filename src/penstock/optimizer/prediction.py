@@ -38,7 +38,7 @@ def model_plan(setting: Setting, groups: Groups) -> Plan:
     """
     plan = physical_plan(setting.application, groups, setting.channels)
     hosts = tuple(host.id for host in setting.hosts.hosts)
-    return Plan(pes=tuple(_placed(pe, hosts) for pe in plan.pes))
+    return Plan(pes=tuple(_placed(pe, hosts) for pe in plan.pes), is_line=True)
 
 
 def _placed(pe: PE, hosts: tuple[str, ...]) -> PlacedPE:
