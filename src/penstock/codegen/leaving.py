@@ -12,7 +12,16 @@ from penstock.codegen.arriving import Arriving
 from penstock.codegen.frames import Frame
 from penstock.codegen.paths import Paths
 from penstock.codegen.places import Array, Level, Places, ranks
-from penstock.codegen.transport import FINAL, HEADER, ITEMS_PER_VALUE, PULSE, PULSE_NUMBER, TUPLE, WINDOW
+from penstock.codegen.transport import (
+    FINAL,
+    HEADER,
+    ITEMS_PER_VALUE,
+    PULSE,
+    PULSE_NUMBER,
+    TUPLE,
+    WINDOW,
+    encoded_batches,
+)
 from penstock.ir.types import Schema
 
 
@@ -101,8 +110,4 @@ def _encoded(header: pa.RecordBatch, values: pa.RecordBatch) -> Iterator[bytes]:
     for start in range(0, header.num_rows, ITEMS_PER_VALUE):
         end = min(start + ITEMS_PER_VALUE, header.num_rows)
         first, last = int(before[start]), int(before[end])
-        sink = pa.BufferOutputStream()
-        for batch in (header.slice(start, end - start), values.slice(first, last - first)):
-            with pa.ipc.new_stream(sink, batch.schema) as writer:
-                writer.write_batch(batch)
-        yield sink.getvalue().to_pybytes()
+        yield encoded_batches(header.slice(start, end - start), values.slice(first, last - first))

@@ -10,7 +10,8 @@ Each item carries its place in the sequential order as three columns:
     _k   the path that it took: four bytes for each PE it has left, counting what left that PE for one item that came
 
 Sorted by (_t, _n, _k), the items of one batch are in the order of the sequential program: a PE takes them one by one,
-and what leaves it while it works on one item leaves in depth-first order.
+and what leaves it while it works on one item leaves in depth-first order. Places that follow from those before them do
+not travel (`headers`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from penstock.codegen.headers import compact, expanded
 from penstock.expr.environment import Tuple
 from penstock.expr.values import batch_from_rows, rows_from_batch
 from penstock.ir.types import Schema
@@ -75,7 +77,7 @@ def encoded_batches(header: pa.RecordBatch, values: pa.RecordBatch) -> bytes:
     """The places of items, and the values of those that are tuples, as one value."""
     sink = pa.BufferOutputStream()
     # Marks carry no values, so the values are a batch of their own: one row for each tuple among the items.
-    for batch in (header, values):
+    for batch in (compact(header), values):
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
     return bytes(sink.getvalue())
@@ -87,7 +89,7 @@ def read_batches(value: bytes) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     header = pa.ipc.open_stream(source)
     places = header.read_next_batch()
     header.read_all()
-    return places, pa.ipc.open_stream(source).read_next_batch()
+    return expanded(places), pa.ipc.open_stream(source).read_next_batch()
 
 
 def decode(value: bytes, schema: Schema) -> list[Item]:

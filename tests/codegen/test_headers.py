@@ -1,0 +1,59 @@
+"""Places that tell themselves do not travel, and come out as they went in."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.codegen.headers import compact, expanded, numbers_on_every_tuple
+from penstock.codegen.transport import HEADER, PULSE, PULSE_NUMBER, TUPLE, encoded_batches, read_batches
+
+Place = tuple[int, int, bytes, int]
+
+
+def header(places: list[Place]) -> pa.RecordBatch:
+    columns = list(zip(*places, strict=True)) or [[], [], [], []]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(list(c), f.type) for c, f in zip(columns, HEADER, strict=True)], schema=HEADER
+    )
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Place]:
+    found: list[Place] = []
+    for _ in range(draw(st.integers(0, 20))):
+        time_ns, number = draw(st.integers(0, 2)), draw(st.integers(-1, 30))
+        path, kind = draw(st.sampled_from([b"", b"0001", b"0002", b"00010001"])), draw(st.integers(0, 3))
+        found += [(time_ns, number + i, path, kind) for i in range(draw(st.integers(1, 12)))]
+    return found
+
+
+@settings(deadline=None)
+@given(runs(), st.integers(0, 5), st.integers(0, 5))
+def test_a_header_comes_out_as_it_went_in_whole_or_sliced(places, skipped, left):
+    given_ = header(places)
+    part = given_.slice(skipped, max(0, len(places) - skipped - left))
+    for one in (given_, part):
+        assert expanded(compact(one)).to_pylist() == one.to_pylist()
+        assert expanded(compact(one)).schema == HEADER
+
+
+def test_what_comes_one_after_the_other_travels_as_one_run():
+    places = [(0, n, b"0001", TUPLE) for n in range(100)] + [(0, PULSE_NUMBER, b"", PULSE)]
+    assert compact(header(places)).num_rows == 2
+
+
+def test_gaps_travel_as_they_are():
+    given_ = header([(0, 3 * n, b"0001", TUPLE) for n in range(100)])
+    assert compact(given_) is given_
+
+
+def test_numbers_can_be_made_to_travel_and_then_a_value_is_larger():
+    places, values = header([(0, n, b"0001", TUPLE) for n in range(1000)]), pa.record_batch({"x": list(range(1000))})
+    small = encoded_batches(places, values)
+    with numbers_on_every_tuple():
+        large = encoded_batches(places, values)
+    assert len(small) < 10_000
+    assert len(large) > len(small) + 20 * 1000
+    assert read_batches(small)[0] == read_batches(large)[0] == places
