@@ -78,6 +78,7 @@ class Bench:
         self.checks: list[Check] = []
         self.plots: list[Plot] = []
         self._began = time.monotonic()
+        self._machine = machine_facts()
         out.mkdir(parents=True, exist_ok=True)
 
     def progress(self, message: str) -> None:
@@ -122,7 +123,7 @@ class Bench:
             "command": f"penstock bench {self.name}{' --quick' if self.quick else ''}",
             "about": EXPERIMENTS.get(self.name, ""),
             "seconds": round(time.monotonic() - self._began, 1),
-            "machine": machine_facts(),
+            "machine": self._machine,
             "results": self.rows,
             "checks": [asdict(check) for check in self.checks],
             "plots": [asdict(plot) for plot in self.plots],
@@ -139,16 +140,17 @@ class Bench:
 
 
 def machine_facts() -> dict[str, object]:
-    """What a reader must know of the machine to judge a figure.
+    """What a reader must know of the machine to judge a figure; `load` is what else was running on it before.
 
     Example:
         >>> sorted(machine_facts())
-        ['cores', 'machine', 'memory_gib', 'penstock', 'python', 'system']
+        ['cores', 'load', 'machine', 'memory_gib', 'penstock', 'python', 'system']
     """
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "cores": os.cpu_count(),
         "memory_gib": round(memory_bytes / 2**30, 1),
+        "load": round(os.getloadavg()[0], 1),
         "machine": platform.machine(),
         "system": platform.system(),
         "python": platform.python_version(),

@@ -105,8 +105,8 @@ def minutes(seconds: float) -> str:
 def machine(facts: Mapping[str, object]) -> str:
     """A machine in a few words."""
     return (
-        f"{facts['cores']} cores and {facts['memory_gib']} GiB ({facts['system']}, {facts['machine']}), "
-        f"Python {facts['python']}, Penstock {facts['penstock']}"
+        f"{facts['cores']} cores and {facts['memory_gib']} GiB ({facts['system']}, {facts['machine']}; "
+        f"load {facts['load']} before), Python {facts['python']}, Penstock {facts['penstock']}"
     )
 
 
