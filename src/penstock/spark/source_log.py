@@ -1,8 +1,9 @@
 """The log of a job's sources: what each batch holds, and where the sources stood behind it.
 
-A batch is three files under the checkpoint: `N.arrow` with the rows that were read when it was planned, `N.json` with
-the extents that tasks read, and `N+1.state` with where to go on. `N.json` is written last; without it the batch was
-never planned. A batch that is asked for again is the same to the byte.
+A batch is three files under the checkpoint: rows that were read when it was planned (`N-*.arrow`), where to go on
+behind it (`N-*.state`), and `N.json`, which names the others and the extents that tasks read. `N.json` is written last,
+and only once: of two processes that plan one batch, because one of them has not yet noticed that its query was stopped,
+the first one wins. A batch that is asked for again is the same to the byte.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,43 +29,58 @@ class SourceLog:
         >>> import tempfile
         >>> log = SourceLog(Path(tempfile.mkdtemp()))
         >>> log.write(0, PlannedBatch(has_ended=True), {"position": 5})
-        >>> log.batch(0), log.batch(1), log.state(1)
-        ({'has_ended': True, 'parts': [], 'rows': None}, None, {'position': 5})
+        True
+        >>> log.batch(0)["parts"], log.batch(1), log.state(1)
+        ([], None, {'position': 5})
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def write(self, number: int, batch: PlannedBatch, state: dict[str, Any]) -> None:
-        """Store a batch, and where the sources stand behind it."""
+    def write(self, number: int, batch: PlannedBatch, state: dict[str, Any]) -> bool:
+        """Store a batch, and where the sources stand behind it; tells whether nobody was faster."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        rows = self._path(number, "arrow") if batch.rows else None
-        if rows is not None:
-            _replace(rows, _encoded(batch))
-        _replace(self._path(number + 1, "state"), pickle.dumps(state, protocol=5))
-        entry = {"has_ended": batch.has_ended, "parts": batch.parts, "rows": None if rows is None else str(rows)}
-        _replace(self._path(number, "json"), json.dumps(entry).encode())
+        name = f"{number:020d}-{uuid.uuid4().hex}"
+        entry: dict[str, Any] = {"has_ended": batch.has_ended, "parts": batch.parts, "rows": None}
+        if batch.rows:
+            entry["rows"] = self._store(f"{name}.arrow", _encoded(batch))
+        entry["state"] = self._store(f"{name}.state", pickle.dumps(state, protocol=5))
+        written = self._store(f"{name}.part", json.dumps(entry).encode())
+        try:
+            os.link(written, self._path(number))
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(written)
+        return True
 
     def batch(self, number: int) -> dict[str, Any] | None:
         """What a batch holds: `parts`, the path of its `rows` and `has_ended`; None if it is not planned yet."""
-        path = self._path(number, "json")
+        path = self._path(number)
         found: dict[str, Any] | None = json.loads(path.read_bytes()) if path.exists() else None
         return found
 
     def state(self, number: int) -> dict[str, Any] | None:
         """Where the sources stood before a batch; None before the first."""
-        path = self._path(number, "state")
-        found: dict[str, Any] | None = pickle.loads(path.read_bytes()) if path.exists() else None
+        before = self.batch(number - 1) if number else None
+        found: dict[str, Any] | None = None
+        if before is not None:
+            found = pickle.loads(Path(before["state"]).read_bytes())
         return found
 
     def forget(self, number: int) -> None:
         """Drop what is not asked for again once the batches before a number are done; the last of them is kept."""
         for path in self._folder.glob("*.*"):
-            if int(path.stem) < number - 1 or (path.suffix == ".part" and int(path.stem) < number):
+            if int(path.stem.split("-")[0]) < number - 1:
                 path.unlink(missing_ok=True)
 
-    def _path(self, number: int, kind: str) -> Path:
-        return self._folder / f"{number:020d}.{kind}"
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number:020d}.json"
+
+    def _store(self, name: str, content: bytes) -> str:
+        path = self._folder / name
+        path.write_bytes(content)
+        return str(path)
 
 
 def read_rows(path: str) -> Iterator[pa.RecordBatch]:
@@ -79,9 +96,3 @@ def _encoded(batch: PlannedBatch) -> bytes:
             writer.write_batch(rows)
     encoded: bytes = sink.getvalue().to_pybytes()
     return encoded
-
-
-def _replace(path: Path, content: bytes) -> None:
-    part = path.with_suffix(".part")
-    part.write_bytes(content)
-    os.replace(part, path)

@@ -30,6 +30,7 @@ from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.routes import Routing, rerouted, routing_of
 from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
+from penstock.spark.source_ahead import Ahead
 from penstock.spark.source_columns import ColumnPE, read_part
 from penstock.spark.source_log import SourceLog, read_rows
 from penstock.spark.source_planner import Planner, make_planner
@@ -86,6 +87,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._log = SourceLog(Path(options["log"]))
         self._turns_per_batch = _number(options.get("turns_per_batch"))
         self._continuous = options.get("continuous", "false") == "true"
+        self._ahead = Ahead()
         self._planner: Planner | None = None
         self._planned = 0
 
@@ -105,17 +107,15 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start["ended"]:
             return start
         number = start["batch"]
-        logged = self._log.batch(number)
-        if logged is not None:
-            # A batch that was planned before a crash is taken as it is.
-            return {"batch": number + 1, "ended": int(logged["has_ended"])}
-        planner = self._planner_at(number)
-        batch = planner.next_batch(self._turns_per_batch)
+        self._ahead.wait()
+        # A batch that was planned before, ahead of time or before a crash, is taken as it is.
+        self._plan(number)
+        batch = self._log.batch(number)
         if batch is None:
             return start
-        self._log.write(number, batch, planner.remember())
-        self._planned = number + 1
-        return {"batch": number + 1, "ended": int(batch.has_ended)}
+        if not batch["has_ended"] and batch["rows"] is not None and not self._continuous:
+            self._ahead.begin(lambda: self._plan(number + 1))
+        return {"batch": number + 1, "ended": int(batch["has_ended"])}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """What tasks are to read between two offsets."""
@@ -155,6 +155,16 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         _, plan, _ = load_once(*self._identity)
         pes = own_sources(plan)
         return pes if pes[0] == int(self.options["pe"]) else []
+
+    def _plan(self, number: int) -> None:
+        """Plan a batch, if it is not planned yet and there is anything for it, and log it."""
+        if self._log.batch(number) is not None:
+            return
+        planner = self._planner_at(number)
+        batch = planner.next_batch(self._turns_per_batch)
+        if batch is not None:
+            is_ours = self._log.write(number, batch, planner.remember())
+            self._planned = number + 1 if is_ours else -1
 
     def _planner_at(self, number: int) -> Planner:
         if self._planner is None or self._planned != number:
