@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
+import runpy
+from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -12,7 +15,7 @@ from penstock import App, col
 from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
-from penstock.lang import compile_text
+from penstock.lang import compile_file, compile_text
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
 from penstock.spark import sink_kafka
@@ -26,6 +29,7 @@ from servers.kafka_broker import broker
 from sink_runner import Sinks
 from spark_session import environment, everything_fused, session
 
+ROOT = Path(__file__).parents[2]
 numbers = itertools.count()
 
 
@@ -142,10 +146,10 @@ def producer(topic: str):
 
 def held(topic: str) -> dict[str, list[int]]:
     """What a topic holds: the numbers of each key, in the order of its partition."""
-    frame = session().read.format("kafka").option("kafka.bootstrap.servers", broker()).option("subscribe", topic).load()
     found: dict[str, list[int]] = {}
-    for row in sorted(frame.collect(), key=lambda row: (row["partition"], row["offset"])):
-        found.setdefault(row["key"].decode(), []).append(int(row["value"].decode().split(",")[1]))
+    for _, value in sorted(messages_in(topic)):
+        key, number = value.split(",")
+        found.setdefault(key.strip('"'), []).append(int(number))
     return found
 
 
@@ -205,14 +209,57 @@ def test_what_one_job_writes_to_kafka_another_reads(tmp_path):
     assert outcomes[1].totals.submitted["B"] == [len(wanted)]
 
 
+@pytest.mark.xdist_group("spark")
+def test_the_example_averages_every_four_trades_and_goes_on_where_it_stopped(tmp_path):
+    program = compile_file(ROOT / "examples/kafka_pipeline/kafka_pipeline.spl")
+    settings = {"servers": [broker()], "from": [new_topic()], "to": [new_topic()]}
+    (tmp_path / "out").mkdir()
+    for first in (0, 30):
+        send(
+            settings["from"][0],
+            [f'{{"symbol":"S{n % 3}","price":{n},"volume":{n % 2}}}' for n in range(first, first + 30)],
+        )
+        send(settings["from"][0], ["no trade"])
+        outcome = started(program, tmp_path, settings)
+    found = [json.loads(value) for _, value in sorted(messages_in(settings["to"][0]))]
+    for symbol in range(3):
+        prices = [n for n in range(60) if n % 3 == symbol and n % 2]
+        wanted = [sum(prices[i : i + 4]) / 4 for i in range(0, len(prices) - 3, 4)]
+        assert [row["average"] for row in found if row["symbol"] == f"S{symbol}"] == wanted
+    assert outcome.resumed
+    assert outcome.totals.rejected == {"Trades": 2}
+
+
+def test_the_example_is_the_same_application_in_python():
+    folder = ROOT / "examples/kafka_pipeline"
+    in_python = runpy.run_path(str(folder / "kafka_pipeline.py"))["app"].program().application
+    in_spl = compile_file(folder / "kafka_pipeline.spl").application
+    assert [(o.id, o.kind) for o in in_python.operators] == [(o.id, o.kind) for o in in_spl.operators]
+
+
+def send(topic: str, values: list[str]) -> None:
+    rows = [(json.loads(v)["symbol"] if v[0] == "{" else None, v) for v in values]
+    frame = session().createDataFrame(rows, "key string, value string").coalesce(1)
+    frame.write.format("kafka").option("kafka.bootstrap.servers", broker()).option("topic", topic).save()
+
+
+def messages_in(topic: str) -> list[tuple[tuple[int, int], str]]:
+    """What a topic holds, with the partition and the offset of each message."""
+    frame = session().read.format("kafka").option("kafka.bootstrap.servers", broker()).option("subscribe", topic).load()
+    return [((row["partition"], row["offset"]), row["value"].decode()) for row in frame.collect()]
+
+
 def job(app: App, folder):
     (folder / "out").mkdir(parents=True)
-    program = app.program()
+    return started(app.program(), folder, {})
+
+
+def started(program, folder, settings):
     return run_on_spark(
         program,
         session(),
         fusion=everything_fused(program.application),
-        environment=environment(folder, folder / "out"),
+        environment=environment(folder, folder / "out", settings),
         checkpoint=folder / "checkpoint",
         turns_per_batch=16,
     )
