@@ -127,8 +127,12 @@ def _flow(sender: str, receiver: str, shares: np.ndarray) -> tuple[float, int]:
     return share * _TICKS_KTPS * _SHARE_PASSED[part], _TUPLE_BYTES["Ticks" if sender == "Ticks" else part]
 
 
-def large_problem(operators: int = 10_000, streams: int = 30_000, hosts: int = 100, *, seed: int = 1) -> FusionProblem:
+def large_problem(
+    operators: int = 10_000, streams: int = 30_000, hosts: int = 100, *, utilization: float = 0.7, seed: int = 1
+) -> FusionProblem:
     """A random layered graph: streams mostly to operators that are near, costs spread over two orders of magnitude.
+
+    Without what streams cost, the operators load the hosts to `utilization`.
 
     Example:
         >>> problem = large_problem(100, 300, 4)
@@ -143,6 +147,6 @@ def large_problem(operators: int = 10_000, streams: int = 30_000, hosts: int = 1
     sources[far] = (rng.random(int(far.sum())) * targets[far]).astype(np.int64)
     costs = rng.lognormal(2.0, 1.0, operators)
     stream_costs = rng.lognormal(0.5, 1.0, len(targets))
-    capacity = float(costs.sum()) / hosts / 0.7
+    capacity = float(costs.sum()) / hosts / utilization
     edges = zip(sources.tolist(), targets.tolist(), stream_costs.tolist(), strict=True)
     return fusion_problem(costs, edges, np.full(hosts, max(capacity, float(costs.max()) * 1.5)))

@@ -25,7 +25,8 @@ Algorithm:
        partitioner splits it (`ratio_cut`), and the scheduler runs again.
     4. Post-processor: merge what still fits (`postprocess`).
     At most as many splits as there are operators, usually little more than there are hosts. In large PEs a side should
-    have a tenth of the weight, so that 10,000 operators do not come off one by one.
+    have a tenth of the weight, so that 10,000 operators do not come off one by one. Splitting ends early where it
+    cannot help any more (`_is_hopeless`): quick infeasibility, which the paper leaves to future work.
 
 Preserves:
     Validity: a split keeps every demand that holds; in acyclic plans the streams between the halves go one way.
@@ -50,6 +51,7 @@ from penstock.fusion.splitting import Splitter
 from penstock.fusion.super_graph import Group, SuperGraph
 
 _SHARE_FOR_SPLITTING = 0.7
+_SMALL_PART = 0.25
 
 
 def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
@@ -74,9 +76,19 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
                 return _finish(graph, splitter.groups, deadline)
             best = min(best, (found.utilization, list(splitter.groups)), key=lambda state: state[0])
         number = splitter.largest(broken or None)
-        if number is None or (not broken and in_time.has_passed()):
+        if number is None or (not broken and (in_time.has_passed() or _is_hopeless(splitter))):
             return _make_fit(graph, best[1], deadline)
         splitter.split(number, apart=bool(broken))
+
+
+def _is_hopeless(splitter: Splitter) -> bool:
+    """Whether more splits can neither fit nor balance: all PEs exceed all hosts, and each is a small part of a host.
+
+    A split adds communication and takes nothing away, so what is too much stays too much.
+    """
+    capacities, sizes = splitter.graph.problem.hosts.capacities, [pe.size for pe in splitter.pes()]
+    is_too_much = sum(sizes) > (1.0 + TOLERANCE) * float(capacities.sum())
+    return is_too_much and max(sizes) < _SMALL_PART * float(capacities.mean())
 
 
 def _finish(graph: SuperGraph, groups: list[Group], deadline: Deadline) -> Assignment:
