@@ -71,14 +71,41 @@ def test_a_failure_is_told_as_the_reference_tells_it():
         rows_of(setting.instance().process_batch(setting.values(3, 0)))
 
 
-def test_a_failure_that_needs_the_state_is_told_without_the_tuple():
+def test_a_failure_in_a_window_names_the_tuple_that_came():
     setting = Setting(
         "stream<A> O = Aggregate(A) { window A: sliding, count(2); output O: n = 6 / (First(n) - Last(n)); }"
     )
     instance = setting.instance()
     rows_of(instance.process_batch(setting.values(3)))
-    with pytest.raises(OperatorFailed, match=r"operator `O` \(Aggregate\) failed: division by zero"):
-        rows_of(instance.process_batch(setting.values(3)))
+    with pytest.raises(OperatorFailed, match=r"operator `O` \(Aggregate\) failed on \{n=4\}: division by zero"):
+        rows_of(instance.process_batch(setting.values(1, 4, 4, 4)))
+
+
+def test_a_failure_behind_a_window_names_the_tuple_that_the_window_made():
+    setting = Setting(
+        """stream<int32 n> S = Aggregate(A) { window A: tumbling, count(2); output S: n = Sum(n); }
+           stream<int32 n> O = Functor(S) { output O: n = 6 / (n - 7); }"""
+    )
+    first, second = setting.instance(), setting.instance()
+    rows_of(first.process_batch(setting.values(3)))
+    second.recall(first.remember())
+    with pytest.raises(OperatorFailed, match=r"operator `O` \(Functor\) failed on \{n=7\}: division by zero"):
+        rows_of(second.process_batch(setting.values(5, 3, 4, 1, 2)))
+
+
+def test_a_failure_in_a_loop_names_the_operator_and_its_tuple():
+    setting = Setting(
+        """stream<A> C = Custom(A) {
+             logic state: mutable int32 seen = 0; onTuple A: { seen += n; submit({n = seen}, C); } }
+           stream<A> O = Custom(C) { logic state: mutable int32 last = 5; onTuple C: {
+             submit({n = 100 / (n - 10)}, O); last = n; } }"""
+    )
+    first, second = setting.instance(), setting.instance()
+    rows_of(first.process_batch(setting.values(1, 2)))
+    second.recall(first.remember())
+    with pytest.raises(OperatorFailed, match=r"operator `O` \(Custom\) failed on \{n=10\}: division by zero") as failed:
+        rows_of(second.process_batch(setting.values(5, 2, 7)))
+    assert failed.value.diagnostics[0].span is not None
 
 
 def test_the_state_of_a_container_is_refused():

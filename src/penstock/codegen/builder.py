@@ -46,6 +46,8 @@ class Builder:
         states: The state of operators: the text that makes a fresh one, by the operator's id; `logic` for variables of
             a logic clause.
         ways: For streams that a loop makes, the text that takes their frame to each target.
+        inputs: For each operator the variables of the frames that it takes, by port.
+        loops: For the first operator of each loop, all that share it.
     """
 
     def __init__(self, part: Part) -> None:
@@ -59,10 +61,17 @@ class Builder:
         self.given: dict[str, tuple[str, str]] = {}
         self.states: dict[str, str] = {}
         self.ways: dict[str, dict[int, str]] = {}
+        self.inputs: dict[str, list[str]] = {}
+        self.loops: dict[str, tuple[str, ...]] = {}
         self._marked = streams_with_marks(part)
 
     def input(self, operator: Operator, port: int) -> Given:
         """The frame of a port; several streams are merged in the sequential order."""
+        given = self._input(operator, port)
+        self.inputs.setdefault(operator.id, []).append(given.frame)
+        return given
+
+    def _input(self, operator: Operator, port: int) -> Given:
         streams, schema = self.part.inputs[operator.id][port], operator.inputs[port].schema
         if len(streams) == 1 and streams[0] in self.ways:
             text = self.branched(streams[0], (operator.id, port))

@@ -68,6 +68,8 @@ class Generated:
         lines: The operators with the first of their lines, in order.
         given: For each name that the loader provides, what it is and of which operator.
         variables: The operators whose state is the variables of a logic clause.
+        inputs: For operators that take frames, the variables of those, by port.
+        loops: For the first operator of each loop, all that share it.
         stretches: What its submit signals divide it into, if it has any.
     """
 
@@ -76,6 +78,8 @@ class Generated:
     lines: tuple[tuple[int, str], ...]
     given: dict[str, tuple[str, str]]
     variables: tuple[str, ...]
+    inputs: dict[str, tuple[str, ...]]
+    loops: dict[str, tuple[str, ...]]
     stretches: tuple[Stretch, ...] = ()
 
 
@@ -194,6 +198,7 @@ def _write(builder: Builder, per_tuple: PerTuple) -> list[tuple[int, str]]:
         if builder.signals is not None:
             builder.signals.begin((o.id for o in segment.operators), is_loop=operator.id in per_tuple.chosen)
         if operator.id in per_tuple.chosen:
+            builder.loops[operator.id] = tuple(o.id for o in segment.operators)
             LoopWriter(builder, per_tuple, segment).write()
         elif per_tuple.functions[operator.id] is not None:
             write_batch_map(builder, operator)
@@ -238,6 +243,8 @@ def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Generated:
         lines=tuple((first + line, id_) for line, id_ in starts),
         given=builder.given,
         variables=tuple(id_ for id_, text in builder.states.items() if text == "logic"),
+        inputs={id_: tuple(frames) for id_, frames in builder.inputs.items()},
+        loops=builder.loops,
         stretches=() if builder.signals is None else builder.signals.stretches,
     )
 

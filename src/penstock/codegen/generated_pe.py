@@ -103,14 +103,21 @@ class GeneratedPE:
         Raises:
             OperatorError: An operator failed; the state is then that of no batch, so the instance is of no more use.
         """
-        entering, leaving = self._schemas
         began = cpu_ns()
-        came = arriving(values, entering, self._merged)
-        left = Leaving(came, leaving)
+        came = self.arrived(values)
+        yield from self.take_arrived(came, cpu_ns() - began)
+
+    def arrived(self, values: Values) -> Arriving:
+        """A batch, decoded and in order."""
+        return arriving(values, self._schemas[0], self._merged)
+
+    def take_arrived(self, came: Arriving, receive_ns: int = 0) -> Iterator[tuple[int, list[bytes]]]:
+        """Process a batch that is decoded."""
+        left = Leaving(came, self._schemas[1])
         batch = Batch(came, left, self._states, self._time_ns)
         batch.ends(sum(self._endings.open.values()))
         with np.errstate(all="ignore"):
-            self._process(batch, cpu_ns() - began)
+            self._process(batch, receive_ns)
         for item, edge in came.finals:
             for rank, subscriber in enumerate(self._endings.end(f"feed {edge}")):
                 left.add_final(exit_edge(subscriber), item, rank)

@@ -23,12 +23,14 @@ class OperatorError(Exception):
     Attributes:
         operator: Its id.
         error: What was raised.
+        variables: Those of the generated function when it failed.
     """
 
-    def __init__(self, operator: str, error: Exception) -> None:
+    def __init__(self, operator: str, error: Exception, variables: dict[str, Any]) -> None:
         super().__init__(f"operator `{operator}` failed: {error}")
         self.operator = operator
         self.error = error
+        self.variables = variables
 
 
 class Variables:
@@ -66,7 +68,8 @@ class LoadedModule:
         try:
             self._names["process"](batch)
         except Exception as error:
-            raise OperatorError(self._culprit(error), error) from error
+            line, variables = self._where(error)
+            raise OperatorError(self._culprit(line), error, variables) from error
 
     def fresh_states(self) -> dict[str, Any]:
         """The states of operators as they are in the beginning, by id."""
@@ -95,12 +98,17 @@ class LoadedModule:
         only_state = Logic(state=logic.state)
         return Variables(evaluator.logic(only_state, ports=(), submit=(), punctuate=()).state)
 
-    def _culprit(self, error: Exception) -> str:
-        """The operator whose lines raised an exception."""
+    def _where(self, error: Exception) -> tuple[int, dict[str, Any]]:
+        """The line of the generated function that raised an exception, and the function's variables."""
         trace, line = error.__traceback__, 0
+        variables: dict[str, Any] = {}
         while trace is not None:
             if trace.tb_frame.f_code.co_name == "process" and trace.tb_frame.f_globals is self._names:
-                line = trace.tb_lineno
+                line, variables = trace.tb_lineno, dict(trace.tb_frame.f_locals)
             trace = trace.tb_next
+        return line, variables
+
+    def _culprit(self, line: int) -> str:
+        """The operator whose lines raised an exception; the first of those that share a loop."""
         found = [id_ for start, id_ in self.generated.lines if start <= line]
         return found[-1] if found else self.generated.part.operators[0].id

@@ -1,7 +1,7 @@
 """A generated PE in the place of a container.
 
 It takes and gives what a container does. Where only some operators of the PE have a generated form, it runs the others
-in containers, piece by piece (`codegen.pieces`). If generated code fails, `failing` finds out on which tuple.
+in containers, piece by piece (`codegen.pieces`). If generated code fails, `codegen.failing` finds the tuple.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.codegen.entry import dealt_out
+from penstock.codegen.failing import find_failing
 from penstock.codegen.generated_pe import GeneratedPE
 from penstock.codegen.loaded_module import LoadedModule, OperatorError
 from penstock.codegen.pieces import Pieces, pieces_of
@@ -23,6 +24,7 @@ from penstock.ir.models import State
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.spark.container import Container
 from penstock.spark.container_instance import ContainerInstance, Left, Values
+from penstock.spark.failures import told
 from penstock.spark.reports import Report, decode_report
 from penstock.toolkit.program import Program
 
@@ -88,6 +90,8 @@ class GeneratedContainer:
         self._inner = {edge.index for edge in loaded.pieces.plan.edges if edge.consumer in loaded.pieces.made}
         self._instances = {piece: loaded.instance(piece) for piece in loaded.pieces.made}
         self._fall_back = fall_back
+        self._before: dict[int, Any] = {}
+        self._fed: dict[int, list[tuple[int, bytes]]] = {piece: [] for piece in self._instances}
 
     def process_batch(self, values: Values) -> Left:
         """Take a batch, or the next part of one in the sequential order; yields a report, and what leaves.
@@ -99,16 +103,29 @@ class GeneratedContainer:
         try:
             report, left = self._take(arriving)
         except OperatorError as error:
-            yield from self._by_container(arriving, error)
-            return
+            # Without state a container has the last word.
+            if self._pe.role == "stateless":
+                yield from self._fall_back(arriving)
+                return
+            raise self._told(error) from error.error
         yield REPORT, [report.encode()]
         yield from left
+
+    def _told(self, error: OperatorError) -> OperatorFailed:
+        """A failure of generated code in the words of the reference interpreter, as far as it can be found again."""
+        piece = self._loaded.pieces.plan.home[error.operator]
+        found = find_failing(self._loaded.modules[piece], self._before.get(piece), self._fed[piece])
+        if found is not None:
+            return told(self._loaded.program, self._loaded.modules[piece].generated, found)
+        return OperatorFailed(self._loaded.program.application.operator[error.operator], reason_of(error.error))
 
     def _take(self, arriving: Sequence[tuple[int, bytes]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
         """Let piece after piece take its edges."""
         waiting = list(dealt_out(arriving, self._dealt))
         report, left = Report(pe=self._loaded.pieces.pe), []
-        for instance in self._instances.values():
+        for piece, instance in self._instances.items():
+            if self._pe.role != "stateless":
+                self._fed[piece] += waiting
             for edge, found in _taken(instance, waiting):
                 if edge == REPORT:
                     report = _added(report, decode_report(found[0]))
@@ -131,25 +148,9 @@ class GeneratedContainer:
         if state.get("version") != STATE_VERSION:
             found = state.get("version", "that of a container")
             raise UserError(f"the state of a generated PE has version {STATE_VERSION}, found {found}")
-        for instance, remembered in zip(self._instances.values(), state["pieces"], strict=True):
+        for (piece, instance), remembered in zip(self._instances.items(), state["pieces"], strict=True):
             instance.recall(remembered)
-
-    def _by_container(self, values: Values, error: OperatorError) -> list[tuple[int, list[bytes]]]:
-        """What a container makes of a batch on which generated code failed: its failure, in all likelihood.
-
-        Without state its word is final. With state it lacks what came before, so it is believed only if it fails in
-        the same operator for the same reason.
-        """
-        is_stateless = self._pe.role == "stateless"
-        ours = OperatorFailed(self._loaded.program.application.operator[error.operator], reason_of(error.error))
-        try:
-            left = list(self._fall_back(values))
-        except OperatorFailed as failure:
-            is_same = (failure.operator, failure.reason) == (ours.operator, ours.reason)
-            raise (failure if is_same or is_stateless else ours) from error.error
-        if is_stateless:
-            return left
-        raise ours from error.error
+            self._before[piece] = remembered
 
 
 def _taken(instance: GeneratedPE | ContainerInstance, values: Values) -> Left:
