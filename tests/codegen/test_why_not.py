@@ -83,4 +83,5 @@ def test_code_that_asks_for_the_time_or_for_random_numbers_has_it_in_a_loop():
         A=feed("int32 n", []),
     )
     plan = plan_of(made)
-    assert_same(made, plan, inner_pe(plan), [[(0, item) for item in tuples([(1,), (2,), (3,)], start=5)]])
+    batches = [[(0, item) for item in tuples([(1,), (2,), (3,)], start=start)] for start in (5, 9)]
+    assert_same(made, plan, inner_pe(plan), batches)

@@ -20,7 +20,7 @@ from penstock.expr.vector_frame import Column
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.signals import Signals
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 Counts = dict[str, list[int]]
 
@@ -92,6 +92,7 @@ class GeneratedPE:
         self._merged = frozenset(e.index for e in part.entering if e.senders > 1)
         self._endings = _endings(part)
         self._states = module.fresh_states()
+        module.recall_surroundings(None)
         self._time_ns = 0
         self.received: Counts = {}
         self.submitted: Counts = {}
@@ -152,6 +153,7 @@ class GeneratedPE:
             "version": STATE_VERSION,
             "time_ns": self._time_ns,
             "open": dict(self._endings.open),
+            "surroundings": self._module.remember_surroundings(),
             "operators": {id_: state.remember() for id_, state in self._states.items()},
         }
 
@@ -166,6 +168,7 @@ class GeneratedPE:
             raise UserError(f"the state of a generated PE has version {STATE_VERSION}, found {found}")
         self._time_ns = state["time_ns"]
         self._endings.open = dict(state["open"])
+        self._module.recall_surroundings(state["surroundings"])
         for id_, remembered in state["operators"].items():
             self._states[id_].recall(remembered)
 

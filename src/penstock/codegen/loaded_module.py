@@ -56,6 +56,8 @@ class LoadedModule:
         self.generated = generated
         self._program = program
         self._names: dict[str, Any] = {"environment": environment, "__name__": f"pe_{generated.part.pe}"}
+        self._environment = environment
+        self._random_at_first = environment.random.getstate()
         self._provide(environment)
         self._execute()
 
@@ -75,6 +77,19 @@ class LoadedModule:
         """The states of operators as they are in the beginning, by id."""
         made: dict[str, Any] = self._names["fresh_states"]() if "fresh_states" in self._names else {}
         return made | {id_: self._variables(id_) for id_ in self.generated.variables}
+
+    def remember_surroundings(self) -> dict[str, Any]:
+        """What code may have changed around it: random numbers drawn, metrics counted."""
+        state = self._environment.random.getstate()
+        drawn = None if state == self._random_at_first else state
+        return {"random": drawn, "metrics": dict(self._environment.metrics)}
+
+    def recall_surroundings(self, state: dict[str, Any] | None) -> None:
+        """Put back what another instance remembered, or what there was in the beginning."""
+        self._environment.random.setstate((state and state["random"]) or self._random_at_first)
+        if state is not None:
+            self._environment.metrics.clear()
+            self._environment.metrics.update(state["metrics"])
 
     def _provide(self, environment: Environment) -> None:
         functions: dict[str, dict[str, Any]] = {}
