@@ -65,15 +65,15 @@ def test_a_growing_directory_is_followed_until_the_user_stops_it(folder):
         'FileSource() { param file: "in.csv"; }',
         'FileSource(Files) { }\n stream<rstring name> Files = DirectoryScan() { param directory: "inbox"; }',
     )
-    (folder / "main.spl").write_text(text)
+    (folder / "main.spl").write_text(text.replace("sliding, count(5), count(1)", "tumbling, count(1)"))
     (folder / "inbox").mkdir()
     (folder / "inbox" / "1.csv").write_text("1,10\n1,20\n")
     running = subprocess.Popen(command("--out", "found", "--json"), cwd=folder, stdout=subprocess.PIPE, text=True)
     out = folder / "found" / "out.csv"
-    assert content(out, lines=2) == "1,10\n1,30\n"
+    assert content(out, lines=2) == "1,10\n1,20\n"
     (folder / "part").write_text("1,30\n")
     os.replace(folder / "part", folder / "inbox" / "2.csv")
-    assert content(out, lines=3) == "1,10\n1,30\n1,60\n"
+    assert content(out, lines=3) == "1,10\n1,20\n1,30\n"
     running.send_signal(signal.SIGINT)
     summary, _ = running.communicate(timeout=300)
     assert json.loads(summary)["stopped"] == "interrupted"
