@@ -24,6 +24,7 @@ from penstock.codegen.transport import (
     WINDOW,
     Item,
     encode,
+    encoded_batches,
     values_as_rows,
 )
 from penstock.diagnostics import UserError
@@ -199,8 +200,4 @@ def _encoded(batch: pa.RecordBatch, time_ns: Array, number: Array, path: bytes) 
             pa.repeat(pa.scalar(path, pa.binary()), values.num_rows),
             pa.array(np.full(values.num_rows, TUPLE, np.uint8)),
         ]
-        sink = pa.BufferOutputStream()
-        for part in (pa.RecordBatch.from_arrays(columns, schema=HEADER), values):
-            with pa.ipc.new_stream(sink, part.schema) as writer:
-                writer.write_batch(part)
-        yield sink.getvalue().to_pybytes()
+        yield encoded_batches(pa.RecordBatch.from_arrays(columns, schema=HEADER), values)
