@@ -17,9 +17,10 @@ When it does not apply:
 
 Algorithm:
     Steepest ascent. A step merges two PEs that are joined by a stream (or any two, where few are left), or moves one
-    vertex to the PE of a neighbour; the best of all is taken until none is better or time is up. A step asks the model
-    O(V + E) times by `WhatIf`, which takes a fraction of a millisecond to one, and then works out the new plan anew:
-    what a PE is (with state or without) may change with its operators, and that a `WhatIf` does not know.
+    vertex to the PE of a neighbour; if none of these helps, it splits a PE: a beginning of its topological order, or
+    one of its heaviest vertices, becomes a PE. Merges and moves are asked of a `WhatIf`, O(V + E) of them; the few best
+    are worked out anew, since what a PE is (with state or without) and where it stands in the line change with its
+    operators, and that a `WhatIf` does not know. Splits are O(V), each worked out anew.
 
 Preserves:
     Validity: `may_share_pe` before each merge and move; a fusion whose PEs form a cycle has scale 0.
@@ -31,8 +32,12 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from heapq import nlargest
+from operator import itemgetter
 
+from penstock.diagnostics import UserError
 from penstock.fusion.deadline import Deadline
+from penstock.fusion.order import topological
 from penstock.fusion.super_graph import SuperGraph
 from penstock.model import ThroughputModel, WhatIf
 from penstock.optimizer.prediction import model_plan
@@ -40,9 +45,11 @@ from penstock.optimizer.spark_problem import Groups, Setting
 
 _BETTER = 1.0 + 1e-9
 _FEW_PES = 24
+_TRIED_MOVES = 6
+_HEAVIEST = 6
 
 Move = Mapping[int, int]
-"""From vertex to the PE that it moves to."""
+"""From vertex to the PE that it moves to; -1 is a new one."""
 
 
 def improve(graph: SuperGraph, model: ThroughputModel, setting: Setting, start: Groups, deadline: Deadline) -> Groups:
@@ -62,35 +69,69 @@ class _Ascent:
         self.setting = setting
         ids = graph.problem.ids
         self.names = [tuple(ids[operator] for operator in members) for members in graph.members]
+        self.order = topological(graph.successors, graph.predecessors)
         self.near = [sorted({*graph.successors[v], *graph.predecessors[v]}) for v in range(graph.vertices)]
         self._start_from(start)
 
     def _start_from(self, groups: Groups) -> None:
         plan = model_plan(self.setting, groups)
         self.what_if = WhatIf(self.model, self.model.state(plan))
-        self.keyed = [pe.keyed for pe in plan.pes]
         home = {id_: number for number, pe in enumerate(plan.pes) for id_ in pe.operators}
         self.pe_of = [home[names[0]] for names in self.names]
 
     def step(self, deadline: Deadline) -> bool:
         """Make the best change; tells whether there was one."""
-        before, scale = self.groups(), self.what_if.scale
-        best, gain = None, (_BETTER - 1.0) * scale
+        for changes in (self._best_moves, self._best_splits):
+            for groups in changes(deadline):
+                if self._scale(groups) > self.what_if.scale * _BETTER:
+                    self._start_from(groups)
+                    return True
+        return False
+
+    def _best_moves(self, deadline: Deadline) -> list[Groups]:
+        """What the most promising merges and moves make of the fusion."""
+        gains = []
         for move in self._moves():
             if deadline.has_passed():
                 break
-            found = self.what_if.delta(self._of_operators(move))
-            if found > gain:
-                best, gain = move, found
-        if best is None:
-            return False
-        for vertex, pe in best.items():
+            gain = self.what_if.delta(self._of_operators(move))
+            if gain > 0:
+                gains.append((gain, move))
+        return [self._after(move) for _, move in nlargest(_TRIED_MOVES, gains, key=itemgetter(0))]
+
+    def _best_splits(self, deadline: Deadline) -> list[Groups]:
+        """What the best of all splits makes of the fusion."""
+        best, scale = [], self.what_if.scale
+        for groups in self._splits():
+            if deadline.has_passed():
+                break
+            found = self._scale(groups)
+            if found > scale:
+                best, scale = [groups], found
+        return best
+
+    def _splits(self) -> Iterator[Groups]:
+        for pe, members in self._members().items():
+            ordered = [v for v in self.order if self.pe_of[v] == pe]
+            heavy = nlargest(_HEAVIEST, members, key=self.graph.costs.__getitem__)
+            parts = [{v} for v in heavy] + [set(ordered[:end]) for end in range(1, len(ordered))]
+            for part in parts if len(members) > 1 else ():
+                yield self._after(dict.fromkeys(part, -1))
+
+    def _scale(self, groups: Groups) -> float:
+        """The scale of a fusion; 0 where its PEs form a cycle."""
+        try:
+            return self.model.scale(self.model.state(model_plan(self.setting, groups)))
+        except UserError:
+            return 0.0
+
+    def _after(self, move: Move) -> Groups:
+        kept = list(self.pe_of)
+        for vertex, pe in move.items():
             self.pe_of[vertex] = pe
-        self._start_from(self.groups())
-        if self.what_if.scale > scale * _BETTER:
-            return True
-        self._start_from(before)
-        return False
+        groups = self.groups()
+        self.pe_of = kept
+        return groups
 
     def groups(self) -> Groups:
         """The PEs as they stand."""
@@ -100,9 +141,9 @@ class _Ascent:
         members = self._members()
         for one, other in self._pairs(members):
             if self.graph.may_share_pe([*members[one], *members[other]]):
-                # A PE with state stays one when others join it.
-                goal, leaving = (one, other) if self.keyed[one] else (other, one)
-                yield dict.fromkeys(members[leaving], goal)
+                # In the line one place may be possible and the other not.
+                yield dict.fromkeys(members[other], one)
+                yield dict.fromkeys(members[one], other)
         for vertex, pe in enumerate(self.pe_of):
             for goal in sorted({self.pe_of[n] for n in self.near[vertex]} - {pe}):
                 if self.graph.may_share_pe([*members[goal], vertex]):
