@@ -31,7 +31,7 @@ SUBSCRIBER = "() as Sink{0} = Custom({0}) {{ logic onTuple {0}: {{ }} }}"
 
 def program(*invocations: str) -> Program:
     """A program of some sources, each with a subscriber that drops its tuples."""
-    names = [text.split("> ", 1)[1].split(" =", 1)[0] for text in invocations]
+    names = [text.split(" = ", 1)[0].rsplit(" ", 1)[1] for text in invocations]
     return compile_text("composite Main { graph " + "\n".join([*invocations, *map(SUBSCRIBER.format, names)]) + "}")
 
 
