@@ -27,3 +27,9 @@ def test_every_link_leads_somewhere(page):
         assert target.exists(), f"{page.name} links to {match['target']}"
         if match["anchor"] and target.suffix == ".md":
             assert match["anchor"] in anchors(target), f"{page.name} links to {match[0]}"
+
+
+def test_every_example_is_listed():
+    listed = (ROOT / "examples/README.md").read_text(encoding="utf-8")
+    folders = [path.parent.name for path in (ROOT / "examples").glob("*/README.md")]
+    assert [name for name in folders if f"({name}/README.md)" not in listed] == []

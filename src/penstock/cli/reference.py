@@ -6,6 +6,7 @@ python -m penstock.cli.reference > docs/reference/command-line.md
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -32,12 +33,13 @@ def reference() -> str:
 
 
 def _sections() -> Iterator[str]:
-    with click.Context(cli, info_name="penstock", max_content_width=_WIDTH, terminal_width=_WIDTH) as root:
+    width: dict[str, Any] = {"max_content_width": _WIDTH, "terminal_width": _WIDTH}
+    with click.Context(cli, info_name="penstock", **width, **cli.context_settings) as root:
         yield from _section("penstock", cli.get_help(root))
         for name in SUBCOMMANDS:
             command = cli.get_command(root, name)
             assert command is not None
-            with click.Context(command, info_name=name, parent=root, max_content_width=_WIDTH) as context:
+            with click.Context(command, info_name=name, parent=root, **width) as context:
                 yield from _section(f"penstock {name}", command.get_help(context))
 
 

@@ -23,6 +23,7 @@ from penstock.model import equal_hosts
 from penstock.model.profile import Profile
 from penstock.optimizer import Setting, fused_by
 from penstock.optimizer.machine import machine_transfer
+from penstock.parallel.extensions import BEYOND
 from penstock.parallel.plan import ParallelRegions
 from penstock.parallel.regions import parallel_regions
 from penstock.parallel.report import summary_of
@@ -109,7 +110,7 @@ def compiled(work: Path, ticks: int, narrator: Narrator) -> Program:
 def shown_regions(program: Program, narrator: Narrator) -> ParallelRegions:
     """The parallel regions, the first of them in words."""
     with narrator.step("find its parallel regions"):
-        regions = parallel_regions(program.application)
+        regions = parallel_regions(program.application, BEYOND)
         for region in regions.regions[:_SHOWN_REGIONS]:
             narrator.say(f"  {summary_of(region)}: {', '.join(region.operators)}")
         _more(len(regions.regions) - _SHOWN_REGIONS, "regions", narrator)
