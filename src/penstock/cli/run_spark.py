@@ -1,0 +1,99 @@
+"""The part of `penstock run` that runs on Spark."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from penstock.cli.summary import Summary
+
+if TYPE_CHECKING:
+    from penstock.expr.environment import Environment
+    from penstock.toolkit.program import Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """How to run on Spark: the options of the command."""
+
+    master: str
+    fusion: str
+    plan: Path | None
+    channels: int | str | None
+    checkpoint: Path | None
+    batch: int
+    until_done: bool
+    seconds: float | None
+
+
+def run_with(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
+    """Run a program on Spark as the options say, with progress on standard error."""
+    from penstock.cli.channel_choice import chosen_channels
+    from penstock.cli.fusion_choice import chosen_fusion
+    from penstock.cli.live import live_progress
+    from penstock.cli.short_profile import keep_profile_of
+    from penstock.reference.result import DEAD_LETTERS
+    from penstock.spark.run import can_have_more, run_on_spark
+    from penstock.spark.session import open_session
+
+    click.echo(f"starting Spark at {settings.master}", err=True)
+    spark = open_session(settings.master)
+    checkpoint = settings.checkpoint
+
+    def tell(text: str) -> None:
+        click.echo(text, err=True)
+
+    channels = chosen_channels(program, environment, spark, settings.channels, checkpoint, tell)
+    choice = chosen_fusion(
+        program,
+        environment,
+        spark,
+        option=settings.fusion,
+        plan=settings.plan,
+        channels=channels,
+        checkpoint=checkpoint,
+        tell=tell,
+    )
+    folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
+    with folder as place, live_progress(program.application) as on_progress:
+        outcome = run_on_spark(
+            program,
+            spark,
+            fusion=choice.fusion,
+            environment=environment,
+            checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
+            channels=choice.channels,
+            signals=choice.sampling,
+            turns_per_batch=settings.batch,
+            continuous=not settings.until_done and can_have_more(program.application),
+            seconds=settings.seconds,
+            on_progress=on_progress,
+            notice=tell,
+        )
+    if choice.sampling is not None:
+        keep_profile_of(outcome, program.application)
+    if outcome.stopped != "done":
+        click.echo(_how_to_resume(checkpoint), err=True)
+    letters = environment.output_directory / DEAD_LETTERS if outcome.totals.rejected else None
+    return Summary(
+        application=program.application.name,
+        engine="spark",
+        stopped=outcome.stopped,
+        seconds=outcome.seconds,
+        received=outcome.totals.received,
+        submitted=outcome.totals.submitted,
+        rejected=outcome.totals.rejected,
+        dead_letters_file=letters,
+        more={"batches": outcome.batches, "resumed": outcome.resumed, "pes": [list(pe) for pe in outcome.pes]},
+    )
+
+
+def _how_to_resume(checkpoint: Path | None) -> str:
+    if checkpoint is None:
+        return "it cannot be resumed: its state was not kept; give --checkpoint DIR to keep it"
+    return f"to resume, run the same command again, with --checkpoint {checkpoint}"

@@ -1,0 +1,41 @@
+"""`--channels auto`: as many channels as the model sees a gain in, and no more."""
+
+from __future__ import annotations
+
+import click
+import pytest
+from optimizer_settings import setting
+
+from penstock.cli.channel_choice import ChannelsType, fewest_channels
+from penstock.lang import compile_text
+from penstock.model import equal_hosts
+
+HEAVY = """
+composite Main {
+  graph
+    stream<int32 a, float64 b> In = Beacon() { param iterations: 10; }
+    stream<In> Work = Functor(In) { output Work: b = b + 1.0; }
+    () as Out = FileSink(Work) { param file: "out"; }
+}
+"""
+
+
+def channels(work_us: float, cores: int) -> int:
+    made = setting(compile_text(HEAVY).application, {"Work": work_us}, hosts=equal_hosts(1, cores=cores))
+    return fewest_channels(made, cores)
+
+
+def test_heavy_work_gets_a_channel_for_every_core():
+    assert channels(5000.0, 4) == 4
+
+
+def test_light_work_stays_on_one_channel():
+    assert channels(0.01, 4) == 1
+
+
+def test_channels_are_a_positive_number_or_auto():
+    read = ChannelsType()
+    assert [read.convert(text, None, None) for text in ("3", "auto")] == [3, "auto"]
+    for wrong in ("0", "-1", "many"):
+        with pytest.raises(click.BadParameter, match="neither a positive number nor `auto`"):
+            read.convert(wrong, None, None)
