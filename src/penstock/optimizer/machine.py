@@ -25,7 +25,8 @@ TYPICAL = Transfer(
     exchange_write=_JVM,
     exchange_read=_JVM,
     batch_seconds=0.3,
-    stage_seconds=0.15,
+    stage_seconds=0.1,
+    pe_seconds=0.03,
 )
 """For a machine that was never calibrated. Tuples cross in Arrow blobs, so that the JVM's part goes by bytes."""
 
