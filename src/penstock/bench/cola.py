@@ -77,7 +77,7 @@ def _table_1(bench: Bench) -> None:
 
 def _solve_table_1(bench: Bench, hosts: int, algorithm: Algorithm) -> Fusion:
     problem = bargain_problem(hosts)
-    seconds = (10.0 if bench.quick else 30.0) if algorithm == "throughput" else None
+    seconds = (3.0 if bench.quick else 30.0) if algorithm == "throughput" else None
     fusion = fuse(problem, algorithm, deadline_seconds=seconds)
     capacity = float(problem.hosts.capacities[0])
     bench.row(
@@ -107,7 +107,7 @@ def _draw_table_1(bench: Bench, found: dict[tuple[int, Algorithm], Fusion]) -> N
 
 
 def _optimality(bench: Bench) -> None:
-    wanted = 40 if bench.quick else 500
+    wanted = 25 if bench.quick else 500
     counted: Counter[str] = Counter()
     seed = 0
     while counted["optimal"] + counted["missed"] < wanted:
@@ -176,7 +176,7 @@ def _least_ratio(graph: CutGraph) -> float:
 
 
 def _scale(bench: Bench, kind: str) -> None:
-    size = (2_000, 6_000, 20, 20.0) if bench.quick else (10_000, 30_000, 100, _LARGE_SECONDS)
+    size = (600, 1_800, 10, 6.0) if bench.quick else (10_000, 30_000, 100, _LARGE_SECONDS)
     what = f"{size[0]:,} operators, {'acyclic' if kind == 'acyclic' else 'cycles allowed'}"
     found = {}
     for algorithm in ("greedy", "cola", "throughput"):
