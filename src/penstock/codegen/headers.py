@@ -27,6 +27,7 @@ Reference:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -43,12 +44,15 @@ _FEWEST = 4
 _FEW_RUNS = 16
 """So many runs are written one by one."""
 
-_numbers_travel = False
+NUMBERS = "PENSTOCK_NUMBERS"
+"""Set to `always` where a job starts, places travel even where they tell themselves; for measurements."""
+
+_numbers_travel = os.environ.get(NUMBERS) == "always"
 
 
 @contextmanager
 def numbers_on_every_tuple() -> Iterator[None]:
-    """Let places travel even where they tell themselves; for measurements."""
+    """Let places travel even where they tell themselves, in this process."""
     global _numbers_travel
     before, _numbers_travel = _numbers_travel, True
     try:

@@ -1,0 +1,147 @@
+"""`penstock bench ordering`: figure 8 of the auto-parallelization paper: what keeping the order costs.
+
+One region with a single stateless operator on two channels, under three strategies:
+
+- round-robin: channels take tuples in turns, and no number travels (`codegen.headers`);
+- seqno: the same, but every tuple carries its place;
+- seqno & pulses: the operator may drop tuples, so that only the pulse at the end of a batch tells what will not come.
+
+What is compared is the processor time of a tuple, over the driver, the JVM and all workers, as it grows from batch to
+batch: so neither the start of the query nor what else the machine does counts. Each strategy runs in a process of its
+own, because its setting must reach every worker; the processes take turns.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from penstock.bench import Bench
+from penstock.bench.on_spark import open_bench_session
+from penstock.bench.processes import cpu_seconds
+from penstock.bench.scaling import WORK_BODY
+from penstock.codegen.headers import NUMBERS
+from penstock.expr.environment import Environment
+from penstock.lang import compile_text
+from penstock.toolkit.program import Program
+
+STRATEGIES = ("round-robin", "seqno", "seqno & pulses")
+_CHANNELS = 2
+_BARS = {"seqno": 0.10, "seqno & pulses": 0.15}
+_NEAR_ZERO = 0.05
+
+
+def run(bench: Bench) -> None:
+    """Let the strategies take turns, then compare them."""
+    works = [1] if bench.quick else [1, 8, 64, 512]
+    batches, rounds = (4, 1) if bench.quick else (8, 5)
+    measured: dict[str, list[list[float]]] = {name: [] for name in STRATEGIES}
+    for i in range(rounds):
+        for name in STRATEGIES:
+            bench.progress(f"{name}, round {i + 1} of {rounds}")
+            measured[name].append(_in_process(name, works, batches, quick=bench.quick))
+    cost = {name: [statistics.median(each) for each in zip(*rows, strict=True)] for name, rows in measured.items()}
+    overheads = {name: _overheads(cost[name], cost["round-robin"]) for name in STRATEGIES}
+    for name in STRATEGIES:
+        for work, cpu_us, overhead in zip(works, cost[name], overheads[name], strict=True):
+            bench.row(strategy=name, work=work, cpu_us_per_tuple=cpu_us, overhead=overhead, rounds=rounds)
+    _judge(bench, works, overheads)
+
+
+def _overheads(cost: list[float], base: list[float]) -> list[float]:
+    """How much more each costs than the base.
+
+    Example:
+        >>> _overheads([1.5, 2.0], [1.0, 2.0])
+        [0.5, 0.0]
+    """
+    return [own / other - 1 for own, other in zip(cost, base, strict=True)]
+
+
+def _judge(bench: Bench, works: list[int], overheads: dict[str, list[float]]) -> None:
+    for name, bar in _BARS.items():
+        bench.check(f"{name} over round-robin, {works[0]} multiplication a tuple", overheads[name][0], at_most=bar)
+        if len(works) > 1:
+            what = f"{name} over round-robin, {works[-1]} multiplications a tuple"
+            bench.check(what, overheads[name][-1], at_most=_NEAR_ZERO)
+    title = "overhead of keeping the order, over round-robin"
+    with bench.figure("ordering", title=title, xlabel="multiplications a tuple", ylabel="overhead, %") as axes:
+        for name in _BARS:
+            axes.plot(works, [100 * value for value in overheads[name]], marker="o", label=name)
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.set_xscale("log", base=2)
+        axes.legend()
+
+
+def _in_process(strategy: str, works: list[int], batches: int, *, quick: bool) -> list[float]:
+    """The processor time of a tuple for each amount of work, measured in a process of its own."""
+    sizes = [(40_000 if quick else 200_000) // (1 + work // 16) for work in works]
+    task = {"may_drop": strategy == STRATEGIES[2], "works": works, "sizes": sizes, "batches": batches}
+    numbers = {} if strategy == STRATEGIES[0] else {NUMBERS: "always"}
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock.bench.ordering", json.dumps(task)],
+        env={**os.environ, **numbers},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+    )
+    found: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def measure(task: dict[str, Any]) -> list[float]:
+    """Microseconds of processor time for a tuple, for each amount of work; a short run comes first."""
+    from penstock.spark.run import run_on_spark
+
+    spark = open_bench_session()
+
+    def cost_us(work: int, size: int, batches: int) -> float:
+        program = application(work, size * batches, may_drop=task["may_drop"])
+        used: dict[int, float] = {}
+        with tempfile.TemporaryDirectory() as folder:
+            run_on_spark(
+                program,
+                spark,
+                fusion=[[o.id for o in program.application.operators]],
+                channels=_CHANNELS,
+                environment=Environment(data_directory=Path(folder), output_directory=Path(folder)),
+                checkpoint=Path(folder) / "job",
+                turns_per_batch=size,
+                on_progress=lambda progress: used.update({progress["batchId"]: cpu_seconds()}),
+            )
+        first, last = min(used), max(used)
+        return (used[last] - used[first]) / ((last - first) * size) * 1e6
+
+    cost_us(task["works"][0], task["sizes"][0], 3)
+    return [cost_us(work, size, task["batches"]) for work, size in zip(task["works"], task["sizes"], strict=True)]
+
+
+def application(work: int, tuples: int, *, may_drop: bool) -> Program:
+    """A source, the operator, and a sequential end that keeps one tuple in 1000.
+
+    Example:
+        >>> from penstock.parallel.regions import parallel_regions
+        >>> regions = [parallel_regions(application(8, 9, may_drop=d).application).regions for d in (False, True)]
+        >>> [region.ordering.value for (region,) in regions]
+        ['round-robin', 'seqno & pulses']
+    """
+    body = WORK_BODY.replace("WORK", str(work))
+    condition = "if (p > 0.0) " if may_drop else ""
+    return compile_text(f"""composite Ordering {{ graph
+    stream<int64 k, int64 l, float64 x> In = Beacon() {{ param iterations: {tuples}u;
+      output In: k = (int64) IterationCount(), l = 7l, x = 1.0; }}
+    stream<In> Work = Custom(In as I) {{ logic onTuple I: {{
+      {body}{condition}submit({{k = k, l = l, x = p}}, Work); }} }}
+    stream<float64 x> Few = Aggregate(Work) {{ window Work: tumbling, count(1000); output Few: x = Last(x); }}
+    () as Sink = FileSink(Few) {{ param file: "few.csv"; }} }}""")
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(json.loads(sys.argv[1]))))
