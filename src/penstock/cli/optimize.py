@@ -75,14 +75,14 @@ def command(
 
     program = arguments.program()
     application, runs_file = program.application, state_path(out)
-    print_, width = fingerprint(application), channels or 1
-    known = kept_runs(runs_file, print_, width)
+    print_ = fingerprint(application)
+    known = kept_runs(runs_file, print_, channels)
     if known:
         click.echo(f"going on after {len(known)} runs that {runs_file} has kept", err=True)
     measuring, setting = _prepared(arguments, program, channels, hosts, master, seconds)
 
     def tell(runs: Sequence[Iteration]) -> None:
-        keep_runs(runs_file, print_, width, runs)
+        keep_runs(runs_file, print_, channels, runs)
         click.echo(_line(runs), err=True)
 
     def choose(profile: Any, gamma: float) -> Any:
@@ -158,7 +158,7 @@ def _plan(setting: Setting, outcome: Outcome, chosen: Iteration, print_: str, wi
         application=setting.application.name,
         fingerprint=print_,
         fusion=chosen.groups,
-        channels=setting.channels or 1,
+        channels=setting.channels,
         hosts=tuple(host.id for host in setting.hosts.hosts) if with_hosts else (),
         predicted_tps=prediction.scale * sum(model.source_rates.values()),
         bottleneck=str(prediction.bottleneck),

@@ -24,7 +24,7 @@ def state_path(plan: Path) -> Path:
     return plan.with_name(plan.name + ".runs")
 
 
-def keep_runs(path: Path, fingerprint: str, channels: int, runs: Sequence[Iteration]) -> None:
+def keep_runs(path: Path, fingerprint: str, channels: int | None, runs: Sequence[Iteration]) -> None:
     """Write the runs so far; the file is whole at any time."""
     value = {
         "version": VERSION,
@@ -38,7 +38,7 @@ def keep_runs(path: Path, fingerprint: str, channels: int, runs: Sequence[Iterat
     fresh.replace(path)
 
 
-def kept_runs(path: Path, fingerprint: str, channels: int) -> list[Iteration]:
+def kept_runs(path: Path, fingerprint: str, channels: int | None) -> list[Iteration]:
     """The runs of an interrupted loop over the same application; none if there are none, or they are of another.
 
     Raises:

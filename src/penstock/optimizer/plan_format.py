@@ -32,7 +32,7 @@ _PLAN = (
     Field("application", *TEXT),
     Field("fingerprint", *NAME),
     Field("fusion", *LIST),
-    Field("channels", *COUNT, default=1),
+    Field("channels", *COUNT, default=None),
     Field("hosts", *NAMES, default=[]),
     Field("predicted", *OBJECT, default={}),
     Field("measured", *OBJECT, default={}),
@@ -49,7 +49,7 @@ class PlanFile:
         application: The name of the program.
         fingerprint: Of its graph.
         fusion: The operators of each PE; sources and sinks are left out.
-        channels: How many channels parallel regions get.
+        channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
         hosts: For which hosts it was made; none where that was the machine itself.
         predicted_tps: What the sources will give in a second, by the model.
         bottleneck: What holds the plan up, by the model.
@@ -60,7 +60,7 @@ class PlanFile:
     application: str
     fingerprint: str
     fusion: Groups
-    channels: int = 1
+    channels: int | None = None
     hosts: tuple[str, ...] = ()
     predicted_tps: float | None = None
     bottleneck: str = ""
@@ -160,8 +160,9 @@ def plan_to_json(plan: PlanFile) -> Record:
         "application": plan.application,
         "fingerprint": plan.fingerprint,
         "fusion": [list(group) for group in plan.fusion],
-        "channels": plan.channels,
     }
+    if plan.channels is not None:
+        found["channels"] = plan.channels
     if plan.hosts:
         found["hosts"] = list(plan.hosts)
     if plan.predicted_tps is not None:
