@@ -122,3 +122,9 @@ def test_fusions_are_ranked_by_what_is_predicted_for_them():
     assert [tps for _, tps in order] == sorted((tps for _, tps in order), reverse=True)
     rate = sum(model.source_rates.values())
     assert order[0][1] == pytest.approx(rate * predict(model, given, order[0][0]).scale)
+
+
+def test_a_smaller_gamma_makes_cola_split_what_would_fit_on_one_core():
+    given = setting(branches(), {"Left": 400.0, "RightMore": 300.0})
+    assert len(fused_by("cola", given, gamma=1.0)) == 1
+    assert len(fused_by("cola", given, gamma=0.5)) > 1
