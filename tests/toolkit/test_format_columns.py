@@ -21,6 +21,8 @@ CSV_SCHEMAS = [
     "optional<int32> n, rstring s, optional<float64> x",
     "enum{red, green} c, uint64 u",
     "rstring s, list<int32> l",
+    "decimal64 d, blob b, rstring[3] s",
+    "optional<decimal32> d, rstring s",
 ]
 PIECES = """
     a 1 -1 0 007 +5 0x1F 255 256 -0 99999999999999999999 2147483648 1.5 1e3 1e400 1e-400 nan nan(1) inf -Infinity .5 1.
@@ -141,6 +143,7 @@ def test_lines_read_at_once_are_lines_read_one_by_one(data: bytes) -> None:
         (Settings(), "rstring s, float64 x, int32 n", b'"a,b",1.5,2\r\n"it\'s",2,3\r\n'),
         (Settings(), "rstring s, float64 x, int32 n", b"a, 1.5, 2\n"),
         (Settings(separator=";"), "optional<int32> n, boolean b", b"null;true\n;false\n"),
+        (Settings(), "decimal64 d, blob b, rstring[3] s", b"1.50,00ff,abcd\n1E+2,,\n"),
         (Settings(format="json"), "rstring s, float32 x", b'{"s":"a","x":1}\n{"x":2.5,"y":[1]}\n'),
         (Settings(format="line"), "rstring line", "a\n\né\r\n".encode()),
     ],

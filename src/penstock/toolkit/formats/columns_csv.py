@@ -5,14 +5,15 @@ Introduction:
     module knows where it does not, and gives up there.
 
 When it does not apply:
-    `fast_reader` gives None for a schema with composite types, decimals, timestamps, blobs or bounded strings. For a
-    block it gives None where it has lines that start with a blank or a `#`, line ends that are not the same all over,
-    escapes, quotes that do not stand around a whole string, blanks before a string that is or may be quoted, numbers
-    that Arrow takes and we do not (`0x1F`, `nan(1)`) or the other way round (`+5`), and where anything is malformed.
+    `fast_reader` gives None for a schema with composite types, timestamps or optional strings. For a block it gives
+    None where it has lines that start with a blank or a `#`, line ends that are not the same all over, escapes, quotes
+    that do not stand around a whole string, blanks before a string that is or may be quoted, numbers that Arrow takes
+    and we do not (`0x1F`, `nan(1)`) or the other way round (`+5`), and where anything is malformed.
 
 Algorithm:
     A handful of searches for bytes, which run at the speed of memory; then Arrow's parser with the types of the
-    schema. Where a block has quotes, their positions are checked with numpy: each opening one stands behind a
+    schema. Decimals and blobs, which it does not know as we write them, it splits, and they are read value by value.
+    Where a block has quotes, their positions are checked with numpy: each opening one stands behind a
     separator or a line end, each closing one before one, no line end in between, and only in columns of strings.
 """
 
@@ -27,9 +28,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from penstock.expr.values import default_value
+from penstock.expr.values import default_value, to_arrow_array
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import (
+    BLOB,
     BOOLEAN,
     FLOAT32,
     FLOAT64,
@@ -38,9 +40,11 @@ from penstock.ir.types import (
     Primitive,
     Schema,
     Type,
+    is_decimal,
     is_integer,
     is_string,
 )
+from penstock.toolkit.formats.csv import field_reader
 from penstock.toolkit.formats.items import Settings
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -129,6 +133,8 @@ class _CsvBlocks:
     def _column(self, column: pa.ChunkedArray, i: int, block: bytes, has_blanks: bool) -> pa.ChunkedArray:
         """The column as the schema has it: blanks before strings skipped, defaults in empty fields."""
         type_, default = self._types[i], self._defaults[i]
+        if _is_read_by_value(_inner(type_)):
+            return self._by_value(column, type_, default)
         if not _is_text(_inner(type_)):
             return self._numbers(column, type_, default, block)
         column = pc.utf8_ltrim(column, _BLANKS) if has_blanks else column
@@ -138,7 +144,16 @@ class _CsvBlocks:
                 raise _Unsure
         elif default != "" and pc.any(pc.equal(column, "")).as_py():
             raise _Unsure
-        return column
+        bound = getattr(type_, "bound", None)
+        return column if bound is None else pc.utf8_slice_codeunits(column, 0, bound)
+
+    def _by_value(self, column: pa.ChunkedArray, type_: Type, default: Any) -> pa.ChunkedArray:
+        """The values of a type that Arrow does not know as we write it."""
+        read = field_reader(type_, default)
+        try:
+            return pa.chunked_array([to_arrow_array([read(field) for field in column.to_pylist()], type_)])
+        except ValueError:
+            raise _Unsure from None
 
     def _numbers(self, column: pa.ChunkedArray, type_: Type, default: Any, block: bytes) -> pa.ChunkedArray:
         if column.null_count:
@@ -204,7 +219,7 @@ def _arrow_reader(types: list[Type], separator: str) -> Callable[[bytes], pa.Tab
 
 
 def _read_as(type_: Type) -> pa.DataType:
-    if _is_text(type_):
+    if _is_text(type_) or _is_read_by_value(type_):
         return pa.string()
     # A float32 is the float64 that the text says, rounded; Arrow would round the text once.
     return pa.float64() if type_ == FLOAT32 else pa.type_for_alias("bool" if type_ == BOOLEAN else str(type_))
@@ -222,10 +237,13 @@ def _is_plain(type_: Type) -> bool:
     if isinstance(type_, OptionalType):
         return _is_plain(type_.inner) and not _is_text(type_.inner)
     if isinstance(type_, Primitive):
-        if is_string(type_):
-            return type_.bound is None
-        return is_integer(type_) or type_ in (BOOLEAN, FLOAT32, FLOAT64)
+        numbers = is_integer(type_) or type_ in (BOOLEAN, FLOAT32, FLOAT64)
+        return is_string(type_) or numbers or _is_read_by_value(type_)
     return isinstance(type_, EnumType)
+
+
+def _is_read_by_value(type_: Type) -> bool:
+    return is_decimal(type_) or type_ == BLOB
 
 
 def _is_text(type_: Type) -> bool:

@@ -35,7 +35,7 @@ def row_parser(schema: Schema, settings: Settings) -> Parse:
     """A function that reads one record; it raises `ValueError` with the reason."""
     separator, count, ignores_extra = settings.separator, len(schema.attributes), settings.ignores_extra
     defaults = settings.defaults or tuple(default_value(a.type) for a in schema.attributes)
-    readers = [_field_reader(a.type, d) for a, d in zip(schema.attributes, defaults, strict=True)]
+    readers = [field_reader(a.type, d) for a, d in zip(schema.attributes, defaults, strict=True)]
     types = [a.type for a in schema.attributes]
 
     def parse(line: str) -> Tuple:
@@ -59,7 +59,13 @@ def _explain(schema: Schema, readers: list[Callable[[str], Any]], fields: list[s
     raise AssertionError("a field failed and then did not")
 
 
-def _field_reader(type_: Type, default: Any) -> Callable[[str], Any]:
+def field_reader(type_: Type, default: Any) -> Callable[[str], Any]:
+    """A function that reads one field; it raises `ValueError` with the reason.
+
+    Example:
+        >>> field_reader(FLOAT64, 0.5)(" 2 "), field_reader(FLOAT64, 0.5)("")
+        (2.0, 0.5)
+    """
     if is_string(type_):
         return _string_reader(type_, default)
     parse = parse_form(type_)
