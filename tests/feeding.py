@@ -64,11 +64,19 @@ def _definition(name: str, given: Feed) -> OperatorDefinition:
     )
 
 
-def program(graph: str, *, types: str = "", functions: str = "", main: str = "Main", **feeds: Feed) -> Program:
-    """The program of a graph clause, after a source for each feed, in order."""
+def program(
+    graph: str,
+    *,
+    types: str = "",
+    functions: str = "",
+    main: str = "Main",
+    operators: Iterable[OperatorDefinition] = (),
+    **feeds: Feed,
+) -> Program:
+    """The program of a graph clause, after a source for each feed, in order; `operators` are its own."""
     sources = "\n".join(f"stream<{f.schema}> {name} = Feed{name}() {{}}" for name, f in feeds.items())
     type_clause = f"type {types}" if types else ""
-    registry = standard().extended(_definition(name, given) for name, given in feeds.items())
+    registry = standard().extended([*operators, *(_definition(name, given) for name, given in feeds.items())])
     text = f"{functions}\ncomposite {main} {{\n{type_clause}\ngraph\n{sources}\n{graph}\n}}"
     return compile_text(text, registry=registry)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pes import assert_same, plan_of
-from test_generate import ROWS, SCHEMA
 
 from feeding import feed, program
+from operator_graphs import ROWS, SCHEMA
 from penstock.codegen.transport import FINAL, PULSE, TUPLE, Item
 
 WINDOWS = (
