@@ -128,3 +128,12 @@ def test_a_smaller_gamma_makes_cola_split_what_would_fit_on_one_core():
     given = setting(branches(), {"Left": 400.0, "RightMore": 300.0})
     assert len(fused_by("cola", given, gamma=1.0)) == 1
     assert len(fused_by("cola", given, gamma=0.5)) > 1
+
+
+def test_an_application_of_a_source_and_a_sink_has_nothing_to_fuse():
+    text = 'composite Main { graph stream<int32 a> In = Beacon() {} () as Out = FileSink(In) { param file: "out"; } }'
+    given = setting(compile_text(text).application)
+    assert fused_by("throughput", given) == ()
+    ((groups, tps),) = ranked(given)
+    assert groups == ()
+    assert tps > 0

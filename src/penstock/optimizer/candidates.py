@@ -79,7 +79,10 @@ def ranked(
         Infeasible: No fusion keeps the constraints.
     """
     problem, deadline = spark_problem(setting), Deadline.after(deadline_seconds)
-    graph, model = super_graph(problem, acyclic=True), throughput_model(setting)
+    model = throughput_model(setting)
+    if not problem.operators:
+        return [((), predict(model, setting, ()).scale * sum(model.source_rates.values()))]
+    graph = super_graph(problem, acyclic=True)
     found = {start: predict(model, setting, start).scale for start in _starts(problem, gamma, deadline)}
     for start in sorted(found, key=found.__getitem__, reverse=True):
         if deadline.has_passed():
