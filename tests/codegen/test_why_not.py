@@ -68,11 +68,22 @@ def test_a_build_has_a_module_or_a_reason_for_every_pe_inside(tmp_path):
     )
     plan = plan_of(made, [["O"], ["P"]])
     built = build(made, plan)
-    assert list(built.modules) == [1]
+    assert list(built.modules) == ["pe_1"]
     assert built.reasons == {2: "`P` (Delay) has no generated form"}
     (path,) = built.write(tmp_path / "build")
     assert path.name == "pe_1.py"
-    assert path.read_text() == built.modules[1].text
+    assert path.read_text() == built.modules["pe_1"].text
+
+
+def test_a_build_has_a_module_for_each_generated_piece_of_a_pe():
+    made = program(
+        "stream<A> O = Filter(A) {}\nstream<A> P = Delay(O) { param delay: 1.0; }\nstream<A> Q = Filter(P) {}\n"
+        '() as Sink = FileSink(Q) { param file: "o"; }',
+        A=feed("int32 n", []),
+    )
+    built = build(made, plan_of(made))
+    assert list(built.modules) == ["pe_1_0", "pe_1_2"]
+    assert built.reasons == {1: "`P` (Delay) has no generated form"}
 
 
 def test_code_that_asks_for_the_time_or_for_random_numbers_has_it_in_a_loop():

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.codegen.generate import Generated, generate
+from penstock.codegen.generate import Generated
+from penstock.codegen.pieces import pieces_of
 from penstock.codegen.plan import PhysicalPlan
 from penstock.toolkit.program import Program
 
@@ -15,19 +16,19 @@ class Build:
     """What was made of a plan.
 
     Attributes:
-        modules: The generated modules, by PE.
-        reasons: Why the other PEs have none and are run by a container; sources and sinks are left out.
+        modules: The generated modules by name: `pe_N`, or `pe_N_I` for piece I of a PE in pieces.
+        reasons: Why a container runs other PEs, or pieces of them; sources and sinks are left out.
     """
 
-    modules: dict[int, Generated]
+    modules: dict[str, Generated]
     reasons: dict[int, str]
 
     def write(self, folder: Path) -> list[Path]:
-        """Write every module to `pe_N.py` in a folder."""
+        """Write every module to a file of its name in a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         paths = []
-        for pe, module in self.modules.items():
-            path = folder / f"pe_{pe}.py"
+        for name, module in self.modules.items():
+            path = folder / f"{name}.py"
             path.write_text(module.text, encoding="utf-8")
             paths.append(path)
         return paths
@@ -44,14 +45,15 @@ def build(program: Program, plan: PhysicalPlan) -> Build:
         >>> build(empty, physical_plan(empty.application, ())).modules
         {}
     """
-    modules: dict[int, Generated] = {}
+    modules: dict[str, Generated] = {}
     reasons: dict[int, str] = {}
     for pe in plan.pes:
         if pe.role in ("source", "sink"):
             continue
-        made = generate(program, plan, pe.index)
-        if isinstance(made, Generated):
-            modules[pe.index] = made
-        else:
-            reasons[pe.index] = made
+        pieces = pieces_of(program, plan, pe.index)
+        for i, made in enumerate(pieces.made.values()):
+            if isinstance(made, Generated):
+                modules[f"pe_{pe.index}" if len(pieces.made) == 1 else f"pe_{pe.index}_{i}"] = made
+        if pieces.reasons:
+            reasons[pe.index] = "; ".join(pieces.reasons.values())
     return Build(modules=modules, reasons=reasons)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.codegen.generate import Generated, generate
+from penstock.codegen.generate import Generated
+from penstock.codegen.pieces import pieces_of
 from penstock.codegen.plan import PE, PhysicalPlan
 from penstock.toolkit.program import Program
 
@@ -35,14 +36,32 @@ def _pe_text(program: Program, plan: PhysicalPlan, pe: PE) -> str:
 def _code_text(program: Program, plan: PhysicalPlan, pe: PE) -> str:
     if pe.role in _PLACE:
         return f"  runs its operators one tuple at a time, in {_PLACE[pe.role]}"
-    made = generate(program, plan, pe.index)
+    pieces = pieces_of(program, plan, pe.index)
+    if len(pieces.made) == 1:
+        return _made_text(next(iter(pieces.made.values())))
+    texts = [
+        f"  piece {i}: {', '.join(pieces.plan.pes[piece].operators)}\n{_made_text(made)}"
+        for i, (piece, made) in enumerate(pieces.made.items())
+    ]
+    return "\n".join(texts)
+
+
+def _made_text(made: Generated | str) -> str:
     if isinstance(made, Generated):
         return "\n".join(f"    {line}".rstrip() for line in made.text.splitlines())
     return f"  runs its operators one tuple at a time: {made}"
 
 
 def _code_json(program: Program, plan: PhysicalPlan, pe: PE) -> dict[str, object]:
+    """The code of a PE; where it is in pieces, all of it, and why some pieces have none."""
     if pe.role in _PLACE:
-        return {"code": None, "why": f"it runs in {_PLACE[pe.role]}"}
-    made = generate(program, plan, pe.index)
-    return {"code": made.text, "why": None} if isinstance(made, Generated) else {"code": None, "why": made}
+        return {"code": None, "why": f"it runs in {_PLACE[pe.role]}", "pieces": []}
+    pieces = pieces_of(program, plan, pe.index)
+    return {
+        "code": "\n\n".join(made.text for made in pieces.modules.values()) or None,
+        "why": "; ".join(pieces.reasons.values()) or None,
+        "pieces": [
+            {"operators": list(pieces.plan.pes[piece].operators), "generated": isinstance(made, Generated)}
+            for piece, made in pieces.made.items()
+        ],
+    }
