@@ -103,3 +103,9 @@ def test_an_instruction_that_is_not_safe_is_answered_with_a_warning(tmp_path):
         "which is not a map keyed by attributes; it runs on one channel"
     ) in text
     assert "no parallel regions" in text
+
+
+def test_with_all_that_a_run_does_each_group_of_bargain_detection_is_one_region():
+    regions = json.loads(explain(EXAMPLES / "bargains/bargains.spl", "--json", "--beyond", "all"))["regions"]
+    assert [len(r["operators"]) for r in regions] == [7, 7, 7, 7]
+    assert [len(r["entries"]) for r in regions] == [2, 2, 2, 2]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 STAGES = ("logical", "parallel", "generated")
 FUSIONS = ("none", "all", "greedy", "cola", "advanced-cola", "throughput")
 BEYOND = ("prolific", "fan-out", "fan-in")
+ALL = "all"
 
 
 @click.command()
@@ -34,8 +35,8 @@ BEYOND = ("prolific", "fan-out", "fan-in")
 @click.option(
     "--beyond",
     multiple=True,
-    type=click.Choice(BEYOND),
-    help="For --stage parallel: also replicate operators of this kind, as `run` does; may be given several times.",
+    type=click.Choice([*BEYOND, ALL]),
+    help="For --stage parallel: also replicate operators of this kind; `run` does so with all of them.",
 )
 @click.option(
     "--fusion",
@@ -135,7 +136,8 @@ def _parallel(application: Application, beyond: tuple[str, ...]) -> View:
     from penstock.parallel.regions import parallel_regions
     from penstock.parallel.report import pretty_regions, regions_json, summary_of
 
-    plan = parallel_regions(application, Extensions(**{kind.replace("-", "_"): True for kind in beyond}))
+    kinds = BEYOND if ALL in beyond else beyond
+    plan = parallel_regions(application, Extensions(**{kind.replace("-", "_"): True for kind in kinds}))
     notes = {id_: [("not parallel", str(reason)) for reason in reasons] for id_, reasons in plan.refused.items()}
     groups = [Group(label=summary_of(region), operators=region.operators) for region in plan.regions]
     return View(
