@@ -139,7 +139,7 @@ class GeneratedPE:
             self.signals.size(edge.stream, batch.frames[edge.index])
         self.signals.begin()
         self._module.process(batch)
-        self.signals.end(batch.received)
+        self.signals.end(batch.received, batch.submitted)
 
     def _sent(self, left: Leaving, signals: Signals) -> list[tuple[int, list[bytes]]]:
         began = cpu_ns()

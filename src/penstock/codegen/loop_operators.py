@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from penstock.codegen.builder import Builder
 from penstock.codegen.python_functions import PythonFunction
-from penstock.codegen.signals import timed
 from penstock.expr.analysis import changed_roots, ports_changed_in_place
 from penstock.expr.emit import emit, owned
 from penstock.expr.emit_scope import INDENT, Place, Scope, state_text
@@ -68,10 +67,6 @@ class Inliner:
 
     def inline(self, operator: Operator, row: Row) -> Lines:
         """The lines of an operator and of all that follows it inside the segment."""
-        lines = self._inline(operator, row)
-        return lines if self.builder.signals is None else timed("process", operator.id, 0, lines)
-
-    def _inline(self, operator: Operator, row: Row) -> Lines:
         function = self._python[operator.id]
         if function is not None:
             return self._call(operator, function, row)

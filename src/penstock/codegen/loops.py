@@ -27,7 +27,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from penstock.codegen.builder import Builder, Given, branch
+from penstock.codegen.builder import Builder, Given, branch, listed
 from penstock.codegen.loop_operators import Inliner, Row
 from penstock.codegen.segments import PerTuple, Segment, gives_one_at_most
 from penstock.codegen.signals import SignalledBody, plain, renamed, seen, signalled, timed
@@ -74,7 +74,7 @@ class LoopWriter:
         given = self.builder.input(head, 0)
         self._name_streams()
         columns = {a.name: body.name(a.name) for a in given.schema.attributes}
-        lines = self.inliner.inline(head, Row(columns))
+        lines = self._inlined(head, Row(columns))
         text = plain([*lines, *self.inliner.functions])
         used = [a for a in given.schema.attributes if _is_used(columns[a.name], text)]
         self._start(given)
@@ -112,14 +112,17 @@ class LoopWriter:
         for rank, target in enumerate(self.builder.part.targets[stream]):
             if self._is_inside(target):
                 assert isinstance(target, tuple)
-                following += self.inliner.inline(self.builder.part.plan.application.operator[target[0]], row)
+                following += self._inlined(self.builder.part.plan.application.operator[target[0]], row)
             else:
                 following += self._turn(stream, rank)
-        if self.builder.signals is not None and any(map(self._is_inside, self.builder.part.targets[stream])):
-            following = timed("submit", operator.id, port, following)
-            if stream in self.counted:
-                lines.append(seen(stream, row.tuple_of(operator.outputs[port].schema)))
+        if self.builder.signals is not None and stream in self.counted:
+            lines.append(seen(stream, row.tuple_of(operator.outputs[port].schema)))
         return [*lines, *following]
+
+    def _inlined(self, operator: Operator, row: Row) -> list[str]:
+        """The lines of an operator and of all that follows it inside the segment."""
+        lines = self.inliner.inline(operator, row)
+        return lines if self.builder.signals is None else timed(self.segment.operators.index(operator), lines)
 
     def _turn(self, stream: str, rank: int) -> list[str]:
         found = self.collected[stream]
@@ -149,7 +152,8 @@ class LoopWriter:
     def _with_signals(self, body: SignalledBody, given: Given, lines: list[str]) -> list[str]:
         """The lines of the loop with a branch for sampled tuples; writes what stands before the loop."""
         signals, sampled = body.name("signals"), body.name("sampled")
-        body.add(f"{signals} = pe.signals.loop({body.current}, len({given.frame}))")
+        sites = [self._site(o) for o in self.segment.operators]
+        body.add(f"{signals} = pe.signals.loop({body.current}, {listed(sites)}, len({given.frame}))")
         body.add(f"{sampled} = {signals}.positions.pop()")
         functions = self.inliner.functions
         body.add(*renamed(signalled(functions, signals), functions))
@@ -159,6 +163,14 @@ class LoopWriter:
             "else:",
             *indent([f"{sampled} = {signals}.positions.pop()", *renamed(signalled(lines, signals), functions)]),
         ]
+
+    def _site(self, operator: Operator) -> tuple[str, str | None, int]:
+        """An operator, and the one in the loop that submits to it, by which port."""
+        if operator is self.segment.head:
+            return operator.id, None, 0
+        ((stream,),) = self.builder.part.inputs[operator.id]
+        made = self.builder.part.plan.application.streams[stream]
+        return operator.id, made.operator, made.port
 
     def _for(self, given: Given, columns: dict[str, str]) -> str:
         body = self.builder.body

@@ -65,6 +65,7 @@ class Places:
         """Whether an item has at most one row here, in a place that is known without looking."""
         return all(isinstance(level, int) for level in self.levels)
 
+    @apart
     def take(self, chosen: Array) -> Places:
         """The places of some rows, by their positions in ascending order."""
         return Places(self.item[chosen], tuple(v if isinstance(v, int) else v[chosen] for v in self.levels))

@@ -21,10 +21,10 @@ Example:
                 b_at.append(at)
             else:
                 sampled = signals.positions.pop()
-                signals.start(("process", "B", 0))
+                signals.mark((0, signals.clock()))
                 b_rows.append((n + 1,))
                 b_at.append(at)
-                signals.stop()
+                signals.mark((-1, signals.clock()))
 
 Preserves:
     What the module computes. A tuple that is not sampled costs a loop one comparison more.
@@ -44,6 +44,7 @@ from penstock.expr.emit_scope import Module
 from penstock.profiler.signals import Stretch
 
 _START, _STOP, _SEEN = "#: start ", "#: stop", "#: seen "
+"""Lines that `plain` leaves out and `signalled` makes code of."""
 
 
 @dataclass(slots=True)
@@ -140,9 +141,9 @@ class SignalledBody(Body):
             self._use(other)
 
 
-def timed(kind: str, operator: str, port: int, lines: Sequence[str]) -> list[str]:
+def timed(site: int, lines: Sequence[str]) -> list[str]:
     """Lines with the places at which a timer starts and stops; `plain` and `signalled` make code of it."""
-    return [f"{_START}{(kind, operator, port)!r}", *lines, _STOP] if lines else []
+    return [f"{_START}{site}", *lines, _STOP] if lines else []
 
 
 def seen(stream: str, tuple_: str) -> str:
@@ -159,8 +160,8 @@ def signalled(lines: Iterable[str], signals: str) -> list[str]:
     """The lines for sampled tuples.
 
     Example:
-        >>> signalled(timed("process", "F", 0, ["x = 1"]), "signals")
-        ["signals.start(('process', 'F', 0))", 'x = 1', 'signals.stop()']
+        >>> signalled(timed(3, ["x = 1"]), "signals")
+        ['signals.mark((3, signals.clock()))', 'x = 1', 'signals.mark((-1, signals.clock()))']
     """
     return [_signal(line, signals) for line in lines]
 
@@ -169,10 +170,10 @@ def _signal(line: str, signals: str) -> str:
     code = line.lstrip()
     margin = line[: len(line) - len(code)]
     if code.startswith(_START):
-        return f"{margin}{signals}.start({code.removeprefix(_START)})"
+        return f"{margin}{signals}.mark(({code.removeprefix(_START)}, {signals}.clock()))"
     if code.startswith(_SEEN):
         return f"{margin}{signals}.seen({code.removeprefix(_SEEN)})"
-    return f"{margin}{signals}.stop()" if code == _STOP else line
+    return f"{margin}{signals}.mark((-1, {signals}.clock()))" if code == _STOP else line
 
 
 def renamed(lines: Sequence[str], functions: Sequence[str]) -> list[str]:

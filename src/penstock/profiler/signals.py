@@ -21,7 +21,7 @@ Example:
     >>> signals = Signals(Sampling(), (Stretch(("F",)), Stretch(("F", "G")), Stretch(("G",))))
     >>> signals.begin()
     >>> signals.mark(0); signals.mark(1); signals.mark(2)
-    >>> signals.end({"F": [10], "G": [5]})
+    >>> signals.end({"F": [10], "G": [5]}, {})
     >>> sorted(signals.statistics.metrics)
     [('process', 'F', 0), ('process', 'G', 0)]
 
@@ -42,12 +42,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
 
 from penstock.ir.types import Schema
 from penstock.profiler.apart import meter
 from penstock.profiler.clock import all_threads_ns, cpu_ns
-from penstock.profiler.loop_signals import LoopSignals
+from penstock.profiler.loop_signals import Counts, LoopSignals, Site
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.sampling import Sampling
 from penstock.profiler.sizes import fixed_bytes
@@ -94,7 +94,7 @@ class Signals:
         self._pe = pe
         self._schemas = schemas or {}
         self._varying = {stream: schema for stream, schema in self._schemas.items() if fixed_bytes(schema) is None}
-        self._stride, self._size_stride = Stride(sampling.rate), Stride(sampling.rate)
+        self._stride = Stride(sampling.rate)
         self._taken: list[float] = []
         self._loops: dict[int, LoopSignals] = {}
         self._last = self._began = self._began_all = 0
@@ -115,7 +115,7 @@ class Signals:
         self._last = now
 
     def submit(self, stream: str, frame: Any) -> None:
-        """An operator has made the rows of a stream: copy what is only selected, and note the sizes of sampled rows."""
+        """An operator has made the rows of a stream: copy what is only selected, and note its size."""
         for attribute in self._schemas[stream].attributes:
             frame[attribute.name]
         before = cpu_ns()
@@ -123,18 +123,20 @@ class Signals:
         self._last += cpu_ns() - before
 
     def size(self, stream: str, frame: Any) -> None:
-        """Note the sizes of sampled rows of a stream, where they differ."""
+        """Note the size of the rows of a stream, where it is not always the same."""
         if stream in self._varying and len(frame):
-            rows = np.array(self._size_stride.take(len(frame)) or [0])
-            sizes = float(frame.take(rows).batch(self._varying[stream]).nbytes)
-            self.statistics.add(("size", stream, 0), sizes, tuples=len(rows))
+            names = self._varying[stream].names
+            sizes = sum(_column_bytes(frame[name], len(frame)) for name in names)
+            self.statistics.add(("size", stream, 0), float(sizes), tuples=len(frame))
 
-    def loop(self, stretch: int, tuples: int) -> LoopSignals:
+    def loop(self, stretch: int, sites: Sequence[tuple[str, str | None, int]], tuples: int) -> LoopSignals:
         """The signals of the loop that begins here, over so many tuples."""
-        self._loops[stretch] = LoopSignals(self._stride, tuples, self._sampling.reservoir, self._varying)
+        self._loops[stretch] = LoopSignals(
+            self._stride, [Site(*site) for site in sites], tuples, self._sampling.reservoir, self._varying
+        )
         return self._loops[stretch]
 
-    def end(self, received: Mapping[str, Sequence[int]]) -> None:
+    def end(self, received: Counts, submitted: Counts) -> None:
         """The work on a batch ends; turn times of stretches into observations of operators."""
         meter.is_on = False
         others_ns = (all_threads_ns() - self._began_all) - (cpu_ns() - self._began)
@@ -142,7 +144,7 @@ class Signals:
         for index, stretch in enumerate(self._stretches):
             if stretch.is_loop:
                 if index in self._loops:
-                    self.statistics.merge(self._loops[index].observed(self._taken[index]))
+                    self.statistics.merge(self._loops[index].observed(self._taken[index], received, submitted))
             else:
                 for operator in stretch.operators:
                     own[operator] = own.get(operator, 0.0) + self._taken[index]
@@ -171,3 +173,11 @@ class Signals:
         total = sum(own.values())
         for operator, took in own.items():
             self.statistics.add_base(operator, others_ns * took / total if total else 0.0)
+
+
+def _column_bytes(column: Any, rows: int) -> float:
+    """What a column takes in memory; one value that stands for all rows would be written out for each of them."""
+    scalar = getattr(column, "nbytes", None) is None or not hasattr(column, "__len__")
+    if not scalar:
+        return float(column.nbytes)
+    return rows * float(column.nbytes if hasattr(column, "nbytes") else pa.array([column.as_py()]).nbytes)

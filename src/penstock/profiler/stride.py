@@ -8,21 +8,18 @@ Formulation:
     one more or less.
 
 Example:
-    >>> stride = Stride(0.25, phase=0.5)
-    >>> stride.take(10), stride.take(5)
-    ([2, 6], [0, 4])
-
-When it does not apply:
-    A stream with a period that divides 1/s shows the same tuple of each period. The phase is drawn at random, so that
-    runs differ in which.
+    >>> stride = Stride(0.25, seed=1)
+    >>> len(stride.take(1000)), len(stride.take(2)) <= 1
+    (250, True)
 
 Algorithm:
-    The place of the next tuple to take is kept as a float and moved by 1/s. Taking out of a whole batch costs as much
-    as tuples are taken, not as many as there are.
+    The stream is divided into stretches of 1/s tuples, and out of each a random one is taken. Taking out of a whole
+    batch costs as much as tuples are taken, not as many as there are. An instance that sees few tuples may begin
+    anywhere in a stretch.
 
 Reference:
-    Gedik et al., CIKM 2009, section 3.2. We depart in the random phase: an instance that sees a single batch would
-    otherwise always take its first tuple.
+    Gedik et al., CIKM 2009, section 3.2. The paper takes every tuple number k/s. We depart in the random place within a
+    stretch: a stream with a period, such as two kinds of tuples in turns, would otherwise show one kind only.
 """
 
 from __future__ import annotations
@@ -36,18 +33,29 @@ class Stride:
 
     Args:
         fraction: The paper's s.
-        phase: Where the first tuple to take lies within the first 1/s tuples, from 0 up to 1; random unless given.
+        seed: For tests; random unless given.
     """
 
-    def __init__(self, fraction: float, *, phase: float | None = None) -> None:
+    def __init__(self, fraction: float, *, seed: int | None = None) -> None:
         self._step = 1.0 / fraction
-        self._next = (random.random() if phase is None else phase) * self._step
+        self._random = random.Random(seed)
+        # Where the present stretch began, counted from the next tuple, and which of its tuples is taken.
+        self._start = -self._random.random() * self._step
+        self._chosen = self._choose()
 
     def take(self, count: int) -> list[int]:
         """Of the next `count` tuples, the positions of those that are taken."""
         taken = []
-        while self._next < count:
-            taken.append(math.floor(self._next))
-            self._next += self._step
-        self._next -= count
+        while self._chosen < count:
+            if self._chosen >= 0:
+                taken.append(self._chosen)
+            self._start += self._step
+            self._chosen = self._choose()
+        self._start -= count
+        self._chosen -= count
         return taken
+
+    def _choose(self) -> int:
+        first = math.ceil(self._start)
+        last = math.ceil(self._start + self._step) - 1
+        return self._random.randint(first, max(first, last))

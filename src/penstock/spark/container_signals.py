@@ -18,7 +18,7 @@ from penstock.expr.environment import Tuple
 from penstock.ir.graph import Operator
 from penstock.ir.types import Schema
 from penstock.profiler.clock import cpu_ns
-from penstock.profiler.loop_signals import LoopSignals
+from penstock.profiler.entry_signals import EntrySignals
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.sampling import Sampling
 from penstock.profiler.sizes import fixed_bytes
@@ -53,7 +53,7 @@ class ContainerSignals:
         self._varying = {stream: schema for stream, schema in ports.items() if fixed_bytes(schema) is None}
         timed = [o.id for o in inside if o.model.spontaneous]
         self._spontaneous = timed or [o.id for o in inside]
-        self._tuples = LoopSignals(self._stride, 0, sampling.reservoir)
+        self._tuples = EntrySignals(self._stride, 0, sampling.reservoir)
         self._position, self._next = 0, -1
         self._timers_ns = 0
         self.is_on = False
@@ -64,7 +64,7 @@ class ContainerSignals:
 
     def begin(self, tuples: int) -> int:
         """So many tuples will enter; returns what `end` wants to know."""
-        self._tuples = LoopSignals(self._stride, tuples, self._sampling.reservoir, self._varying)
+        self._tuples = EntrySignals(self._stride, tuples, self._sampling.reservoir, self._varying)
         self._position, self._next = 0, self._tuples.positions.pop()
         self._timers_ns = 0
         return cpu_ns()
