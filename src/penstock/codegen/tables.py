@@ -85,7 +85,7 @@ def split(memory: Memory, group_of: GroupOf) -> dict[int, Memory]:
     found = sorted({int(g) for array in groups for g in array})
     return {
         group: {
-            "tables": [_rows(t, of == group) for t, of in zip(memory["tables"], groups, strict=True)],
+            "tables": [rows_at(t, np.flatnonzero(of == group)) for t, of in zip(memory["tables"], groups, strict=True)],
             "whole": {},
         }
         for group in found
@@ -97,9 +97,8 @@ def _groups(whole: Table, group_of: GroupOf) -> Array:
     return np.asarray(group_of(dict(zip(whole["names"], columns, strict=True))))
 
 
-def _rows(whole: Table, mask: Array) -> Table:
-    """The rows of a table for which a mask holds."""
-    chosen = np.flatnonzero(mask)
+def rows_at(whole: Table, chosen: Array) -> Table:
+    """Some rows of a table, by their positions."""
     return {
         "names": whole["names"],
         "keys": [packed(taken(unpacked(column), chosen)) for column in whole["keys"]],
