@@ -8,6 +8,7 @@ import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -15,15 +16,22 @@ from penstock import App, col
 from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
+from penstock.expr.values import batch_from_rows
+from penstock.ir.types import parse_schema
 from penstock.lang import compile_file, compile_text
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
-from penstock.spark import sink_kafka
+from penstock.spark import kafka_topic
 from penstock.spark.connectors import connector_settings
 from penstock.spark.kafka import check_connector
 from penstock.spark.kafka_messages import tuples_of
+from penstock.spark.kafka_streams import OFFER, _encoded, kafka_streams, wanted_messages
 from penstock.spark.run import run_on_spark
+from penstock.spark.sink_export import file_rows, file_schema
+from penstock.spark.sink_order import Chunk
+from penstock.spark.stream_tables import described
 from penstock.testing import feed
+from penstock.toolkit.import_ import Offer, Wanted
 from penstock.toolkit.kafka_consumer import message_form
 from servers.kafka_broker import broker
 from sink_runner import Sinks
@@ -134,7 +142,7 @@ def test_a_task_that_is_tried_again_writes_nothing(monkeypatch):
     context = SimpleNamespace(attemptNumber=lambda: 1)
     monkeypatch.setattr(pyspark, "TaskContext", SimpleNamespace(get=lambda: context))
     with pytest.raises(RuntimeError, match="the task before this one may have written"):
-        list(sink_kafka._first_attempt_only(iter([])))
+        list(kafka_topic._first_attempt_only(iter([])))
 
 
 def producer(topic: str):
@@ -168,7 +176,7 @@ def test_messages_are_written_exactly_once_whatever_comes_again(tmp_path, monkey
     sinks.write(0, BATCHES[0])
     _fail_after_half(monkeypatch, times=1)
     sinks.write(1, BATCHES[1])
-    _fail_after_half(monkeypatch, times=sink_kafka.ATTEMPTS)
+    _fail_after_half(monkeypatch, times=kafka_topic.ATTEMPTS)
     with pytest.raises(OSError, match="cable"):
         sinks.write(2, BATCHES[2])
     monkeypatch.undo()
@@ -180,7 +188,7 @@ def test_messages_are_written_exactly_once_whatever_comes_again(tmp_path, monkey
 def _fail_after_half(monkeypatch, times: int) -> None:
     """Let so many writes fail when some messages are out."""
     monkeypatch.undo()
-    write, left = sink_kafka.KafkaSink._write, [times]
+    write, left = kafka_topic.TopicWriter._write, [times]
 
     def failing(self, table):
         if not left[0]:
@@ -189,7 +197,7 @@ def _fail_after_half(monkeypatch, times: int) -> None:
         write(self, table.slice(0, min(4, table.num_rows)))
         raise OSError("the cable is out")
 
-    monkeypatch.setattr(sink_kafka.KafkaSink, "_write", failing)
+    monkeypatch.setattr(kafka_topic.TopicWriter, "_write", failing)
 
 
 @pytest.mark.xdist_group("spark")
@@ -235,6 +243,39 @@ def test_the_example_is_the_same_application_in_python():
     in_python = runpy.run_path(str(folder / "kafka_pipeline.py"))["app"].program().application
     in_spl = compile_file(folder / "kafka_pipeline.spl").application
     assert [(o.id, o.kind) for o in in_python.operators] == [(o.id, o.kind) for o in in_spl.operators]
+
+
+def test_streams_are_in_a_folder_or_at_kafka():
+    assert kafka_streams("/some/folder") is None
+    with pytest.raises(UserError, match="found PENSTOCK_STREAMS=ftp://x"):
+        kafka_streams("ftp://x")
+
+
+def test_exported_rows_are_cut_into_messages_that_a_broker_takes():
+    schema = parse_schema("rstring s")
+    rows = batch_from_rows([("x" * 300,)] * 9000, schema)
+    chunk = Chunk(time_ns=np.arange(9000), kind=np.zeros(9000, np.uint8), tuples=rows)
+    offer = Offer(application="A", schema=schema, stream_id="s", properties={})
+    stated = file_schema(schema).with_metadata({OFFER: described(offer).encode()})
+    values = list(_encoded(file_rows(chunk, stated)))
+    assert max(map(len, values)) < 1_000_000
+    found = wanted_messages(values, Wanted(schema=schema, stream_id="s"))
+    assert sum(batch.num_rows for batch in found) == 9000
+    assert wanted_messages(values, Wanted(schema=schema, stream_id="other")) == []
+
+
+@pytest.mark.xdist_group("spark")
+def test_streams_between_jobs_go_over_kafka_where_that_is_configured(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_STREAMS", f"kafka://{broker()}/{new_topic()}")
+    first, second = App("First"), App("Second")
+    made = first.source(feed(ROWS), "rstring key, int32 n", name="A").filter(col.n % 3 != 0, name="F")
+    made.export(streamId="numbers", name="Out")
+    made.filter(col.n < 0, name="G").export(streamId="others", name="Others")
+    second.import_("rstring key, int32 n", streamId="numbers", name="B").write_file("got.csv")
+    for app in (first, second):
+        job(app, tmp_path / app.name)
+    found = (tmp_path / "Second" / "out" / "got.csv").read_text().splitlines()
+    assert found == [f'"{key}",{n}' for key, n in ROWS if n % 3]
 
 
 def send(topic: str, values: list[str]) -> None:

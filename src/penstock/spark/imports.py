@@ -137,7 +137,8 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a batch."""
         files, ends = partition.value
-        yield from self._source.rows(self._items(files), ends=ends)
+        batches = [batch for file in files for batch in _read_file(Path(file))]
+        yield from self._source.rows(items_of(batches, self._schema, self._filter), ends=ends)
 
     def _tables(self, offset: Offset) -> list[Table]:
         """The tables that are wanted: those not superseded, and those that we have begun with."""
@@ -149,19 +150,20 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._known[table.name] = self._wanted.takes(table.offer())
         return self._known[table.name]
 
-    def _items(self, files: Sequence[str]) -> Items:
-        parts = [_read_file(Path(file), self._schema) for file in files]
-        whole = pa.Table.from_batches([batch for part in parts for batch in part], schema=file_schema(self._schema))
-        time_ns = np.maximum(whole.column(TIME).to_numpy(), 0)
-        order = np.argsort(time_ns, kind="stable")
-        if not (np.diff(order) == 1).all():
-            whole, time_ns = whole.take(pa.array(order)), time_ns[order]
-        kind = whole.column(KIND).to_numpy()
-        tuples = _tuples(whole, kind, self._schema)
-        return _filtered(Items(time_ns=time_ns, kind=kind, tuples=tuples), self._filter, self._schema)
+
+def items_of(batches: Sequence[pa.RecordBatch], schema: Schema, filter_: str | None) -> Items:
+    """The items that rows of stream tables hold, in the order of their time, without those that a filter keeps out."""
+    whole = pa.Table.from_batches(batches, schema=file_schema(schema))
+    time_ns = np.maximum(whole.column(TIME).to_numpy(), 0)
+    order = np.argsort(time_ns, kind="stable")
+    if not (np.diff(order) == 1).all():
+        whole, time_ns = whole.take(pa.array(order)), time_ns[order]
+    kind = whole.column(KIND).to_numpy()
+    tuples = _tuples(whole, kind, schema)
+    return _filtered(Items(time_ns=time_ns, kind=kind, tuples=tuples), filter_, schema)
 
 
-def _read_file(path: Path, schema: Schema) -> list[pa.RecordBatch]:
+def _read_file(path: Path) -> list[pa.RecordBatch]:
     with pa.OSFile(str(path)) as file:
         reader = pa.ipc.open_file(file)
         return [reader.get_batch(i) for i in range(reader.num_record_batches)]

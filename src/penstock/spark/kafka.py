@@ -43,11 +43,17 @@ def check_connector(spark: SparkSession) -> None:
 
 
 def messages(
-    spark: SparkSession, topics: list[str], properties: Mapping[str, str], *, latest: bool, per_batch: int
+    spark: SparkSession,
+    topics: list[str] | str,
+    properties: Mapping[str, str],
+    *,
+    latest: bool,
+    per_batch: int,
 ) -> DataFrame:
-    """The messages of topics as a stream, in one partition."""
+    """The messages of topics, given by name or by a pattern, as a stream, in one partition."""
     check_connector(spark)
-    reader = spark.readStream.format("kafka").option("subscribe", ",".join(topics))
+    names = ("subscribePattern", topics) if isinstance(topics, str) else ("subscribe", ",".join(topics))
+    reader = spark.readStream.format("kafka").option(*names)
     for name, value in properties.items():
         reader = reader.option(f"kafka.{name}", value)
     found = (

@@ -13,6 +13,7 @@ from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
 from penstock.spark.imports import FORMAT, StreamTableSource
 from penstock.spark.kafka import messages, transport_rows
+from penstock.spark.kafka_streams import imported_rows, kafka_streams
 from penstock.spark.source_rows import SourcePE, source_pe
 from penstock.spark.stream_tables import streams_folder
 from penstock.toolkit.import_ import wanted_by
@@ -22,6 +23,9 @@ from penstock.toolkit.logic_runtime import symbol
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+MESSAGES_PER_BATCH = 200
+"""Of exported streams over Kafka; a message has many tuples."""
 
 
 def outside_source(
@@ -52,6 +56,12 @@ def outside_source(
         return _from_kafka(spark, operator, source_pe(plan, pe), evaluator, environment, items_per_batch)
     if operator.kind != "Import":
         return None
+    streams = kafka_streams()
+    if streams is not None:
+        wanted = wanted_by(operator, evaluator)
+        found = messages(spark, streams.pattern(wanted), streams.properties, latest=False, per_batch=MESSAGES_PER_BATCH)
+        filter_ = import_options(operator, evaluator).get("filter")
+        return imported_rows(found, source_pe(plan, pe), wanted, filter_)
     source = checkpoint / f"source-{pe}.pickle"
     source.write_bytes(pickle.dumps(source_pe(plan, pe)))
     spark.dataSource.register(StreamTableSource)

@@ -25,6 +25,7 @@ from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
 from penstock.ir.models import UNKNOWN_MODEL
 from penstock.reference.node import Node
+from penstock.spark.kafka_streams import KafkaExportSink, kafka_streams
 from penstock.spark.sink_export import ExportSink
 from penstock.spark.sink_kafka import KafkaSink
 from penstock.spark.sink_order import Chunk
@@ -94,8 +95,13 @@ def batch_sink(operator: Operator, output: JobOutput) -> BatchSink | None:
     return make(operator, output)
 
 
+def _export_sink(operator: Operator, output: JobOutput) -> BatchSink:
+    streams = kafka_streams()
+    return ExportSink(operator, output) if streams is None else KafkaExportSink(operator, output, streams)
+
+
 _KINDS: Mapping[str, Callable[[Operator, JobOutput], BatchSink]] = {
-    "Export": ExportSink,
+    "Export": _export_sink,
     "KafkaProducer": KafkaSink,
     "PostgresSink": PostgresBatchSink,
 }

@@ -81,21 +81,30 @@ class Table:
     def offer(self) -> Offer:
         """What it offers."""
         read = json.loads((self.folder / DESCRIPTION).read_text(encoding="utf-8"))
-        if read.get("format") != FORMAT:
-            message = f"the stream table `{self.folder}` has format {read.get('format')}, this version reads {FORMAT}"
-            raise UserError(message, hint="read it with the version of penstock that wrote it, or export it again")
-        return Offer(
-            application=read["application"],
-            schema=parse_schema(read["schema"]),
-            stream_id=read["stream_id"],
-            properties=read["properties"],
-        )
+        return offer_from(read, f"the stream table `{self.folder}`")
 
     def entries(self, start: int = 0) -> list[Entry]:
         """The lines of the log that are complete, from one on."""
         path = self.folder / LOG
         lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
         return [Entry(**json.loads(line)) for line in lines[start:]]
+
+
+def offer_from(read: dict[str, Any], what: str = "an exported stream") -> Offer:
+    """The offer that `described` described.
+
+    Raises:
+        UserError: Another version wrote it.
+    """
+    if read.get("format") != FORMAT:
+        message = f"{what} has format {read.get('format')}, this version reads {FORMAT}"
+        raise UserError(message, hint="read it with the version of penstock that wrote it, or export it again")
+    return Offer(
+        application=read["application"],
+        schema=parse_schema(read["schema"]),
+        stream_id=read["stream_id"],
+        properties=read["properties"],
+    )
 
 
 def tables(root: Path) -> list[Table]:
@@ -123,7 +132,7 @@ class TableWriter:
         self.last: Entry | None = found[-1] if found else None
         _supersede_others(self.folder)
         if not (self.folder / DESCRIPTION).exists():
-            _write_whole(self.folder / DESCRIPTION, _described(offer).encode())
+            _write_whole(self.folder / DESCRIPTION, described(offer).encode())
 
     def is_committed(self, batch: int) -> bool:
         """Whether a batch, or a later one, has its line."""
@@ -186,15 +195,16 @@ def _remove_torn_line(path: Path) -> None:
         os.truncate(path, len(whole[0]) + len(whole[1]))
 
 
-def _described(offer: Offer) -> str:
-    described = {
+def described(offer: Offer) -> str:
+    """An offer as JSON."""
+    found = {
         "format": FORMAT,
         "application": offer.application,
         "stream_id": offer.stream_id,
         "properties": {name: _plain(value) for name, value in offer.properties.items()},
         "schema": str(offer.schema),
     }
-    return json.dumps(described, indent=2) + "\n"
+    return json.dumps(found, indent=2) + "\n"
 
 
 def _plain(value: Any) -> Any:
