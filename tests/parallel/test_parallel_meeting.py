@@ -136,6 +136,26 @@ def test_a_loop_and_a_fusion_dependency_keep_an_operator_sequential():
     assert "j" in fused.refused
 
 
+def test_a_key_that_some_entry_does_not_have_is_not_taken_later():
+    narrow = parse_schema("int32 l, int32 m")
+    other = replace(source("b"), outputs=(replace(source("b").outputs[0], schema=narrow),))
+    widens = replace(op("r", "b"), inputs=(InputPort(streams=("b",), schema=narrow),))
+    plan = regions(
+        source("a"),
+        other,
+        source("d"),
+        op("l", "a"),
+        op("x", "l"),
+        widens,
+        op("u", "l r"),
+        op("v", "x d"),
+        op("c", "v", model("k")),
+        sink("z", "c u"),
+    )
+    assert members(plan) == [{"l", "x", "r", "u", "v"}, {"c"}]
+    assert not plan.regions[0].key
+
+
 def test_the_report_names_every_entry():
     application = app(source("a"), source("b"), two_ports("j", "a", "b", "k", "k"), sink("z", "j"))
     plan = parallel_regions(application, BEYOND)

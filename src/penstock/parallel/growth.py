@@ -52,6 +52,7 @@ class Growth:
         is_prolific: Whether some operator makes several tuples of one.
         is_spontaneous: Whether some operator fires by time.
         widths: What `@parallel` asks for.
+        enters: The attributes that every entering stream has, if there are several; a key must be among them.
     """
 
     ground: Ground
@@ -61,6 +62,7 @@ class Growth:
     is_prolific: bool = False
     is_spontaneous: bool = False
     widths: tuple[Expression, ...] = ()
+    enters: frozenset[str] | None = None
 
     @property
     def selectivity(self) -> Selectivity:
@@ -172,7 +174,7 @@ class Growth:
         return reached if is_source else reached & self.ground.analyses[operator].forwards
 
     def _key_with(self, analysis: Analysis, forwarded: frozenset[str]) -> frozenset[str]:
-        shared = analysis.key & forwarded
+        shared = analysis.key & forwarded if self.enters is None else analysis.key & forwarded & self.enters
         return shared if self.key is None else shared & self.key
 
     def _keys(self, analysis: Analysis, forwarded: frozenset[str]) -> Reason | None:

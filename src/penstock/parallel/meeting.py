@@ -48,12 +48,12 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
-from penstock.ir.expressions import Expression
 from penstock.ir.graph import InputPort, Operator
 from penstock.ir.models import State
+from penstock.parallel.borders import Border, shared
 from penstock.parallel.growth import Ground, Growth
 from penstock.parallel.instructions import widths_of
 from penstock.parallel.neighbourhood import Connection
@@ -65,56 +65,6 @@ _FORWARDS_FROM_ALL = frozenset({"Join", "Barrier", "Pair", "Union", "Custom"})
 WATCHED = "watched::"
 """Stands before the kind of an operator whose model is verified while it runs."""
 
-Attributes = frozenset[tuple[str, str]] | None
-"""Names with types; None where there is no stream to ask."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Border:
-    """What decides whether regions fit together.
-
-    Attributes:
-        inside: The operators, as bits.
-        above: Those outside from which an entry can be reached, as bits.
-        enters: What all entering streams have.
-        key: None as long as all operators are stateless.
-        widths: What `@parallel` asks for.
-        is_prolific: Whether some operator makes several tuples of one.
-        is_spontaneous: Whether some operator fires by time.
-    """
-
-    inside: int
-    above: int
-    enters: Attributes
-    key: frozenset[str] | None
-    widths: tuple[Expression, ...]
-    is_prolific: bool
-    is_spontaneous: bool
-
-    def with_(self, other: _Border) -> _Border:
-        """The border around both."""
-        keys = [border.key for border in (self, other) if border.key is not None]
-        return _Border(
-            inside=self.inside | other.inside,
-            above=self.above | other.above,
-            enters=_common([self.enters, other.enters]),
-            key=frozenset.intersection(*keys) if keys else None,
-            widths=self.widths or other.widths,
-            is_prolific=self.is_prolific or other.is_prolific,
-            is_spontaneous=self.is_spontaneous or other.is_spontaneous,
-        )
-
-    def conflict(self) -> Reason | None:
-        """Why what is inside cannot be one region, whatever it is made of."""
-        if self.key and not self.key <= {name for name, _ in self.enters or ()}:
-            return Reason(condition=Condition.KEYS, text=f"not every stream that would enter has {key_text(self.key)}")
-        if self.above & self.inside:
-            return Reason(condition=Condition.FAN_IN, text="a path would leave the region and come back into it")
-        if self.is_prolific and self.is_spontaneous:
-            text = "what meets makes several tuples of one and fires by time"
-            return Reason(condition=Condition.SELECTIVITY, text=text)
-        return None
-
 
 class Meeting:
     """Joins the regions of one application where their streams meet."""
@@ -123,7 +73,7 @@ class Meeting:
         self._ground = ground
         self._bit = {id_: 1 << i for i, id_ in enumerate(ground.around.before)}
         self._above = dict.fromkeys(self._bit, 0)
-        self._borders: dict[int, tuple[Growth, int, _Border]] = {}
+        self._borders: dict[int, tuple[Growth, int, Border]] = {}
         for id_ in ground.around.order():
             for connection in ground.around.after[id_]:
                 if connection not in ground.around.feedback:
@@ -170,15 +120,15 @@ class Meeting:
         both = self._around(node, [*joined, other])
         return _no_key(node, [*joined, other]) if both.key == frozenset() else both.conflict()
 
-    def _around(self, node: Operator, joined: Sequence[Growth]) -> _Border:
+    def _around(self, node: Operator, joined: Sequence[Growth]) -> Border:
         """The border around an operator and the regions in front of it that are one with it."""
         analysis = self._ground.analyses[node.id]
         is_keyed = analysis.state is State.PARTITIONED
         outside = [(port, p) for port, p in self._inputs(node) if not any(p in g.forwarded for g in joined)]
-        border = _Border(
+        border = Border(
             inside=self._bit[node.id],
             above=self._reaching(p for _, p in outside),
-            enters=_shared(port for port, _ in outside),
+            enters=shared(port for port, _ in outside),
             key=_key(node) & self._reached(node, joined) if is_keyed else None,
             widths=widths_of(node),
             is_prolific=analysis.selectivity.value == "unknown",
@@ -190,7 +140,7 @@ class Meeting:
 
     def _reached(self, node: Operator, joined: Sequence[Growth]) -> frozenset[str]:
         """The attributes that all ports share, and that come unchanged from the entries."""
-        found = frozenset(name for name, _ in _shared(node.inputs) or ())
+        found = frozenset(name for name, _ in shared(node.inputs) or ())
         for _, producer in self._inputs(node):
             for growth in joined:
                 if producer in growth.forwarded:
@@ -206,10 +156,11 @@ class Meeting:
         growth.forwarded[node.id] = reached
         growth.key, growth.widths = border.key, border.widths
         growth.is_prolific, growth.is_spontaneous = border.is_prolific, border.is_spontaneous
+        growth.enters = None if border.enters is None else frozenset(name for name, _ in border.enters)
         self._borders[id(growth)] = (growth, len(growth.forwarded), border)
         return growth
 
-    def _border(self, growth: Growth) -> _Border:
+    def _border(self, growth: Growth) -> Border:
         """The border of a region: as it was when streams met in it, or around its one entry, and what it took since."""
         _, size, known = self._borders.get(id(growth)) or (growth, 1, self._around_entry(growth))
         new = islice(reversed(growth.forwarded), len(growth.forwarded) - size)
@@ -224,12 +175,12 @@ class Meeting:
         self._borders[id(growth)] = (growth, len(growth.forwarded), found)
         return found
 
-    def _around_entry(self, growth: Growth) -> _Border:
+    def _around_entry(self, growth: Growth) -> Border:
         first = self._ground.application.operator[next(iter(growth.forwarded))]
-        return _Border(
+        return Border(
             inside=self._bit[first.id],
             above=self._above[first.id],
-            enters=_shared(first.inputs),
+            enters=shared(first.inputs),
             key=None,
             widths=(),
             is_prolific=False,
@@ -278,13 +229,3 @@ def _key(operator: Operator) -> frozenset[str]:
         return keys[0] if keys else frozenset()
     is_one_name = len(keys) == len(operator.inputs) and len(set(keys)) == 1 and len(keys[0]) == 1
     return keys[0] if is_one_name else frozenset()
-
-
-def _shared(ports: Iterable[InputPort]) -> Attributes:
-    """The attributes that all ports have, with the same type."""
-    return _common([frozenset((a.name, str(a.type)) for a in port.schema.attributes) for port in ports])
-
-
-def _common(attributes: Iterable[Attributes]) -> Attributes:
-    found = [some for some in attributes if some is not None]
-    return frozenset.intersection(*found) if found else None
