@@ -37,8 +37,8 @@ def check_connector(spark: SparkSession) -> None:
         version = spark.version
         raise UserError(
             "Spark has no Kafka connector on this machine",
-            hint=f"set PENSTOCK_PACKAGES={PACKAGE}:{version} to let Spark download it, "
-            "or PENSTOCK_JARS to a folder with its jars, or put them into the `jars` folder of Spark",
+            hint=f"let Spark download it with --packages {PACKAGE}:{version} (or PENSTOCK_PACKAGES), "
+            "or name a folder of its jars with --jars (or PENSTOCK_JARS), or put them into the `jars` folder of Spark",
         ) from error
 
 
