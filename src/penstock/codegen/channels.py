@@ -3,12 +3,16 @@
 `penstock.parallel` says what is safe; the submission says how many channels. What is left out here runs on one channel:
 sources and sinks, which are PEs of their own; regions with several operators that fire by time, because the places of
 timers tell the order only among those of one operator; and regions on a loop, because a loop stays inside one PE.
+
+Regions that are routed by the same key to equally many channels, and of which none sends tuples to another, count as
+one: a tuple's channel is the same in all of them, so their operators may share a PE, and a stream that several of them
+take is routed once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import networkx as nx
 
@@ -52,16 +56,74 @@ def choose_channels(application: Application, channels: int | None) -> Channels:
     """
     if channels == 1:
         return ONE_CHANNEL
-    chosen = Channels()
-    on_loops = _on_loops(application)
+    united: list[_Union] = []
+    on_loops, around = _on_loops(application), _around(application)
     for region in parallel_regions(application, BEYOND).regions:
         width = _instructed(region) or channels or 1
-        inside = [id_ for id_ in region.operators if _is_inner(application.operator[id_])]
+        inside = frozenset(id_ for id_ in region.operators if _is_inner(application.operator[id_]))
         if width > 1 and inside and len(region.spontaneous) <= 1 and on_loops.isdisjoint(inside):
-            chosen.region.update(dict.fromkeys(inside, region.id))
-            chosen.width[region.id] = width
-            chosen.key[region.id] = tuple(sorted(region.key))
-    return chosen
+            found = _Union(
+                id=region.id,
+                width=width,
+                key=tuple(sorted(region.key)),
+                operators=inside,
+                around=frozenset(other for id_ in inside for other in around[id_]),
+                spontaneous=len(region.spontaneous),
+            )
+            home = next((i for i, other in enumerate(united) if other.may_take(found)), None)
+            if home is None:
+                united.append(found)
+            else:
+                united[home] = united[home].with_(found)
+    return Channels(
+        region={id_: union.id for union in united for id_ in union.operators},
+        width={union.id: union.width for union in united},
+        key={union.id: union.key for union in united},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Union:
+    """Regions that count as one.
+
+    Attributes:
+        id: Of the first of them.
+        width: How many channels they have.
+        key: What tuples are routed by.
+        operators: Of all of them.
+        around: The operators that send tuples to them or get tuples from them, and their own.
+        spontaneous: How many of their operators fire by time.
+    """
+
+    id: str
+    width: int
+    key: tuple[str, ...]
+    operators: frozenset[str]
+    around: frozenset[str]
+    spontaneous: int
+
+    def may_take(self, other: _Union) -> bool:
+        """Whether another region may count as one with these."""
+        same = (self.width, self.key) == (other.width, other.key)
+        return same and self.spontaneous + other.spontaneous <= 1 and self.operators.isdisjoint(other.around)
+
+    def with_(self, other: _Union) -> _Union:
+        """These and another one."""
+        return replace(
+            self,
+            operators=self.operators | other.operators,
+            around=self.around | other.around,
+            spontaneous=self.spontaneous + other.spontaneous,
+        )
+
+
+def _around(application: Application) -> dict[str, set[str]]:
+    """From operator to those that it sends tuples to or gets tuples from."""
+    found: dict[str, set[str]] = {o.id: {o.id} for o in application.operators}
+    for producer, consumer, _, _ in application.edges():
+        found[producer].add(consumer)
+        found[consumer].add(producer)
+    return found
 
 
 def _instructed(region: Region) -> int | None:
