@@ -3,11 +3,11 @@
     python -m penstock.bench.results docs/results [PAGE.md ...]
 
 One page for each experiment: its command, the machine, checks, plots and tables; and an index. No figure is typed by
-hand. Other pages quote a check in a row of a table, as
+hand. Other pages quote figures between two comments, and are brought up to date if they are named on the command line:
 
-    | CHECK NAME | FIGURE | `penstock bench NAME` |
-
-and the figures of the pages named on the command line are brought up to date.
+    <!-- first figures of NAME NAME ... -->     the first check of each experiment that has been run
+    <!-- figures of NAME NAME ... -->           all their checks
+    <!-- end of figures -->
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ Result = Mapping[str, Any]
 
 _WRITTEN = "<!-- Written by `python -m penstock.bench.results`; do not edit. -->"
 _MOST_ROWS = 40
-_QUOTE = re.compile(
-    r"^\| (?P<check>[^|]+?) \| (?P<figure>[^|]*?) \| `penstock bench (?P<name>[\w-]+)` \|$", re.MULTILINE
+_QUOTED = re.compile(
+    r"(?P<begin><!-- (?P<which>first figures|figures) of (?P<names>[\w -]+?) -->\n).*?(?P<end><!-- end of figures -->)",
+    re.DOTALL,
 )
 
 
@@ -81,15 +82,28 @@ def refresh(text: str, results: Mapping[str, Result]) -> str:
 
     Example:
         >>> results = {"soda": {"checks": [{"name": "importance", "value": 5042.0}]}}
-        >>> refresh("| importance | 1 | `penstock bench soda` |", results)
-        '| importance | 5,042 | `penstock bench soda` |'
+        >>> page = "<!-- first figures of soda cola -->\\n<!-- end of figures -->"
+        >>> print(refresh(page, results))
+        <!-- first figures of soda cola -->
+        <BLANKLINE>
+        | figure | measured | reproduce with |
+        |---|---:|---|
+        | importance | 5,042 | `penstock bench soda` |
+        <BLANKLINE>
+        <!-- end of figures -->
     """
 
     def measured(match: re.Match[str]) -> str:
-        values = {check["name"]: check["value"] for check in results[match["name"]]["checks"]}
-        return f"| {match['check']} | {cell(values[match['check']])} | `penstock bench {match['name']}` |"
+        most = 1 if match["which"] == "first figures" else None
+        rows = [
+            f"| {check['name']} | {cell(check['value'])} | `penstock bench {name}` |"
+            for name in match["names"].split()
+            for check in (results[name]["checks"][:most] if name in results else ())
+        ]
+        table = "\n".join(["| figure | measured | reproduce with |", "|---|---:|---|", *rows])
+        return f"{match['begin']}\n{table}\n\n{match['end']}"
 
-    return _QUOTE.sub(measured, text)
+    return _QUOTED.sub(measured, text)
 
 
 def minutes(seconds: float) -> str:
