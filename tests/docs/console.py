@@ -48,7 +48,7 @@ def run_call(call: Call, folder: Path, where: str) -> None:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     fails = _FAILS.search(call.shown) is not None
     assert (done.returncode != 0) == fails, f"{where}: `{call.command}` exits {done.returncode}:\n{done.stdout}"
