@@ -6,6 +6,7 @@ Spark all of them are one application, once for each number of channels; in this
 
 from __future__ import annotations
 
+import runpy
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from pipelines import application, every_pair, few_regions, random_pipelines
 from penstock.codegen.plan import Route, physical_plan
 from penstock.codegen.transport import FINAL, PULSE, decode
 from penstock.ir.models import State
+from penstock.lang import compile_file
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.plan import Joint
 from penstock.parallel.regions import parallel_regions
@@ -23,6 +25,7 @@ from plan_runner import run_plan
 from spark_session import environment, everything_fused, files, nothing_fused, run_reference, run_spark
 
 HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
 
 
 @cache
@@ -101,6 +104,20 @@ def test_random_pipelines_keep_their_order_in_this_process(seed, tmp_path):
     program = application(list(random_pipelines(seed, 12)), meetings=["k", "l", "k"])
     found = run_in_process(program, tmp_path, seed + 2, fused=seed % 2 == 0)
     assert differing(found, run_reference(program, HERE)) == []
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_groups_of_bargain_detection_in_which_streams_meet_keep_their_order(fused, tmp_path):
+    generate = runpy.run_path(str(EXAMPLES / "bargains/generate.py"))["generate"]
+    generate(tmp_path / "ticks.csv", ticks=1500, symbols=8, seed=2)
+    program = compile_file(EXAMPLES / "bargains/bargains.spl")
+    wanted = run_reference(program, tmp_path)
+    plan = physical_plan(program.application, (everything_fused if fused else nothing_fused)(program.application), 3)
+    assert {pe.channels for pe in plan.pes if any(id_.startswith("Group") for id_ in pe.operators)} == {3}
+    (tmp_path / "out").mkdir()
+    run_plan(program, plan, environment(tmp_path, tmp_path / "out"), turns_per_batch=400)
+    assert files(tmp_path / "out") == wanted
+    assert wanted["bargains.csv"].count(b"\n") > 10
 
 
 def unordered(container, values):
