@@ -85,9 +85,8 @@ def test_states_that_were_split_are_joined_again():
 
 def test_state_without_a_key_is_not_split():
     setting = Setting(
-        "stream<A> O = Aggregate(A) { window A: tumbling, count(3); }\n() as Sink = FileSink(O) { param file: 'o'; }".replace(
-            "'", '"'
-        )
+        """stream<A> O = Aggregate(A) { window A: tumbling, count(3); }
+           () as Sink = FileSink(O) { param file: "o"; }"""
     )
     instance = setting.instance()
     setting.take(instance, rows(0, 2), 0)

@@ -22,16 +22,16 @@ def reason(graph: str) -> object:
         ("stream<A> O = Sort(A) { window A: sliding, count(3); param sortBy: n; }", "`O` (Sort) has no generated form"),
         (
             "stream<A> O = Aggregate(A) { window A: sliding, time(3.0); }",
-            "`O` (Aggregate) has no generated form",
+            "`O` (Aggregate) has a window that slides by time",
         ),
         (
             "stream<A> O = Aggregate(A) { window A: tumbling, count(3); output O: n = CountDistinct(n); }",
-            "`O` (Aggregate) has no generated form",
+            "`O` (Aggregate) calls `CountDistinct`, which has no kernel for its type",
         ),
         (
             "stream<A> O = Join(A as L; A as R) { window L: sliding, count(2); R: sliding, count(0);"
             " output O: n = L.n, x = R.x; }",
-            "`O` (Join) has no generated form",
+            "`O` (Join) joins with more than the last tuple",
         ),
         (
             "stream<A> O = Custom(A) { logic onTuple A: submit(A, O); onPunct A: submit(currentPunct(), O); }",

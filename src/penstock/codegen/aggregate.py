@@ -14,38 +14,39 @@ from penstock.toolkit.aggregates_output import OutputPlan, plan_outputs
 from penstock.toolkit.windows_policy import NANOSECONDS
 
 
-def can_write_aggregate(operator: Operator) -> bool:
-    """Whether the windows have a kernel, and all output functions have."""
+def why_no_aggregate(operator: Operator) -> str | None:
+    """Why an Aggregate has no kernel, or None if it has one."""
     window = operator.inputs[0].window
-    if window is None or operator.param("groupBy") or not all(map(_has_kernel, _plan(operator).calls)):
-        return False
-    return _tumbles(operator, window) if window.kind is WindowKind.TUMBLING else _slides(operator, window)
+    assert window is not None
+    if operator.param("groupBy"):
+        return "has groups"
+    for call in _plan(operator).calls:
+        if not _has_kernel(call):
+            return f"calls `{call.function}`, which has no kernel for its type"
+    if window.kind is WindowKind.SLIDING:
+        return _why_no_sliding(operator, window)
+    if window.eviction.kind is PolicyKind.PUNCTUATION:
+        return "has windows between markers for each key" if operator.param("partitionBy") else None
+    measured = window.eviction.attribute
+    is_known = _literal(window.eviction.size) is not None and (measured is None or _can_measure(measured.type))
+    return None if is_known else "has a window whose size is known only when it runs"
 
 
-def _tumbles(operator: Operator, window: Window) -> bool:
-    match window.eviction.kind:
-        case PolicyKind.COUNT:
-            return _size(window.eviction) is not None
-        case PolicyKind.DELTA:
-            measured = window.eviction.attribute
-            return measured is not None and _can_measure(measured.type) and _delta(window.eviction) is not None
-        case PolicyKind.PUNCTUATION:
-            return not operator.param("partitionBy")
-    return _literal(window.eviction.size) is not None
+def _why_no_sliding(operator: Operator, window: Window) -> str | None:
+    for policy in (window.eviction, window.trigger):
+        if policy is not None and policy.kind is not PolicyKind.COUNT:
+            return f"has a window that slides by {policy.kind.value}"
+        if policy is not None and not 0 < (_size(policy) or 0) <= LONGEST:
+            return f"has a window whose size is known only when it runs, or is above {LONGEST:,}"
+    incomplete = operator.param("aggregateIncompleteWindows")
+    is_known = not incomplete or isinstance(fold(incomplete[0]), Literal)
+    return None if is_known else "has a parameter that is known only when it runs"
 
 
 def fires_by_time(operator: Operator) -> bool:
     """Whether an operator with a kernel fires by itself, so that it has to stand alone."""
     window = operator.inputs[0].window if operator.kind == "Aggregate" else None
     return window is not None and window.eviction.kind is PolicyKind.TIME
-
-
-def _slides(operator: Operator, window: Window) -> bool:
-    sizes = [_size(policy) for policy in (window.eviction, window.trigger) if policy is not None]
-    if any(size is None or size > LONGEST for size in sizes):
-        return False
-    incomplete = operator.param("aggregateIncompleteWindows")
-    return not incomplete or isinstance(fold(incomplete[0]), Literal)
 
 
 def _size(policy: Policy) -> int | None:

@@ -8,12 +8,15 @@ from penstock.ir.expressions import Attribute, Expression, Literal
 from penstock.ir.graph import Operator
 
 
-def can_write_de_duplicate(operator: Operator) -> bool:
-    """Whether how long a key is remembered is known beforehand, and nothing but that makes the operator forget."""
-    if operator.param("deltaAttribute") or operator.param("flushOnPunctuation"):
-        return False
+def why_no_de_duplicate(operator: Operator) -> str | None:
+    """Why it is not known beforehand how long a key is remembered, or None if it is."""
+    if operator.param("deltaAttribute"):
+        return "forgets by a delta"
+    if operator.param("flushOnPunctuation"):
+        return "forgets on markers"
     given = [v for name in ("timeOut", "count", "resetOnDuplicate") for v in operator.param(name)]
-    return all(isinstance(fold(v), Literal) for v in given)
+    is_known = all(isinstance(fold(v), Literal) for v in given)
+    return None if is_known else "has a parameter that is known only when it runs"
 
 
 def write_de_duplicate(builder: Builder, operator: Operator) -> None:

@@ -38,11 +38,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.codegen import relational
-from penstock.codegen.aggregate import can_write_aggregate, fires_by_time, write_aggregate
+from penstock.codegen.aggregate import fires_by_time, why_no_aggregate, write_aggregate
 from penstock.codegen.builder import Builder
-from penstock.codegen.deduplicate import can_write_de_duplicate, write_de_duplicate
+from penstock.codegen.deduplicate import why_no_de_duplicate, write_de_duplicate
 from penstock.codegen.imports import imports_of
-from penstock.codegen.join import can_write_join, write_join
+from penstock.codegen.join import why_no_join, write_join
 from penstock.codegen.layout import laid_out
 from penstock.codegen.loops import LoopWriter
 from penstock.codegen.part import Part, feed, part_of
@@ -92,17 +92,17 @@ class Kernel:
     """A family of operators: how it is written, and for which of them."""
 
     write: Callable[[Builder, Operator], None]
-    can_write: Callable[[Operator], bool] = lambda operator: True
+    why_not: Callable[[Operator], str | None] = lambda operator: None
 
 
 KERNELS: dict[str, Kernel] = {
-    "Aggregate": Kernel(write_aggregate, can_write_aggregate),
-    "DeDuplicate": Kernel(write_de_duplicate, can_write_de_duplicate),
-    "Join": Kernel(write_join, can_write_join),
+    "Aggregate": Kernel(write_aggregate, why_no_aggregate),
+    "DeDuplicate": Kernel(write_de_duplicate, why_no_de_duplicate),
+    "Join": Kernel(write_join, why_no_join),
     "Filter": Kernel(relational.write_filter),
     "Functor": Kernel(relational.write_functor),
     "Punctor": Kernel(relational.write_punctor),
-    "Split": Kernel(relational.write_split, relational.can_write_split),
+    "Split": Kernel(relational.write_split, relational.why_no_split),
     "Union": Kernel(relational.write_union),
 }
 
@@ -147,8 +147,13 @@ def _why_not(operator: Operator, part: Part, per_tuple: PerTuple) -> str | None:
     if per_tuple.functions[operator.id] is not None:
         return None
     kernel = KERNELS.get(operator.kind)
-    if kernel is None or operator.logic is not None or not kernel.can_write(operator):
+    if kernel is None:
         return "has no generated form"
+    if operator.logic is not None:
+        return "has a logic clause beside its own work"
+    reason = kernel.why_not(operator)
+    if reason is not None:
+        return reason
     functions = part.plan.application.functions
     if not all(isinstance(x, Expression) and is_pure(x, functions) for x in operator_parts(operator)):
         return "has an effect, or asks for the time or for random numbers"

@@ -11,17 +11,18 @@ from penstock.toolkit.join import SIDES
 from penstock.toolkit.logic_runtime import symbol
 
 
-def can_write_join(operator: Operator) -> bool:
-    """Whether a tuple meets at most one other: the last with its key."""
+def why_no_join(operator: Operator) -> str | None:
+    """Why a tuple may meet others than the last with its key, or None if it does not."""
     if symbol(operator, "algorithm", "inner") != "inner":
-        return False
+        return "is an outer join"
     sizes = [_size(port.window) for port in operator.inputs]
     if any(size not in (0, 1) for size in sizes) or not any(sizes):
-        return False
-    return all(
+        return "joins with more than the last tuple"
+    by_key = all(
         not size or operator.param(f"partitionBy{side}") == operator.param(f"equality{side}")
         for side, size in zip(SIDES, sizes, strict=True)
     )
+    return None if by_key else "has partitions that are not those of its keys"
 
 
 def _size(window: Window | None) -> int | None:

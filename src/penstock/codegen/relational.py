@@ -55,10 +55,12 @@ def write_split(builder: Builder, operator: Operator) -> None:
     builder.count(operator, given.frame)
 
 
-def can_write_split(operator: Operator) -> bool:
-    """Whether a Split sends each tuple to one port at most."""
+def why_no_split(operator: Operator) -> str | None:
+    """Why a Split does not send each tuple to one port at most, or None if it does."""
     index = operator.param("index")
-    return bool(index) and not isinstance(index[0].type, ListType)
+    if not index:
+        return "reads its mapping from a file"
+    return "sends tuples to lists of ports" if isinstance(index[0].type, ListType) else None
 
 
 def write_punctor(builder: Builder, operator: Operator) -> None:
