@@ -213,7 +213,8 @@ def radio_astronomy(folder: Path, *, quick: bool) -> Subject:
     size = small if quick else Size(parts=6, per_batch=100_000, batches=5, rounds=3, iterations=4)
     examples = ROOT / "examples" / "radio_astronomy"
     generate = load_file(examples / "generate.py").generate
-    generate(folder / "samples.csv", samples=size.per_batch * size.batches, stations=size.parts)
+    samples = size.per_batch * size.batches
+    generate(folder / "samples.csv", samples=samples, stations=size.parts, rare=samples // 16)
     program = load_file(examples / "radio_astronomy.py").app(stations=size.parts).program()
     return Subject(name="radio astronomy", program=program, data=folder, size=size)
 

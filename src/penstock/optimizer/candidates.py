@@ -49,6 +49,7 @@ _BLIND: tuple[Algorithm, ...] = ("none", "all", "manual")
 """Those that do not look at rates or capacities."""
 
 _DEADLINE_SECONDS = 10.0
+_AS_GOOD = 0.99
 
 
 def fused_by(
@@ -73,7 +74,8 @@ def ranked(
     """The fusions of all algorithms, and what the search makes of them, with what the model predicts for each.
 
     Returns:
-        Fusions with the tuples that the sources will give in a second, the best first; of equals that with fewer PEs.
+        Fusions with the tuples that the sources will give in a second, the best first. The model is not so exact that a
+        percent would tell: of those within `_AS_GOOD` of the best the one with the fewest PEs is first.
 
     Raises:
         Infeasible: No fusion keeps the constraints.
@@ -90,8 +92,13 @@ def ranked(
         better = improve(graph, model, setting, start, deadline)
         found[better] = predict(model, setting, better).scale
     total = sum(model.source_rates.values())
-    order = sorted(found, key=lambda groups: (-found[groups], len(groups)))
-    return [(groups, found[groups] * total) for groups in order]
+    best = max(found.values())
+
+    def rank(groups: Groups) -> tuple[bool, int, float]:
+        is_behind = found[groups] < _AS_GOOD * best
+        return is_behind, 0 if is_behind else len(groups), -found[groups]
+
+    return [(groups, found[groups] * total) for groups in sorted(found, key=rank)]
 
 
 def _starts(problem: FusionProblem, gamma: float, deadline: Deadline) -> Iterator[Groups]:
