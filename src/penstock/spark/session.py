@@ -24,6 +24,8 @@ SETTINGS = {
     ),
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
+    # A row with many tuples goes on at once, so that the next PE works on it while this one goes on.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "65536",
     "spark.sql.pyspark.jvmStacktrace.enabled": "false",
     "spark.python.daemon.module": "penstock.spark.daemon",
     # The daemon is forked after imports, so libraries must not have started threads.
