@@ -6,9 +6,9 @@ One region with a single stateless operator on two channels, under three strateg
 - seqno: the same, but every tuple carries its place;
 - seqno & pulses: the operator may drop tuples, so that only the pulse at the end of a batch tells what will not come.
 
-What is compared is the processor time of a tuple, over the driver, the JVM and all workers: the difference between large
-batches and small ones, so that neither the start of a query, nor the cost of a batch, nor what else the machine does
-counts. Each strategy runs in a process of its own, because its setting must reach every worker; they take turns.
+What is compared is the processor time of a tuple, over the driver, the JVM and all workers: the difference between
+large batches and small ones, so that neither the start of a query, nor the cost of a batch, nor what else the machine
+does counts. Each strategy runs in a process of its own, because its setting must reach every worker; they take turns.
 """
 
 from __future__ import annotations
@@ -109,10 +109,12 @@ def measure(task: dict[str, Any]) -> list[float]:
         program = application(work, size * task["batches"], may_drop=task["may_drop"])
         return _cpu_seconds_of_a_batch(spark, program, size)
 
-    return [
-        (batch_seconds(work, size) - batch_seconds(work, size // _SMALLER)) / (size - size // _SMALLER) * 1e6
-        for work, size in zip(task["works"], task["sizes"], strict=True)
-    ]
+    def cost_us(work: int, size: int) -> float:
+        # The small one first: it also warms up what the large one uses.
+        small = batch_seconds(work, size // _SMALLER)
+        return (batch_seconds(work, size) - small) / (size - size // _SMALLER) * 1e6
+
+    return [cost_us(work, size) for work, size in zip(task["works"], task["sizes"], strict=True)]
 
 
 def _cpu_seconds_of_a_batch(spark: SparkSession, program: Program, size: int) -> float:
