@@ -1,7 +1,8 @@
 """Where Spark finds connectors that do not come with it, such as the one for Kafka.
 
 `PENSTOCK_PACKAGES` names Maven packages, with commas between them, that Spark downloads; `PENSTOCK_JARS` names folders
-of jars, or jars, with colons between them, that are on the machine. What lies in Spark's own `jars` folder needs neither.
+of jars, or jars, with colons between them, that are on the machine. What lies in Spark's own `jars` folder needs
+neither.
 """
 
 from __future__ import annotations

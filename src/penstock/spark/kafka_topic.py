@@ -17,7 +17,6 @@ When it does not apply:
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.spark.kafka import check_connector, ends_of
+from penstock.spark.whole_files import write_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -155,6 +155,4 @@ def _read_note(path: Path) -> tuple[int, dict[int, int]] | None:
 
 
 def _write_note(path: Path, batch: int, ends: dict[int, int]) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps({"batch": batch, "ends": ends}), encoding="utf-8")
-    os.replace(part, path)
+    write_whole(path, json.dumps({"batch": batch, "ends": ends}).encode())

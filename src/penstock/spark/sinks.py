@@ -35,6 +35,7 @@ from penstock.spark.reports import Counts, Report, add, decode_report
 from penstock.spark.sink_kinds import BatchSink, JobOutput, batch_sink, column_takers, fed_by_tuple, with_outlets
 from penstock.spark.sink_order import Chunk, Spool
 from penstock.spark.sink_rows import rows_of
+from penstock.spark.whole_files import write_whole
 from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ class SinkPE:
     def _store(self, batch: int) -> None:
         sinks = None if self._container is None else self._container.remember()
         state = {"totals": asdict(self.totals), "sinks": sinks}
-        _write_whole(self._path(batch), pickle.dumps(state, protocol=5))
+        write_whole(self._path(batch), pickle.dumps(state, protocol=5))
         self._batch = batch
         self._path(batch - KEPT_STATES).unlink(missing_ok=True)
 
@@ -244,14 +245,8 @@ def _job_id(folder: Path) -> str:
     """What tells a job from all others: it is made with the checkpoint."""
     path = folder / JOB_ID
     if not path.exists():
-        _write_whole(path, uuid.uuid4().hex.encode())
+        write_whole(path, uuid.uuid4().hex.encode())
     return path.read_text(encoding="ascii")
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    part = path.with_suffix(".part")
-    part.write_bytes(data)
-    os.replace(part, path)
 
 
 def _fresh(environment: Environment) -> Environment:

@@ -30,6 +30,7 @@ from urllib.parse import quote
 from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.ir.types import parse_schema
+from penstock.spark.whole_files import write_whole
 from penstock.toolkit.import_ import Offer
 
 FORMAT = 1
@@ -132,7 +133,7 @@ class TableWriter:
         self.last: Entry | None = found[-1] if found else None
         _supersede_others(self.folder)
         if not (self.folder / DESCRIPTION).exists():
-            _write_whole(self.folder / DESCRIPTION, described(offer).encode())
+            write_whole(self.folder / DESCRIPTION, described(offer).encode())
 
     def is_committed(self, batch: int) -> bool:
         """Whether a batch, or a later one, has its line."""
@@ -210,12 +211,6 @@ def described(offer: Offer) -> str:
 def _plain(value: Any) -> Any:
     """A value of a property as JSON has it."""
     return sorted(value) if isinstance(value, set | frozenset) else value
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    part = path.with_suffix(".part")
-    part.write_bytes(data)
-    os.replace(part, path)
 
 
 def between(found: Sequence[Table], start: dict[str, int], end: dict[str, int]) -> Iterator[tuple[Table, list[Entry]]]:
