@@ -76,8 +76,10 @@ def test_files_that_arrive_later_are_found_once_each_over_restarts(tmp_path: Pat
     wall.move(2)
     assert [Path(f).name for (f,) in new(sources)] == ["c"]  # type: ignore[misc]
     sources.restart()
+    batches = sources.found.batches
     wall.move(2)
     assert new(sources) == []
+    assert sources.found.batches == batches, "a scan that finds nothing makes no batch"
     assert not sources.offset["ended"]
 
 

@@ -44,8 +44,8 @@ class ColumnRun:
 
     @property
     def has_left(self) -> bool:
-        """Whether tuples have left that have not been taken."""
-        return self._submitted > 0
+        """Whether anything has left, or was set aside, that has not been taken."""
+        return bool(self._submitted or self._left) or self._pe.has_letters
 
     def advance_to(self, turn: int, deadline: float | None = None) -> None:
         """Take turns until it has had so many, or there is nothing for now."""

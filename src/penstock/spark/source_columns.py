@@ -129,6 +129,11 @@ class ColumnPE:
             yield from self.marks(WINDOW, time_ns, number)
         yield from self.marks(FINAL, time_ns, number + 1)
 
+    @property
+    def has_letters(self) -> bool:
+        """Whether anything was set aside that has not been told of."""
+        return bool(self._container.engine.dead_letters)
+
     def forget_letters(self) -> None:
         """Forget what a task has set aside that failed before it could tell."""
         self._container.engine.dead_letters.clear()

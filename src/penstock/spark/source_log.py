@@ -35,7 +35,8 @@ class SourceLog:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        # A task may have another working directory.
+        self._folder = folder.absolute()
 
     def write(self, number: int, batch: PlannedBatch, state: dict[str, Any]) -> bool:
         """Store a batch, and where the sources stand behind it; tells whether nobody was faster."""
@@ -45,27 +46,29 @@ class SourceLog:
         if batch.rows:
             entry["rows"] = self._store(f"{name}.arrow", _encoded(batch))
         entry["state"] = self._store(f"{name}.state", pickle.dumps(state, protocol=5))
-        written = self._store(f"{name}.part", json.dumps(entry).encode())
+        written = self._folder / self._store(f"{name}.part", json.dumps(entry).encode())
         try:
             os.link(written, self._path(number))
         except FileExistsError:
             return False
         finally:
-            os.unlink(written)
+            written.unlink()
         return True
 
     def batch(self, number: int) -> dict[str, Any] | None:
         """What a batch holds: `parts`, the path of its `rows` and `has_ended`; None if it is not planned yet."""
         path = self._path(number)
-        found: dict[str, Any] | None = json.loads(path.read_bytes()) if path.exists() else None
-        return found
+        if not path.exists():
+            return None
+        found: dict[str, Any] = json.loads(path.read_bytes())
+        return found | {"rows": found["rows"] and str(self._folder / found["rows"])}
 
     def state(self, number: int) -> dict[str, Any] | None:
         """Where the sources stood before a batch; None before the first."""
         before = self.batch(number - 1) if number else None
         found: dict[str, Any] | None = None
         if before is not None:
-            found = pickle.loads(Path(before["state"]).read_bytes())
+            found = pickle.loads((self._folder / before["state"]).read_bytes())
         return found
 
     def forget(self, number: int) -> None:
@@ -78,9 +81,8 @@ class SourceLog:
         return self._folder / f"{number:020d}.json"
 
     def _store(self, name: str, content: bytes) -> str:
-        path = self._folder / name
-        path.write_bytes(content)
-        return str(path)
+        (self._folder / name).write_bytes(content)
+        return name
 
 
 def read_rows(path: str) -> Iterator[pa.RecordBatch]:

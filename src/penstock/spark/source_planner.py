@@ -137,12 +137,13 @@ class TurnPlanner:
         """A batch of about so many turns of each source; None if there is nothing for now."""
         turns = turns or TURNS_PER_BATCH
         now_ns = None if self._clock is None else self._clock.now_ns()
-        has_taken = self._take_turns(turns, now_ns)
+        self._take_turns(turns, now_ns)
         while now_ns is None and self._is_waiting:
             self._take_turns(turns, None)
         if now_ns is not None:
             self._time_ns = now_ns
-            if not has_taken and not is_due(self._clock, now_ns, self._waits):
+            has_left = any(run.has_left for run in self._runs)
+            if not has_left and not self.has_ended and not is_due(self._clock, now_ns, self._waits):
                 return None
         rows = tuple(chain.from_iterable(run.take_rows(self._time_ns) for run in self._runs))
         return PlannedBatch(rows=rows, has_ended=self.has_ended)
@@ -165,8 +166,8 @@ class TurnPlanner:
         self._time_ns = state["time_ns"]
         set_began(self._clock, state["began_ns"])
 
-    def _take_turns(self, turns: int, now_ns: int | None) -> bool:
-        """Let the sources take turns until one has had so many; tells whether any has had one."""
+    def _take_turns(self, turns: int, now_ns: int | None) -> None:
+        """Let the sources take turns until one has had so many."""
         deadline = None if now_ns is None else time.monotonic() + BATCH_SECONDS
         for run in self._runs:
             run.is_resting = False
@@ -178,7 +179,6 @@ class TurnPlanner:
             left -= self._round(due, left, deadline)
             if deadline is not None and time.monotonic() > deadline:
                 break
-        return left < turns
 
     def _due(self, now_ns: int | None) -> list[SourceRun | ColumnRun]:
         """The sources whose next turn is the earliest."""

@@ -51,8 +51,9 @@ class SourceRun:
 
     @property
     def has_left(self) -> bool:
-        """Whether tuples have left that have not been taken."""
-        return self.container.engine.source_tuples > self._taken
+        """Whether anything has left, or was set aside, that has not been taken."""
+        engine = self.container.engine
+        return engine.source_tuples > self._taken or bool(engine.dead_letters) or any(self.container.leaving.values())
 
     def advance(self, turns: int) -> None:
         """Take up to so many turns."""
@@ -119,6 +120,7 @@ class SourceRun:
             self.container.recall(state["container"])
         self.time_ns, self.turn, self.turns = state["time_ns"], state["turn"], state["turns"]
         self.has_ended = state["has_ended"]
+        self._taken = self.container.engine.source_tuples
 
     def _take_turn(self) -> None:
         self.container.at(self.time_ns, self.turn * self._sources + self._order)
