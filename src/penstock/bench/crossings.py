@@ -40,7 +40,7 @@ def run(bench: Bench) -> None:
 
 
 def _light_operators(bench: Bench, spark: SparkSession, folder: Path) -> None:
-    per_batch, batches, rounds = (50_000, 5, 1) if bench.quick else (400_000, 10, 3)
+    per_batch, batches, rounds = (400_000, 4, 1) if bench.quick else (2_000_000, 5, 3)
     program = light_operators(_LIGHT, per_batch * batches)
     variants: dict[str, Fusion] = {"all": "all", "none": "none"}
     tps = _measure(bench, spark, folder, program, variants, per_batch, rounds, part="16 light operators")
@@ -50,7 +50,7 @@ def _light_operators(bench: Bench, spark: SparkSession, folder: Path) -> None:
 
 
 def _heavy_operators(bench: Bench, spark: SparkSession, folder: Path) -> None:
-    per_batch, batches, rounds = (20_000, 4, 1) if bench.quick else (80_000, 6, 3)
+    per_batch, batches, rounds = (100_000, 3, 1) if bench.quick else (240_000, 5, 3)
     program = heavy_operators(per_batch * batches)
     variants: dict[str, Fusion] = {
         "one PE": [["Numbers", "First", "Second", "Few", "Sink"]],
@@ -73,7 +73,7 @@ def _measure(
     *,
     part: str,
 ) -> dict[str, float]:
-    """The steady rate of each variant; a short run of each comes first, so that no variant pays for warming up."""
+    """The steady rate of each variant: the first batch, in which workers start, is left out."""
 
     def rate(fusion: Fusion) -> float:
         timed = run_timed(spark, program, data=folder, out=folder, turns_per_batch=per_batch, fusion=fusion)
