@@ -79,6 +79,8 @@ def _side_by_side(bench: Bench, sides: _Sides) -> None:
     sides.compare()
     for side, value in seconds.items():
         bench.row(part=name, side=side, rows=sides.rows, rows_per_second=sides.rows / value, seconds=value)
+    with bench.figure(f"vs_handwritten_{name}", title=name, xlabel="", ylabel="rows/s") as axes:
+        axes.bar(list(seconds), [sides.rows / value for value in seconds.values()])
     bench.row(part=f"{name}: most memory in MiB", **{part: round(used) for part, used in peak.items()})
     bench.check(
         f"{name}: penstock to by hand", seconds["by hand"] / seconds["penstock"], at_least=sides.application.bar
