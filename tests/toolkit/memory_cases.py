@@ -241,6 +241,7 @@ OTHERS = (
     Case("Parse blocks", "stream<blob c> C = Parse(A) { param format: block; blockSize: 5u; }", blobs=_CSV),
     Case("Parse binary", "stream<int32 i, uint8 j> C = Parse(A) { param format: bin; parsing: permissive; }",
          blobs=bytes(range(43))),
+    Case("ConsoleSink", "() as S = ConsoleSink(A) { }"),
     Case("FileSink", "() as S = FileSink(A) { param file: 'all.csv'; }"),
     Case("FileSink by time", "() as S = FileSink(A) { param file: 'part{id}.txt'; format: txt; closeMode: time;"
          " timePerFile: 1.5; hasDelayField: true; writePunctuations: true; }"),
