@@ -30,9 +30,10 @@ from dataclasses import dataclass, field
 from penstock.codegen.builder import Builder, Given, branch, listed
 from penstock.codegen.loop_operators import Inliner, Row
 from penstock.codegen.segments import PerTuple, Segment, gives_one_at_most
-from penstock.codegen.signals import SignalledBody, plain, renamed, seen, signalled, timed
+from penstock.codegen.signals import SignalledBody, marked, plain, renamed, seen, signalled, timed
 from penstock.expr.emit_statements import indent
 from penstock.ir.graph import Operator
+from penstock.profiler.loop_signals import CPU
 
 
 @dataclass(slots=True)
@@ -155,13 +156,16 @@ class LoopWriter:
         sites = [self._site(o) for o in self.segment.operators]
         body.add(f"{signals} = pe.signals.loop({body.current}, {listed(sites)}, len({given.frame}))")
         body.add(f"{sampled} = {signals}.positions.pop()")
+        names = ("mark", "clock", "cpu")
+        body.add(f"{', '.join(f'{signals}_{n}' for n in names)} = {', '.join(f'{signals}.{n}' for n in names)}")
         functions = self.inliner.functions
         body.add(*renamed(signalled(functions, signals), functions))
+        outer, sampled_lines = marked(str(CPU), signals, "cpu"), renamed(signalled(lines, signals), functions)
         return [
             f"if at != {sampled}:",
             *indent(plain(lines) or ["pass"]),
             "else:",
-            *indent([f"{sampled} = {signals}.positions.pop()", *renamed(signalled(lines, signals), functions)]),
+            *indent([f"{sampled} = {signals}.positions.pop()", outer, *sampled_lines, outer]),
         ]
 
     def _site(self, operator: Operator) -> tuple[str, str | None, int]:

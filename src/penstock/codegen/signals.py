@@ -21,10 +21,12 @@ Example:
                 b_at.append(at)
             else:
                 sampled = signals.positions.pop()
-                signals.mark((0, signals.clock()))
+                mark(-2); mark(cpu())
+                mark(0); mark(clock())
                 b_rows.append((n + 1,))
                 b_at.append(at)
-                signals.mark((-1, signals.clock()))
+                mark(-1); mark(clock())
+                mark(-2); mark(cpu())
 
 Preserves:
     What the module computes. A tuple that is not sampled costs a loop one comparison more.
@@ -41,6 +43,7 @@ from dataclasses import dataclass, field
 
 from penstock.codegen.body import Body, Mark
 from penstock.expr.emit_scope import Module
+from penstock.profiler.loop_signals import END
 from penstock.profiler.signals import Stretch
 
 _START, _STOP, _SEEN = "#: start ", "#: stop", "#: seen "
@@ -161,7 +164,7 @@ def signalled(lines: Iterable[str], signals: str) -> list[str]:
 
     Example:
         >>> signalled(timed(3, ["x = 1"]), "signals")
-        ['signals.mark((3, signals.clock()))', 'x = 1', 'signals.mark((-1, signals.clock()))']
+        ['signals_mark(3); signals_mark(signals_clock())', 'x = 1', 'signals_mark(-1); signals_mark(signals_clock())']
     """
     return [_signal(line, signals) for line in lines]
 
@@ -170,10 +173,15 @@ def _signal(line: str, signals: str) -> str:
     code = line.lstrip()
     margin = line[: len(line) - len(code)]
     if code.startswith(_START):
-        return f"{margin}{signals}.mark(({code.removeprefix(_START)}, {signals}.clock()))"
+        return f"{margin}{marked(code.removeprefix(_START), signals)}"
     if code.startswith(_SEEN):
         return f"{margin}{signals}.seen({code.removeprefix(_SEEN)})"
-    return f"{margin}{signals}.mark((-1, {signals}.clock()))" if code == _STOP else line
+    return f"{margin}{marked(str(END), signals)}" if code == _STOP else line
+
+
+def marked(what: str, signals: str, clock: str = "clock") -> str:
+    """The code that leaves a mark."""
+    return f"{signals}_mark({what}); {signals}_mark({signals}_{clock}())"
 
 
 def renamed(lines: Sequence[str], functions: Sequence[str]) -> list[str]:

@@ -44,7 +44,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.ir.types import Schema
+from penstock.ir.types import Schema, TupleType
 from penstock.profiler.apart import meter
 from penstock.profiler.clock import all_threads_ns, cpu_ns
 from penstock.profiler.loop_signals import Counts, LoopSignals, Site
@@ -94,6 +94,8 @@ class Signals:
         self._pe = pe
         self._schemas = schemas or {}
         self._varying = {stream: schema for stream, schema in self._schemas.items() if fixed_bytes(schema) is None}
+        self._sizes = {stream: _fixed_and_varying(schema) for stream, schema in self._varying.items()}
+        self._names = {stream: schema.names for stream, schema in self._schemas.items()}
         self._stride = Stride(sampling.rate)
         self._taken: list[float] = []
         self._loops: dict[int, LoopSignals] = {}
@@ -116,8 +118,8 @@ class Signals:
 
     def submit(self, stream: str, frame: Any) -> None:
         """An operator has made the rows of a stream: copy what is only selected, and note its size."""
-        for attribute in self._schemas[stream].attributes:
-            frame[attribute.name]
+        for name in self._names[stream]:
+            frame[name]
         before = cpu_ns()
         self.size(stream, frame)
         self._last += cpu_ns() - before
@@ -125,9 +127,9 @@ class Signals:
     def size(self, stream: str, frame: Any) -> None:
         """Note the size of the rows of a stream, where it is not always the same."""
         if stream in self._varying and len(frame):
-            names = self._varying[stream].names
-            sizes = sum(_column_bytes(frame[name], len(frame)) for name in names)
-            self.statistics.add(("size", stream, 0), float(sizes), tuples=len(frame))
+            fixed, names = self._sizes[stream]
+            sizes = fixed * len(frame) + sum(_column_bytes(frame[name], len(frame)) for name in names)
+            self.statistics.add(("size", stream, 0), sizes, tuples=len(frame))
 
     def loop(self, stretch: int, sites: Sequence[tuple[str, str | None, int]], tuples: int) -> LoopSignals:
         """The signals of the loop that begins here, over so many tuples."""
@@ -173,6 +175,12 @@ class Signals:
         total = sum(own.values())
         for operator, took in own.items():
             self.statistics.add_base(operator, others_ns * took / total if total else 0.0)
+
+
+def _fixed_and_varying(schema: Schema) -> tuple[float, list[str]]:
+    """What the attributes of fixed width take together, and the names of the others."""
+    alone = [(a.name, fixed_bytes(TupleType((a,)))) for a in schema.attributes]
+    return sum(size for _, size in alone if size is not None), [name for name, size in alone if size is None]
 
 
 def _column_bytes(column: Any, rows: int) -> float:

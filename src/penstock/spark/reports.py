@@ -36,7 +36,9 @@ class Report:
 
     def encode(self) -> bytes:
         """The report as bytes."""
-        return json.dumps(asdict(self)).encode()
+        # Not `asdict` of the whole, which would copy every sample.
+        plain = {name: getattr(self, name) for name in ("pe", "received", "submitted", "signals")}
+        return json.dumps({**plain, "dead_letters": [asdict(letter) for letter in self.dead_letters]}).encode()
 
 
 def decode_report(value: bytes) -> Report:
