@@ -16,7 +16,6 @@ from penstock.expr.environment import Clock, Environment
 from penstock.toolkit.registry import standard
 from toolkit.memory_cases import CASES, Case, prepare
 
-
 NEED_A_SERVER = {"KafkaConsumer", "KafkaProducer", "PostgresSink", "TCPSource"}
 """Operators that have tests of their own, beside a server."""
 
