@@ -30,11 +30,14 @@ EXPERIMENTS = {
     "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
     "fusion": "figures 10 and 11 of the SPADE paper: six fusions of two applications, on Spark",
     "cola": "table 1 of the COLA paper, fusion against the optimum, and 10,000 operators",
+    "profiling": "figure 9 of the SPADE paper: what profiling costs, and whether it tells the truth",
+    "model": "the throughput model against measured throughput, over fusions and channels, on Spark",
     "scaling": "figure 6 of the auto-parallelization paper: speedup over work and channels, on Spark",
     "ordering": "figure 8 of the auto-parallelization paper: what keeping the order costs, on Spark",
     "crossings": "16 light operators fused and not fused, two heavy ones in one PE and in two, on Spark",
     "keyed-state": "count and sum by key against native and per-key PySpark, side by side",
     "vs-handwritten": "bargain detection and network monitoring against the same by hand in PySpark",
+    "crashes": "workers, executors and drivers killed at random moments: sinks against the reference",
 }
 
 
