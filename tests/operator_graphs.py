@@ -113,7 +113,8 @@ IN_CONTAINERS = (
     "stream<{a}> {o} = Aggregate({a}) {{ window {a}: sliding, delta(n, 2), count(1); output {o}: n = Sum(n); }}",
     """stream<{a}> {o} = Join({a} as L; {b} as R) {{ window L: sliding, count(2); R: sliding, count(3);
          param match: L.n < R.n; output {o}: n = L.n + R.n, x = R.x, s = L.s; }}""",
-    "stream<int32 n, float64 x, rstring s> {o} = Barrier({a} as L; {b} as R) {{ output {o}: n = L.n, x = R.x, s = L.s; }}",
+    """stream<int32 n, float64 x, rstring s> {o} = Barrier({a} as L; {b} as R) {{
+         output {o}: n = L.n, x = R.x, s = L.s; }}""",
     "stream<{a}> {o} = Pair({a}; {b}) {{}}",
     "@catch stream<{a}> {o} = Functor({a}) {{ output {o}: n = 12 / n; }}",
     """stream<{a}> {o} = Custom({a}) {{ logic state: mutable int32 c = 0;
