@@ -20,6 +20,7 @@ import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -151,7 +152,7 @@ def _judge(bench: Bench, found: Sequence[tuple[str, float, float]]) -> None:
     with bench.figure("model", title=title, xlabel="measured, tuples/s", ylabel="predicted, tuples/s") as axes:
         for name in dict.fromkeys(name for name, _, _ in found):
             mine = [(m, p) for other, p, m in found if other == name]
-            axes.scatter(*zip(*mine, strict=True), label=name, s=18)
+            axes.scatter([m for m, _ in mine], [p for _, p in mine], label=name, s=18)
         span = [min(*predicted, *measured), max(*predicted, *measured)]
         axes.plot(span, span, color="grey", linewidth=0.8)
         axes.set(xscale="log", yscale="log")
@@ -179,8 +180,7 @@ def _scale(operators: Sequence[str], seconds: float, groups: Sequence[Sequence[s
         for n, c in zip(names, costs, strict=True)
     )
     streams = tuple(
-        StreamProfile(id=a, producer=a, consumers=(b,), rate_tps=1000.0, tuple_bytes=24.0)
-        for a, b in zip(names, names[1:], strict=False)
+        StreamProfile(id=a, producer=a, consumers=(b,), rate_tps=1000.0, tuple_bytes=24.0) for a, b in pairwise(names)
     )
     profile = Profile(mips=transfer.mips, operators=made, streams=streams)
     model = ThroughputModel(profile, equal_hosts(1, cores=2, core_mips=transfer.mips), transfer)
@@ -204,7 +204,7 @@ def plans_of(
     while len(fusions) < count:
         cuts = sorted(rng.sample(range(1, len(order)), rng.randint(1, min(6, len(order) - 1))))
         bounds = [0, *cuts, len(order)]
-        groups = tuple(tuple(order[a:b]) for a, b in zip(bounds, bounds[1:], strict=False))
+        groups = tuple(tuple(order[a:b]) for a, b in pairwise(bounds))
         if groups not in fusions:
             fusions.append(groups)
     return tuple((groups, n) for n in channels for groups in fusions)
