@@ -5,18 +5,32 @@ In local mode that is everything Spark does beside the Python workers: tasks, ex
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from penstock.diagnostics import UserError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NS = 1e-9
+_UTIME, _STIME = 11, 12
+"""Where `stat` has the times, counted behind the name of the program."""
 
 
 def jvm_seconds(spark: SparkSession) -> float:
-    """CPU time so far, in seconds, of all threads."""
+    """CPU time so far, in seconds, of all threads.
+
+    Raises:
+        UserError: This system does not tell.
+    """
     jvm: Any = spark._jvm
-    bean = jvm.java.lang.management.ManagementFactory.getPlatformMXBean(
-        jvm.java.lang.Class.forName("com.sun.management.OperatingSystemMXBean")
-    )
-    return float(bean.getProcessCpuTime()) * _NS
+    path = Path("/proc") / str(jvm.java.lang.ProcessHandle.current().pid()) / "stat"
+    try:
+        fields = path.read_text().rpartition(")")[2].split()
+    except OSError as error:
+        raise UserError(
+            "the CPU time of Spark's JVM cannot be read here",
+            hint="calibrate on Linux, with a local master, and take the file along",
+        ) from error
+    return (int(fields[_UTIME]) + int(fields[_STIME])) / os.sysconf("SC_CLK_TCK")
