@@ -7,16 +7,14 @@ on Spark.
 
 from __future__ import annotations
 
-import copy
 import pickle
-from dataclasses import replace
 
 import pyarrow as pa
 
 from penstock.codegen.plan import PE, PhysicalPlan
 from penstock.codegen.routes import Router, routing_of
 from penstock.codegen.transport import REPORT, encode
-from penstock.expr.environment import Clock, Environment
+from penstock.expr.environment import Environment
 from penstock.reference.result import DeadLetter
 from penstock.spark.container import Container
 from penstock.spark.reports import decode_report
@@ -33,7 +31,7 @@ def run_plan(
 ) -> list[DeadLetter]:
     """Run until all sources have ended; returns the dead letters."""
     of_source = [pe.index for pe in plan.pes if pe.role == "source"]
-    sources = {pe: SourceRun(program, plan, pe, _own(environment)) for pe in of_source}
+    sources = {pe: SourceRun(program, plan, pe, environment.renewed()) for pe in of_source}
     states: dict[tuple[int, int], bytes] = {}
     letters: list[DeadLetter] = []
     while True:
@@ -76,13 +74,8 @@ def _run_pe(
 
 def _instance(program: Program, plan: PhysicalPlan, pe: PE, environment: Environment) -> Instance:
     if pe.role == "sink":
-        return ContainerInstance(Container(program, plan, pe.index, _own(environment)))
-    return make_instance(program, plan, pe.index, _own(environment))
-
-
-def _own(environment: Environment) -> Environment:
-    """Surroundings with a clock and random numbers of their own, as each worker has them."""
-    return replace(environment, clock=Clock(environment.clock.now_ns), random=copy.copy(environment.random))
+        return ContainerInstance(Container(program, plan, pe.index, environment.renewed()))
+    return make_instance(program, plan, pe.index, environment.renewed())
 
 
 def _leaving(container: Container) -> list[tuple[int, list[bytes]]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -76,6 +77,16 @@ class Environment:
     relaunch_count: int = 0
     is_shutdown: bool = False
     open_files: dict[int, object] = field(default_factory=dict)
+
+    def renewed(self) -> Environment:
+        """The same surroundings with a clock, random numbers and metrics of their own, as every PE has them."""
+        return replace(
+            self,
+            clock=Clock(self.clock.now_ns),
+            random=copy.copy(self.random),
+            metrics=dict(self.metrics),
+            open_files={},
+        )
 
     def __getstate__(self) -> dict[str, object]:
         """What can be taken to another process: all but what is open here."""

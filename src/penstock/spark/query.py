@@ -8,24 +8,23 @@ stands below it), and every operator runs once for each tuple whatever the numbe
 
 from __future__ import annotations
 
-import pickle
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyspark.sql.functions as F
 
 from penstock.codegen.plan import PE, PhysicalPlan, Route
-from penstock.codegen.routes import routing_of
 from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
 from penstock.spark.outside_sources import outside_source
 from penstock.spark.sinks import SinkPE
+from penstock.spark.slots import channel_keys
 from penstock.spark.source_door import source_door
-from penstock.spark.sources import FORMAT, dump
+from penstock.spark.sources import FORMAT, dump, own_sources
 from penstock.spark.workers import StatefulPE, stateless_pe
 from penstock.toolkit.program import Program
 
@@ -78,8 +77,7 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
 def _line(spark: SparkSession, job: Job, pickled: Path) -> DataFrame:
     """The sources, and all other PEs but the sinks one behind the other."""
     plan = job.plan
-    sources = [_source(spark, job, pe, pickled) for pe in plan.pes if pe.role == "source"]
-    frame = reduce(_union, sources)
+    frame = reduce(_union, _sources(spark, job, pickled))
     layout = Layout.SOURCES
     for pe in plan.pes:
         if pe.role == "stateful":
@@ -119,41 +117,27 @@ def _stateful(pe: PE, frame: DataFrame, plan: PhysicalPlan, pickled: Path) -> Da
     return grouped.transformWithStateInPandas(processor, SPARK_SCHEMA, "Append", "None")
 
 
-def channel_keys(channels: int) -> list[int]:
-    """For each channel an integer that Spark's hash partitioning sends to the partition of that number.
-
-    Example:
-        >>> channel_keys(2)
-        [2, 0]
-    """
-    found: dict[int, int] = {}
-    for key in count():
-        found.setdefault(murmur3(key) % channels, key)
-        if len(found) == channels:
-            return [found[channel] for channel in range(channels)]
-    raise AssertionError
-
-
-def murmur3(key: int) -> int:
-    """Spark's hash of a 32-bit integer: MurmurHash3 with seed 42, as a signed number.
-
-    Example:
-        >>> murmur3(0), murmur3(1)
-        (933211791, -559580957)
-    """
-    mask = 0xFFFFFFFF
-    word = key * 0xCC9E2D51 & mask
-    word = (word << 15 | word >> 17) & mask
-    found = 42 ^ (word * 0x1B873593 & mask)
-    found = (found << 13 | found >> 19) & mask
-    found = (found * 5 + 0xE6546B64 & mask) ^ 4
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
-        found = (found ^ found >> shift) * factor & mask
-    return found - (1 << 32) if found >> 31 else found
+def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame]:
+    """What Spark reads by itself, and one reader for all other sources."""
+    for pe in job.plan.pes:
+        outside = None if pe.role != "source" else _outside_source(spark, job, pe)
+        if outside is not None:
+            yield outside
+    own = own_sources(job.plan)
+    if own:
+        yield (
+            spark.readStream.format(FORMAT)
+            .option("program", str(pickled))
+            .option("pe", str(own[0]))
+            .option("log", str(job.checkpoint / "sources"))
+            .option("turns_per_batch", str(job.turns_per_batch))
+            .option("continuous", str(job.continuous).lower())
+            .load()
+        )
 
 
-def _source(spark: SparkSession, job: Job, pe: PE, pickled: Path) -> DataFrame:
-    outside = outside_source(
+def _outside_source(spark: SparkSession, job: Job, pe: PE) -> DataFrame | None:
+    return outside_source(
         spark,
         job.plan,
         pe.index,
@@ -161,20 +145,6 @@ def _source(spark: SparkSession, job: Job, pe: PE, pickled: Path) -> DataFrame:
         job.checkpoint,
         items_per_batch=job.turns_per_batch,
         continuous=job.continuous,
-    )
-    if outside is not None:
-        return outside
-    routing = job.checkpoint / f"routing-{pe.index}.pickle"
-    routing.write_bytes(pickle.dumps(routing_of(job.plan, pe.index)))
-    return (
-        spark.readStream.format(FORMAT)
-        .option("program", str(pickled))
-        .option("pe", str(pe.index))
-        .option("routing", str(routing))
-        .option("log", str(job.checkpoint / "sources" / str(pe.index)))
-        .option("turns_per_batch", str(job.turns_per_batch))
-        .option("continuous", str(job.continuous).lower())
-        .load()
     )
 
 

@@ -11,12 +11,11 @@ not bounded by the driver's memory, but for sinks that take one tuple at a time.
 
 from __future__ import annotations
 
-import copy
 import os
 import pickle
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ import pyarrow as pa
 
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT
-from penstock.expr.environment import Clock, Environment
+from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.raw_statistics import Statistics
@@ -145,7 +144,7 @@ class SinkPE:
         self._close_container()
         self.totals = Totals()
         if self._pe is not None:
-            self._container = Container(self._program, self._plan, self._pe, _fresh(self._environment))
+            self._container = Container(self._program, self._plan, self._pe, self._environment.renewed())
         stored = self._path(batch)
         if stored.exists():
             state = pickle.loads(stored.read_bytes())
@@ -247,14 +246,3 @@ def _job_id(folder: Path) -> str:
     if not path.exists():
         write_whole(path, uuid.uuid4().hex.encode())
     return path.read_text(encoding="ascii")
-
-
-def _fresh(environment: Environment) -> Environment:
-    """The same surroundings with a clock, random numbers and metrics of their own."""
-    return replace(
-        environment,
-        clock=Clock(environment.clock.now_ns),
-        random=copy.copy(environment.random),
-        metrics=dict(environment.metrics),
-        open_files={},
-    )

@@ -25,15 +25,13 @@ Algorithm:
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any, Protocol
 
 from penstock.codegen.plan import PhysicalPlan
-from penstock.expr.environment import Clock, Environment
+from penstock.expr.environment import Environment
 from penstock.ir.graph import Application, PolicyKind
 from penstock.spark.source_batch import PlannedBatch, check_form
 from penstock.spark.source_clock import WallClock, began, is_due, set_began
@@ -91,7 +89,7 @@ def make_planner(
     waits = waits_for_time(plan.application)
     sources = [p.index for p in plan.pes if p.role == "source"]
     columns = {pe for pe in pes if is_read_by_columns(program, plan, pe, environment, follows=continuous)}
-    by_columns = {i: ColumnPE(program, plan, i, _own(environment), follows=continuous) for i in columns}
+    by_columns = {i: ColumnPE(program, plan, i, environment.renewed(), follows=continuous) for i in columns}
     if len(sources) == 1 and columns:
         return ColumnPlanner(by_columns[pes[0]], clock, waits, partitions)
     runs: list[SourceRun | ColumnRun] = []
@@ -99,14 +97,8 @@ def make_planner(
         if index in columns and not by_columns[index].source.period_ns:
             runs.append(ColumnRun(by_columns[index], sources.index(index), len(sources)))
         else:
-            runs.append(SourceRun(program, plan, index, _own(environment), follows=continuous))
+            runs.append(SourceRun(program, plan, index, environment.renewed(), follows=continuous))
     return TurnPlanner(runs, clock, waits)
-
-
-def _own(environment: Environment) -> Environment:
-    """Surroundings with a clock, random numbers and metrics of their own, as every PE has them."""
-    clock = Clock(environment.clock.now_ns)
-    return replace(environment, clock=clock, random=copy.copy(environment.random), metrics={}, open_files={})
 
 
 def waits_for_time(application: Application) -> bool:
