@@ -93,7 +93,6 @@ def _in_process(strategy: str, works: list[int], batches: int, *, quick: bool) -
         [sys.executable, "-m", "penstock.bench.ordering", json.dumps(task)],
         env={**os.environ, **numbers},
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
         text=True,
         check=True,
     )
