@@ -145,9 +145,13 @@ def _judge(bench: Bench, found: Sequence[tuple[str, float, float]]) -> None:
 
     predicted, measured = [p for _, p, _ in found], [m for _, _, m in found]
     errors = [abs(p / m - 1.0) for p, m in zip(predicted, measured, strict=True)]
+    rank, error = float(spearmanr(predicted, measured).statistic), statistics.median(errors)
+    bench.row(application="all of them", plans=len(found), rank_correlation=rank, error=error)
     bench.check("plans compared", len(found), at_least=4 if bench.quick else 30)
-    bench.check("rank correlation of predicted and measured", spearmanr(predicted, measured).statistic, at_least=0.9)
-    bench.check("median error of a prediction", statistics.median(errors), at_most=0.25)
+    if not bench.quick:
+        # A few small batches say more of what Spark does around them than of plans.
+        bench.check("rank correlation of predicted and measured", rank, at_least=0.9)
+        bench.check("median error of a prediction", error, at_most=0.25)
     title = "Predicted and measured throughput"
     with bench.figure("model", title=title, xlabel="measured, tuples/s", ylabel="predicted, tuples/s") as axes:
         for name in dict.fromkeys(name for name, _, _ in found):
