@@ -31,7 +31,7 @@ from penstock.toolkit.program import Program
 Groups = Sequence[Sequence[str]]
 
 _RATES = (None, 0.001, 0.01, 0.1)
-_BATCH = 50_000
+_BATCH = 100_000
 _ABOVE = 0.02
 """Operators that take less than this part of the time are not compared: they are below the noise."""
 
@@ -44,7 +44,7 @@ def run(bench: Bench) -> None:
 
 
 def _overhead(bench: Bench) -> None:
-    count, repeats = (50_000, 5) if bench.quick else (100_000, 15)
+    count, repeats = (50_000, 3) if bench.quick else (100_000, 15)
     subjects: dict[str, tuple[Program, list[Tuple]]] = {
         "bargain detection": (bargains(), ticks(count)),
         **{f"{n} by columns": (chain(n), numbers(count)) for n in ((16,) if bench.quick else (1, 4, 16))},
@@ -110,7 +110,7 @@ def by_group(application: Application) -> Groups:
 
 
 def _transparency(bench: Bench) -> None:
-    count, repeats = (100_000, 5) if bench.quick else (400_000, 11)
+    count, repeats = (30_000, 3) if bench.quick else (400_000, 11)
     program, tuples = bargains(), ticks(count)
     application = program.application
     bench.progress("transparency: everything fused, nothing fused, groups fused")
