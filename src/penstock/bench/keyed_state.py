@@ -2,7 +2,7 @@
 
 The program on Penstock is an Aggregate over a partitioned window; its state for all keys of a channel is one value,
 updated on columns. Beside it run Spark's aggregation in the JVM and `transformWithStateInPandas` with the state of one
-key at a time (`benchmarks/handwritten_keyed_state.py`). All read the same rows from CSV files, in four batches, and
+key at a time (`benchmarks/handwritten_keyed_state.py`). All read the same rows from CSV files, in equal batches, and
 their totals are compared. State for each key is slow, so it is measured on the first batch alone.
 
 Rates count the whole run, the start of the query included, after a short run of each to warm up.
@@ -28,19 +28,20 @@ from penstock.toolkit.program import Program
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_BATCHES = 4
+_ROWS_PER_BATCH, _QUICK_ROWS_PER_BATCH = 250_000, 10_000
 _TOTALS = ("k", "n", "total")
 
 
 def run(bench: Bench) -> None:
     """Measure with few and with many keys."""
     spark = open_bench_session()
-    sizes = ((40_000, 2_000),) if bench.quick else ((1_000_000, 20_000), (1_000_000, 200_000))
+    sizes = ((40_000, 2_000),) if bench.quick else ((4_000_000, 20_000), (4_000_000, 200_000))
+    per_batch = _QUICK_ROWS_PER_BATCH if bench.quick else _ROWS_PER_BATCH
     with tempfile.TemporaryDirectory() as folder:
         bench.progress("warming up")
-        _Sides(spark, Path(folder) / "warm", rows=8_000, keys=1_000).run_each()
+        _Sides(spark, Path(folder) / "warm", rows=8_000, keys=1_000, per_batch=2_000).run_each()
         for rows, keys in sizes:
-            _side_by_side(bench, _Sides(spark, Path(folder) / str(keys), rows=rows, keys=keys))
+            _side_by_side(bench, _Sides(spark, Path(folder) / str(keys), rows=rows, keys=keys, per_batch=per_batch))
 
 
 def _side_by_side(bench: Bench, sides: _Sides) -> None:
@@ -51,7 +52,7 @@ def _side_by_side(bench: Bench, sides: _Sides) -> None:
     )
     seconds |= in_turns(1, {"per key": lambda: seconds_of(sides.per_key)})
     sides.compare()
-    counted = {"penstock": sides.rows, "native": sides.rows, "per key": sides.rows // _BATCHES}
+    counted = {"penstock": sides.rows, "native": sides.rows, "per key": sides.per_batch}
     rate = {name: counted[name] / seconds[name] for name in seconds}
     for name, value in rate.items():
         bench.row(keys=sides.keys, rows=counted[name], side=name, rows_per_second=value, seconds=seconds[name])
@@ -66,14 +67,14 @@ def _side_by_side(bench: Bench, sides: _Sides) -> None:
 class _Sides:
     """The same totals, three ways."""
 
-    def __init__(self, spark: SparkSession, folder: Path, *, rows: int, keys: int) -> None:
-        self.spark, self.folder, self.rows, self.keys = spark, folder, rows, keys
+    def __init__(self, spark: SparkSession, folder: Path, *, rows: int, keys: int, per_batch: int) -> None:
+        self.spark, self.folder, self.rows, self.keys, self.per_batch = spark, folder, rows, keys, per_batch
         self.hand = by_hand("keyed_state")
         self.program = count_and_sum(rows // keys)
         table = keyed_rows(rows, keys)
         write_csv(table, folder / "rows.csv")
-        write_slices(table, folder / "slices", _BATCHES)
-        write_slices(table.slice(0, rows // _BATCHES), folder / "first", 1)
+        write_slices(table, folder / "slices", rows // per_batch)
+        write_slices(table.slice(0, per_batch), folder / "first", 1)
         self.by_native: pa.Table | None = None
 
     def run_each(self) -> None:
@@ -85,7 +86,7 @@ class _Sides:
     def penstock(self) -> None:
         """Run the program."""
         out = self.folder / "out"
-        run_timed(self.spark, self.program, data=self.folder, out=out, turns_per_batch=self.rows // _BATCHES)
+        run_timed(self.spark, self.program, data=self.folder, out=out, turns_per_batch=self.per_batch)
 
     def native(self) -> None:
         """Run Spark's aggregation."""

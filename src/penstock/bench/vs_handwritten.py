@@ -33,7 +33,7 @@ from penstock.lang import compile_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_BATCHES = 4
+_BATCHES = 8
 _TOLERANCE = 1e-9
 
 
@@ -61,7 +61,7 @@ class Application:
 def run(bench: Bench) -> None:
     """Run both applications."""
     spark = open_bench_session()
-    rows = 40_000 if bench.quick else 1_000_000
+    rows = 40_000 if bench.quick else 2_000_000
     with tempfile.TemporaryDirectory() as folder:
         for application in APPLICATIONS:
             bench.progress(f"{application.name}: warming up")
