@@ -33,10 +33,10 @@ def cost_table(profile: Profile) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    columns = ("operator", "kind", "CPU", "share", "tuples/s", "time/tuple", "deviation", "selectivity", "bytes out")
+    columns = ("operator", "kind", "CPU", "share", "tuples/s", "time", "+-", "gives", "bytes")
     table = Table(*columns, title=f"{profile.application}: what operators cost", title_justify="left", box=SIMPLE_HEAD)
     for column in table.columns[2:]:
-        column.justify = "right"
+        column.justify, column.no_wrap = "right", True
     sizes = {(s.producer, s.port): s.tuple_bytes for s in profile.streams}
     for o in hottest_first(profile):
         ports = range(len(o.selectivity))
