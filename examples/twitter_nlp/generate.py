@@ -10,9 +10,7 @@ import random
 from pathlib import Path
 
 HERE = Path(__file__).parent
-WORDS = (
-    "the a stream of tuples don't stop me now good morning coffee rain again in Hawthorne we're late so".split()
-)
+WORDS = "the a stream of tuples don't stop me now good morning coffee rain again in Hawthorne we're late so".split()
 TAGS = ("#monday", "#streams", "@ada", "@grace", "!!", "...", "😀")
 
 

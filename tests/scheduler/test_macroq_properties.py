@@ -54,7 +54,8 @@ def test_what_a_pe_does_not_need_of_a_unit_goes_to_another() -> None:
     problem = random_problem(25220)
     answer = solve(problem, granularity=int(problem.mips))
     assert_sound(problem, answer)
-    assert answer.importance == pytest.approx(11.5) and brute_force(problem) == pytest.approx(10.5)
+    assert answer.importance == pytest.approx(11.5)
+    assert brute_force(problem) == pytest.approx(10.5)
 
 
 @given(seeds)

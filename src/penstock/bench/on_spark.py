@@ -127,7 +127,8 @@ def by_hand(name: str) -> Any:
     from pyspark import cloudpickle
 
     module = load_file(ROOT / "benchmarks" / f"handwritten_{name}.py")
-    cloudpickle.register_pickle_by_value(module)
+    by_value: Any = cloudpickle.register_pickle_by_value
+    by_value(module)
     return module
 
 
