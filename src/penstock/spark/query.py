@@ -25,7 +25,8 @@ from penstock.spark.sinks import SinkPE
 from penstock.spark.slots import channel_keys
 from penstock.spark.source_door import source_door
 from penstock.spark.sources import FORMAT, dump, own_sources
-from penstock.spark.workers import StatefulPE, stateless_pe
+from penstock.spark.stateful_door import stateful_door
+from penstock.spark.workers import stateless_pe
 from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _stateful(pe: PE, frame: DataFrame, plan: PhysicalPlan, pickled: Path) -> Da
     # Spark places groups by the hash of their key, so each channel has a key that is hashed to a partition of its own.
     keys = F.array(*(F.lit(key) for key in channel_keys(plan.channels)))
     grouped = frame.withColumn("slot", keys[F.col("channel")]).groupBy("slot")
-    processor = StatefulPE(str(pickled), plan, pe.index)
+    processor = stateful_door(str(pickled), plan, pe.index)
     return grouped.transformWithStateInPandas(processor, SPARK_SCHEMA, "Append", "None")
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.routes import Router, Routing, routing_of
@@ -22,7 +21,7 @@ from penstock.spark.sources import load
 from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.stateful_processor import TimerValues
+    from pyspark.sql.streaming.stateful_processor import ValueState
 
 STATE_VERSION = 1
 
@@ -86,45 +85,36 @@ def _processed(instance: Instance, rows: Sequence[Row], routing: Routing) -> Ite
     return Router(routing, rows[0][1]).rows(left)
 
 
-class StatefulPE(StatefulProcessor):
-    """The processor of a stateful PE for `transformWithState`; the state of each channel is one versioned value."""
+def stateful_pe(
+    state: ValueState, rows: Iterator[pd.DataFrame], program: str, pe: int, mine: frozenset[int], routing: bytes
+) -> Iterator[pd.DataFrame]:
+    """Process a batch of one channel of a stateful PE: recall, feed, remember.
 
-    def __init__(self, program: str, plan: PhysicalPlan, pe: int) -> None:
-        self.program = program
-        self.pe = pe
-        self.mine = frozenset(edge.index for edge in plan.into(pe))
-        self.routing = routing_of(plan, pe)
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state."""
-        self.state = handle.getValueState("pe", "version int, form string, data binary")
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
-    ) -> Iterator[pd.DataFrame]:
-        """Process a batch: recall, feed, remember."""
-        arriving: list[Row] = []
-        for frame in rows:
-            is_mine = frame["edge"].isin(self.mine)
-            if not is_mine.all():
-                yield frame.loc[~is_mine, ["edge", "channel", "tuples"]]
-            arriving += [(int(e), int(c), v) for e, c, v in _triples(frame[is_mine])]
-        if arriving:
-            yield from self._process(arriving)
-
-    def _process(self, arriving: list[Row]) -> Iterator[pd.DataFrame]:
-        instance = load_instance(self.program, self.pe)
-        form = type(instance).__name__
-        before = self.state.get()
-        if before is not None:
-            check_form(before[0], before[1], form)
-            instance.recall(pickle.loads(before[2]))
-        for batch in _processed(instance, arriving, self.routing):
-            yield batch.to_pandas()
-        self.state.update((STATE_VERSION, form, pickle.dumps(instance.remember(), protocol=5)))
-
-    def close(self) -> None:
-        """Nothing is held open."""
+    Args:
+        state: Holds (version, form, data); data is what the instance remembers.
+        rows: Of the channel; those of other PEs' edges are passed on.
+        program: The path of the pickled program.
+        pe: The PE's index.
+        mine: The edges that lead to the PE.
+        routing: Of the PE, pickled.
+    """
+    arriving: list[Row] = []
+    for frame in rows:
+        is_mine = frame["edge"].isin(mine)
+        if not is_mine.all():
+            yield frame.loc[~is_mine, ["edge", "channel", "tuples"]]
+        arriving += [(int(e), int(c), v) for e, c, v in _triples(frame[is_mine])]
+    if not arriving:
+        return
+    instance = load_instance(program, pe)
+    form = type(instance).__name__
+    before = state.get()
+    if before is not None:
+        check_form(before[0], before[1], form)
+        instance.recall(pickle.loads(before[2]))
+    for batch in _processed(instance, arriving, pickle.loads(routing)):
+        yield batch.to_pandas()
+    state.update((STATE_VERSION, form, pickle.dumps(instance.remember(), protocol=5)))
 
 
 def _triples(frame: pd.DataFrame) -> Iterable[tuple[Any, Any, bytes]]:
