@@ -21,12 +21,12 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def experiment(name: str) -> pytest.ParameterSet:
-    """Those that start Spark share a worker with all other tests that do."""
+    """Those that start Spark share a worker with the other tests that start a Spark of their own."""
     spec = find_spec(f"penstock.bench.{name.replace('-', '_')}")
     assert spec is not None
     assert spec.origin is not None
     on_spark = "spark" in Path(spec.origin).read_text()
-    return pytest.param(name, marks=[pytest.mark.xdist_group("spark")] if on_spark else [])
+    return pytest.param(name, marks=[pytest.mark.xdist_group("spark-commands")] if on_spark else [])
 
 
 @pytest.mark.parametrize("name", [experiment(name) for name in EXPERIMENTS])

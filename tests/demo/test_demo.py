@@ -73,7 +73,7 @@ def test_the_cluster_is_full_so_that_not_every_job_gets_what_it_wants(facts):
     assert facts.answer.jobs["training"].mips < 80_000 * facts.profile.mips / 20_000
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-commands")
 def test_ctrl_c_leaves_nothing_behind(tmp_path):
     (tmp_path / "temporary").mkdir()
     command = [sys.executable, "-m", "penstock.cli", "demo", "--ticks", "20000", "--master", "local[2]", "--out", "out"]

@@ -74,7 +74,7 @@ def run_python(block: Block, folder: Path, namespace: dict[str, object]) -> str:
 def on_one_worker(page: Path) -> pytest.ParameterSet:
     """Pages that start Spark share a worker with all other tests that do."""
     spark = any(_ON_SPARK.search(b.text) for b in blocks(page) if b.language == "console")
-    marks = [pytest.mark.xdist_group("spark")] if spark else []
+    marks = [pytest.mark.xdist_group("spark-commands")] if spark else []
     return pytest.param(page, id=str(page.relative_to(ROOT)), marks=marks)
 
 

@@ -82,7 +82,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_those_of_the_demo(wheel):
     assert "penstock/demo/bargains/bargains.spl" in held
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-commands")
 def test_the_demo_runs_from_the_installed_wheel(wheel, tmp_path):
     """The dependencies are those of this environment; penstock itself is found in the new one alone."""
     venv.create(tmp_path / "venv", symlinks=True)
