@@ -139,7 +139,7 @@ def _watched(query: Any, on_progress: Progress, notice: Notice, seconds: float |
     try:
         return watch(query, on_progress, notice, seconds=seconds)
     except StreamingQueryException as error:
-        raise _in_users_terms(str(error)) from None
+        raise in_users_terms(str(error)) from None
     finally:
         if query.isActive:
             query.stop()
@@ -149,10 +149,20 @@ _FAILURE = re.compile(r"OperatorFailed: (?:\S+:\d+:\d+: )?error: (?P<message>[^\
 _USER_ERROR = re.compile(r"UserError: (?:\S+:\d+:\d+: )?error: (?P<message>[^\n]*)")
 
 
-def _in_users_terms(text: str) -> Exception:
-    """The error that a worker raised, out of the text that Spark wraps around it."""
+def in_users_terms(text: str) -> Exception:
+    """The error that a worker raised, out of the text that Spark wraps around it.
+
+    Example:
+        >>> in_users_terms("Job aborted ... UserError: error: no such file\\n at java.lang").args
+        ('error: no such file',)
+    """
     for pattern in (_FAILURE, _USER_ERROR):
         found = pattern.search(text)
         if found is not None:
             return UserError(Diagnostic(message=found["message"]))
+    if "failed to connect back" in text:
+        return UserError(
+            "Spark gave up on a Python worker that did not start in time",
+            hint="the machine is busy: resume with the same command, or ask for fewer channels and PEs",
+        )
     return RuntimeError(text)
