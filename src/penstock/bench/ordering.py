@@ -45,7 +45,7 @@ _SMALLER = 10
 def run(bench: Bench) -> None:
     """Let the strategies take turns, then compare them."""
     works = [1] if bench.quick else [1, 8, 64, 512]
-    batches, rounds = (3, 1) if bench.quick else (8, 5)
+    batches, rounds = (2, 1) if bench.quick else (8, 5)
     measured: dict[str, list[list[float]]] = {name: [] for name in STRATEGIES}
     for i in range(rounds):
         for name in STRATEGIES:
@@ -86,7 +86,7 @@ def _judge(bench: Bench, works: list[int], overheads: dict[str, list[float]]) ->
 
 def _in_process(strategy: str, works: list[int], batches: int, *, quick: bool) -> list[float]:
     """The processor time of a tuple for each amount of work, measured in a process of its own."""
-    sizes = [(200_000 if quick else 600_000) // (1 + work // 16) for work in works]
+    sizes = [(100_000 if quick else 600_000) // (1 + work // 16) for work in works]
     task = {"may_drop": strategy == STRATEGIES[2], "works": works, "sizes": sizes, "batches": batches}
     numbers = {} if strategy == STRATEGIES[0] else {NUMBERS: "always"}
     done = subprocess.run(
