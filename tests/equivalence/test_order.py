@@ -1,7 +1,8 @@
 """Order on channels: whatever is parallel, every sink receives what the sequential program gives it, in the same order.
 
 The pipelines combine every state with every selectivity and with keys that are compatible, incompatible and absent. On
-Spark all of them are one application, once for each number of channels; in this process there are random ones too.
+Spark all of them are one application, on 1, 2, 5 and 8 channels; in this process on the numbers between, and there are
+random ones too.
 """
 
 from __future__ import annotations
@@ -62,13 +63,19 @@ def test_the_pipelines_are_every_combination():
 
 
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("channels", range(1, 9))
+@pytest.mark.parametrize("channels", [1, 2, 5, 8])
 def test_117_pipelines_keep_their_order_on_spark(channels):
     program, wanted = all_pairs()
     fusion = everything_fused(program.application)
     found, outcome = run_spark(program, HERE, fusion, turns_per_batch=25, channels=channels)
     assert outcome.batches > 1
     assert differing(found, wanted) == []
+
+
+@pytest.mark.parametrize("channels", [3, 4, 6, 7])
+def test_117_pipelines_keep_their_order_in_this_process(channels, tmp_path):
+    program, wanted = all_pairs()
+    assert differing(run_in_process(program, tmp_path, channels), wanted) == []
 
 
 SLOW = """
