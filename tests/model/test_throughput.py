@@ -108,7 +108,9 @@ def test_removing_a_crossing_never_lowers_the_rate_unless_the_larger_pe_is_the_b
             after = model.state(Plan(pes=tuple(pes)))
             merged = next(c for c in after.order if p - (q < p) in c)
             stage = after.stages[merged]
-            if stage.limit is not Limit.PE:
+            # Where its channels take turns on the cores of a host, the larger PE is what they wait for.
+            in_turns = stage.load.busiest * stage.spread.in_turns >= stage.seconds
+            if stage.limit is not Limit.PE and not in_turns:
                 assert model.scale(after) >= model.scale(before) * (1 - 1e-12)
 
 
