@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import random
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,7 +18,6 @@ from spark_session import (
     assert_equal_on_spark,
     environment,
     everything_fused,
-    files,
     nothing_fused,
     run_reference,
     run_spark,
@@ -126,79 +121,3 @@ def test_another_fusion_than_the_checkpoints_is_refused(tmp_path):
     run_on_spark(program, session(), fusion=everything_fused(program.application), **settings)
     with pytest.raises(UserError, match="its operators were fused into 3 PEs, now they are fused into 4 others"):
         run_on_spark(program, session(), fusion=nothing_fused(program.application), **settings)
-
-
-SLOW = """
-composite Main {
-  graph
-    stream<int32 k, int32 x> A = Beacon() {
-      param iterations: 400u;
-      output A: k = (int32) IterationCount() % 5, x = (int32) IterationCount();
-    }
-    stream<int32 k, int32 total> B = Aggregate(A) {
-      window A: sliding, count(7), count(2), partitioned;
-      param partitionBy: k;
-      output B: k = Any(k), total = Sum(x);
-    }
-    stream<int32 k, int32 total, int32 x> C = Join(B; A) {
-      window B: sliding, count(3), partitioned; A: sliding, count(2), partitioned;
-      param partitionByLHS: B.k; partitionByRHS: A.k; equalityLHS: B.k; equalityRHS: A.k;
-      output C: k = B.k;
-    }
-    () as Sums = FileSink(B) { param file: "sums.csv"; }
-    () as Joined = FileSink(C) { param file: "joined.csv"; }
-}
-"""
-
-DRIVER = """
-import sys
-from pathlib import Path
-from penstock.lang import compile_file
-from penstock.spark.run import run_on_spark
-from penstock.spark.session import open_session
-from spark_session import environment, everything_fused
-folder = Path(sys.argv[1])
-program = compile_file(folder / "slow.spl")
-run_on_spark(
-    program, open_session("local[2]"), fusion=everything_fused(program.application),
-    environment=environment(folder, folder / "out"), checkpoint=folder / "job", turns_per_batch=25,
-    on_progress=lambda p: print("batch", p["batchId"], flush=True),
-)
-print("done", flush=True)
-"""
-
-
-def drive(folder: Path, kill_after: int | None) -> bool:
-    """Run the driver in a process of its own; kill it with all its children after so many batches."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(folder)],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
-    )
-    assert process.stdout is not None
-    try:
-        for seen, line in enumerate(process.stdout, 1):
-            if line.startswith("done"):
-                process.wait(60)
-                return True
-            if kill_after is not None and seen >= kill_after:
-                time.sleep(random.Random(kill_after).random())
-                return False
-        return False
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-
-
-def test_a_job_whose_driver_is_killed_goes_on_and_writes_everything_once(tmp_path):
-    (tmp_path / "slow.spl").write_text(SLOW)
-    (tmp_path / "out").mkdir()
-    wanted = run_reference(compile_file(tmp_path / "slow.spl"), tmp_path)
-    drive(tmp_path, kill_after=2)
-    drive(tmp_path, kill_after=3)
-    assert drive(tmp_path, kill_after=None)
-    assert files(tmp_path / "out") == wanted
