@@ -56,9 +56,7 @@ def open_bench_session() -> SparkSession:
     """The session of an experiment: all cores of this machine."""
     from penstock.spark.session import open_session
 
-    spark = open_session("local[*]", **{"spark.driver.memory": "2g"})
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
+    return open_session("local[*]", **{"spark.driver.memory": "2g"})
 
 
 def run_timed(

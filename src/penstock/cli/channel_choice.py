@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from penstock.toolkit.program import Program
 
 AUTO = "auto"
-
-_NO_GAIN = 0.01
-"""A gain smaller than this fraction is none."""
 
 
 class ChannelsType(click.ParamType[int | str]):
@@ -71,19 +67,18 @@ def fewest_channels(setting: Setting, most: int) -> int:
         setting: The application, its profile and the machine.
         most: The most channels to try: more than the cores of the cluster never gain.
     """
+    from penstock.model.channels import fewest_with_gain
     from penstock.optimizer.prediction import predict, throughput_model
 
     everything = (tuple(o.id for o in setting.application.operators),)
     model = throughput_model(setting)
-    scales = [predict(model, replace(setting, channels=n), everything).scale for n in range(1, most + 1)]
-    enough = (1.0 - _NO_GAIN) * max(scales)
-    return next(n for n, scale in enumerate(scales, 1) if scale >= enough)
+    best, _ = fewest_with_gain(lambda n: predict(model, replace(setting, channels=n), everything).scale, most)
+    return best
 
 
 def _of_checkpoint(checkpoint: Path | None) -> int | None:
     """The channels of the job that a checkpoint belongs to."""
-    path = None if checkpoint is None else checkpoint / "plan.json"
-    if path is None or not path.exists():
-        return None
-    channels = json.loads(path.read_text(encoding="utf-8")).get("channels")
+    from penstock.spark.checkpoint import claimed
+
+    channels = ((checkpoint and claimed(checkpoint)) or {}).get("channels")
     return max(channels, default=1) if isinstance(channels, list) else None

@@ -5,7 +5,6 @@ The algorithms that weigh costs need a profile: the last good one of the applica
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,10 +156,9 @@ def _automatically(
 
 def _of_checkpoint(checkpoint: Path | None) -> Groups | None:
     """The PEs of the job that a checkpoint belongs to; whether they still fit is checked when it is resumed."""
-    path = None if checkpoint is None else checkpoint / "plan.json"
-    if path is None or not path.exists():
-        return None
-    pes = json.loads(path.read_text(encoding="utf-8")).get("pes")
+    from penstock.spark.checkpoint import claimed
+
+    pes = ((checkpoint and claimed(checkpoint)) or {}).get("pes")
     return tuple(tuple(pe) for pe in pes) if isinstance(pes, list) else None
 
 

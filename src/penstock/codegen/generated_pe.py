@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -163,9 +163,7 @@ class GeneratedPE:
         Raises:
             UserError: The state was written by another version, or not by generated code.
         """
-        if state.get("version") != STATE_VERSION:
-            found = state.get("version", "that of a container")
-            raise UserError(f"the state of a generated PE has version {STATE_VERSION}, found {found}")
+        check_version(state, STATE_VERSION)
         self._time_ns = state["time_ns"]
         self._endings.open = dict(state["open"])
         self._module.recall_surroundings(state["surroundings"])
@@ -181,6 +179,17 @@ def _signals(module: LoadedModule) -> Signals | None:
     made_here = {port.stream: port.schema for o in made.part.operators for port in o.outputs}
     entering = {e.stream: made.part.plan.application.streams[e.stream].schema for e in made.part.entering}
     return Signals(sampling, made.stretches, made_here | entering, pe=made.part.pe)
+
+
+def check_version(state: Mapping[str, Any], wanted: int) -> None:
+    """Refuse the state of a generated PE that another version has written.
+
+    Raises:
+        UserError: It is of another version, or not by generated code.
+    """
+    if state.get("version") != wanted:
+        found = state.get("version", "that of a container")
+        raise UserError(f"the state of a generated PE has version {wanted}, found {found}")
 
 
 def _endings(part: Part) -> Endings:

@@ -125,14 +125,17 @@ def is_sink(operator: Operator) -> bool:
     return not operator.outputs
 
 
-def physical_plan(application: Application, fusion: Sequence[Iterable[str]], channels: int | None = 1) -> PhysicalPlan:
+def physical_plan(
+    application: Application, fusion: Sequence[Iterable[str]], channels: int | Channels | None = 1
+) -> PhysicalPlan:
     """Cut an application into PEs.
 
     Args:
         application: The logical graph.
         fusion: The operators of each PE; sources and sinks in it are set apart, and a PE is cut where it would span
             the boundary of a region that runs on several channels.
-        channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
+        channels: How many channels parallel regions get; None leaves it to `@parallel` annotations. Who cuts one
+            application many times gives the regions with their channels instead, so that they are found once.
 
     Raises:
         UserError: The PEs form a cycle, or a loop of the graph is cut.
@@ -141,7 +144,7 @@ def physical_plan(application: Application, fusion: Sequence[Iterable[str]], cha
         >>> physical_plan(Application(name="Empty"), ()).pes
         ()
     """
-    chosen = choose_channels(application, channels)
+    chosen = channels if isinstance(channels, Channels) else choose_channels(application, channels)
     groups = _groups(application, fusion, chosen)
     order = _topological(application, groups)
     pes = tuple(_pe(application, i, group, chosen) for i, group in enumerate(order))

@@ -24,14 +24,19 @@ Reference:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from penstock.model.plan import Plan
 from penstock.model.throughput import ThroughputModel
 
 _MOST = 256
 
+NO_GAIN = 0.01
+"""A gain smaller than this fraction is none."""
+
 
 def channels_auto(
-    model: ThroughputModel, plan: Plan, *, limit: int | None = None, tolerance: float = 0.01
+    model: ThroughputModel, plan: Plan, *, limit: int | None = None, tolerance: float = NO_GAIN
 ) -> tuple[int, float]:
     """The number of channels for the parallel regions of a plan, and the scale that they reach.
 
@@ -51,7 +56,22 @@ def channels_auto(
     most = limit or min(_MOST, int(model.hosts.cores.sum()))
     if all(pe.region is None for pe in plan.pes):
         most = 1
-    scales = [model.scale(model.state(plan.widened(n))) for n in range(1, most + 1)]
+    return fewest_with_gain(lambda n: model.scale(model.state(plan.widened(n))), most, tolerance)
+
+
+def fewest_with_gain(scale: Callable[[int], float], most: int, tolerance: float = NO_GAIN) -> tuple[int, float]:
+    """The smallest number of channels beyond which nothing is gained, and its scale.
+
+    Args:
+        scale: Of a number of channels.
+        most: The most channels to try.
+        tolerance: A gain smaller than this fraction is none.
+
+    Example:
+        >>> fewest_with_gain({1: 1.0, 2: 1.9, 3: 1.5, 4: 1.905}.__getitem__, 4)
+        (2, 1.9)
+    """
+    scales = [scale(n) for n in range(1, most + 1)]
     enough = (1.0 - tolerance) * max(scales)
-    best = next(n for n, scale in enumerate(scales, 1) if scale >= enough)
+    best = next(n for n, found in enumerate(scales, 1) if found >= enough)
     return best, scales[best - 1]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from penstock.ir.codec import fingerprint
 from penstock.optimizer.candidates import fused_by, ranked
 from penstock.optimizer.loop import Iteration, Measure, Outcome, optimize
-from penstock.optimizer.plan_format import PlanFile, fingerprint, read_plan, write_plan
+from penstock.optimizer.plan_format import PlanFile, read_plan, write_plan
 from penstock.optimizer.prediction import model_plan, predict, throughput_model
 from penstock.optimizer.spark_problem import Groups, Setting, inner_operators, without_profile
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from penstock.cache_folder import cache_folder
 from penstock.diagnostics import UserError
+from penstock.ir.codec import fingerprint
 from penstock.ir.graph import Application
 from penstock.model import Profile, read_profile, write_profile
-from penstock.optimizer.plan_format import fingerprint
 
 
 def profile_path(application: Application, folder: Path | None = None) -> Path:

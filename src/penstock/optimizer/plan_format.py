@@ -13,13 +13,12 @@ Example:
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.diagnostics import Diagnostics, UserError, did_you_mean
-from penstock.ir.codec import to_json
+from penstock.ir.codec import fingerprint
 from penstock.ir.graph import Application
 from penstock.json_source import read_json
 from penstock.model.reading import AMOUNT, COUNT, LIST, NAME, NAMES, OBJECT, TEXT, Field, Reader, Record
@@ -91,16 +90,6 @@ class PlanFile:
         if self.fingerprint != fingerprint(application):
             message = f"{path}: `{application.name}` has changed since the plan was made"
             raise UserError(message, hint="make a new one: penstock optimize APP -o FILE")
-
-
-def fingerprint(application: Application) -> str:
-    """A text that two applications share only if their graphs are equal.
-
-    Example:
-        >>> fingerprint(Application(name="A")) == fingerprint(Application(name="B"))
-        False
-    """
-    return hashlib.sha256(json.dumps(to_json(application), sort_keys=True).encode()).hexdigest()
 
 
 def read_plan(path: Path) -> PlanFile:

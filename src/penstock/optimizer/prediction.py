@@ -36,7 +36,7 @@ def model_plan(setting: Setting, groups: Groups) -> Plan:
     Raises:
         UserError: The PEs form a cycle, or a loop of the graph is cut.
     """
-    plan = physical_plan(setting.application, groups, setting.channels)
+    plan = physical_plan(setting.application, groups, setting.regions)
     hosts = tuple(host.id for host in setting.hosts.hosts)
     return Plan(pes=tuple(_placed(pe, hosts) for pe in plan.pes), is_line=True)
 

@@ -6,13 +6,13 @@ another is refused, with a message that says what changed: nothing is ever dropp
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from penstock.codegen.plan import PhysicalPlan
 from penstock.diagnostics import UserError
-from penstock.ir.codec import to_json
+from penstock.ir.codec import fingerprint
 
 FORMAT = 1
 FILE = "plan.json"
@@ -24,13 +24,11 @@ def claim(checkpoint: Path, plan: PhysicalPlan) -> bool:
     Raises:
         UserError: The folder belongs to another graph, another plan or another version.
     """
-    path = checkpoint / FILE
-    mine = _fingerprint(plan)
-    if not path.exists():
+    mine, theirs = _fingerprint(plan), claimed(checkpoint)
+    if theirs is None:
         checkpoint.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(mine, indent=2) + "\n", encoding="utf-8")
+        (checkpoint / FILE).write_text(json.dumps(mine, indent=2) + "\n", encoding="utf-8")
         return False
-    theirs = json.loads(path.read_text(encoding="utf-8"))
     changed = _difference(theirs, mine)
     if changed:
         raise UserError(
@@ -40,12 +38,20 @@ def claim(checkpoint: Path, plan: PhysicalPlan) -> bool:
     return True
 
 
+def claimed(checkpoint: Path) -> dict[str, Any] | None:
+    """What a checkpoint folder says of the plan that it was taken for; None if no job has taken it."""
+    path = checkpoint / FILE
+    if not path.exists():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
 def _fingerprint(plan: PhysicalPlan) -> dict[str, object]:
-    graph = json.dumps(to_json(plan.application), sort_keys=True)
     return {
         "format": FORMAT,
         "application": plan.application.name,
-        "graph": hashlib.sha256(graph.encode()).hexdigest(),
+        "graph": fingerprint(plan.application),
         "pes": [list(pe.operators) for pe in plan.pes],
         "channels": [pe.channels for pe in plan.pes],
     }

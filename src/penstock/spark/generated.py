@@ -13,12 +13,11 @@ from typing import Any
 
 from penstock.codegen.entry import dealt_out
 from penstock.codegen.failing import find_failing
-from penstock.codegen.generated_pe import GeneratedPE
+from penstock.codegen.generated_pe import GeneratedPE, check_version
 from penstock.codegen.loaded_module import LoadedModule, OperatorError
 from penstock.codegen.pieces import Pieces, pieces_of
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT
-from penstock.diagnostics import UserError
 from penstock.expr.environment import Clock, Environment
 from penstock.ir.models import State
 from penstock.reference.failure import OperatorFailed, reason_of
@@ -145,9 +144,7 @@ class GeneratedContainer:
         Raises:
             UserError: The state was written by another version, or not by generated code.
         """
-        if state.get("version") != STATE_VERSION:
-            found = state.get("version", "that of a container")
-            raise UserError(f"the state of a generated PE has version {STATE_VERSION}, found {found}")
+        check_version(state, STATE_VERSION)
         for (piece, instance), remembered in zip(self._instances.items(), state["pieces"], strict=True):
             instance.recall(remembered)
             self._before[piece] = remembered

@@ -21,12 +21,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
-from pyspark.sql.types import StructType
 
 from penstock.codegen.places import Array
-from penstock.codegen.transport import SPARK_SCHEMA, TUPLE
+from penstock.codegen.transport import TUPLE
 from penstock.expr.values import rows_from_batch
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import Schema, parse_schema
@@ -42,23 +41,6 @@ IDLE_SECONDS = 0.1
 """How long a continuous run waits before it looks for more."""
 
 Offset = dict[str, Any]
-
-
-class StreamTableSource(DataSource):
-    """Spark's door to stream tables; its options say which."""
-
-    @classmethod
-    def name(cls) -> str:
-        """The format under which it is registered."""
-        return FORMAT
-
-    def schema(self) -> str:
-        """Rows of the transport."""
-        return SPARK_SCHEMA
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """The reader of a stream."""
-        return ImportReader(dict(self.options))
 
 
 class Stretch(InputPartition):

@@ -11,9 +11,10 @@ from penstock.codegen.plan import PhysicalPlan
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
-from penstock.spark.imports import FORMAT, StreamTableSource
+from penstock.spark.imports import FORMAT, ImportReader
 from penstock.spark.kafka import messages, transport_rows
 from penstock.spark.kafka_streams import imported_rows, kafka_streams
+from penstock.spark.source_door import source_door
 from penstock.spark.source_rows import SourcePE, source_pe
 from penstock.spark.stream_tables import streams_folder
 from penstock.toolkit.import_ import wanted_by
@@ -64,7 +65,7 @@ def outside_source(
         return imported_rows(found, source_pe(plan, pe), wanted, filter_)
     source = checkpoint / f"source-{pe}.pickle"
     source.write_bytes(pickle.dumps(source_pe(plan, pe)))
-    spark.dataSource.register(StreamTableSource)
+    spark.dataSource.register(source_door(FORMAT, ImportReader.__module__, ImportReader.__name__))
     return (
         spark.readStream.format(FORMAT)
         .options(**import_options(operator, evaluator))

@@ -24,7 +24,7 @@ from penstock.spark.outside_sources import outside_source
 from penstock.spark.sinks import SinkPE
 from penstock.spark.slots import channel_keys
 from penstock.spark.source_door import source_door
-from penstock.spark.sources import FORMAT, dump, own_sources
+from penstock.spark.sources import FORMAT, SourceReader, dump, own_sources
 from penstock.spark.stateful_door import stateful_door
 from penstock.spark.workers import stateless_pe
 from penstock.toolkit.program import Program
@@ -60,7 +60,7 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     job.checkpoint.mkdir(parents=True, exist_ok=True)
     pickled = job.checkpoint / "program.pickle"
     dump(job.program, job.plan, job.environment, pickled)
-    spark.dataSource.register(source_door())
+    spark.dataSource.register(source_door(FORMAT, SourceReader.__module__, SourceReader.__name__))
     spark.conf.set("spark.sql.shuffle.partitions", str(job.plan.channels))
     frame = _line(spark, job, pickled)
     sink = next((pe.index for pe in job.plan.pes if pe.role == "sink"), None)

@@ -1,4 +1,4 @@
-"""Spark's door to the sources of a job, small enough to be carried around.
+"""Spark's door to a stream of rows of the transport, small enough to be carried around.
 
 Spark unpickles the class of a Python data source in several processes for each query, and only one of them goes on to
 read. This class is pickled by value and imports the reader when it is asked for one, so the others import nothing.
@@ -6,16 +6,23 @@ read. This class is pickled by value and imports the reader when it is asked for
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from penstock.codegen.transport import SPARK_SCHEMA
-from penstock.spark.sources import FORMAT
 
 
-def source_door() -> type[DataSource]:
-    """A class for `spark.dataSource.register`; being local to a function, it is pickled by value."""
-    format_, columns = FORMAT, SPARK_SCHEMA
+def source_door(format_: str, module: str, reader: str) -> type[DataSource]:
+    """A class for `spark.dataSource.register`; being local to a function, it is pickled by value.
+
+    Args:
+        format_: The name under which it is registered.
+        module: Where the class of the reader is.
+        reader: Its name; it is made with the options of the stream.
+    """
+    columns = SPARK_SCHEMA
 
     class Door(DataSource):
         """What Spark asks for a schema and a reader."""
@@ -31,8 +38,7 @@ def source_door() -> type[DataSource]:
 
         def streamReader(self, schema: StructType) -> DataSourceStreamReader:
             """The reader of a stream."""
-            from penstock.spark.sources import SourceReader
-
-            return SourceReader(dict(self.options))
+            made: DataSourceStreamReader = getattr(import_module(module), reader)(dict(self.options))
+            return made
 
     return Door

@@ -22,13 +22,11 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
-from pyspark.sql.types import StructType
 
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.routes import Routing, rerouted, routing_of
-from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
 from penstock.spark.source_ahead import Ahead
 from penstock.spark.source_columns import ColumnPE, read_part
@@ -37,7 +35,7 @@ from penstock.spark.source_planner import Planner, make_planner
 from penstock.spark.source_run import SourceRun
 from penstock.toolkit.program import Program
 
-__all__ = ["FORMAT", "PenstockSource", "SourceReader", "SourceRun", "dump", "load"]
+__all__ = ["FORMAT", "SourceReader", "SourceRun", "dump", "load"]
 
 FORMAT = "penstock"
 
@@ -46,23 +44,6 @@ OUTSIDE = frozenset({"Import", "KafkaConsumer"})
 
 Offset = dict[str, int]
 """`batch`: how many batches have been planned; `ended`: whether nothing follows."""
-
-
-class PenstockSource(DataSource):
-    """Spark's door to the sources of a job; its options name the pickled program and the log."""
-
-    @classmethod
-    def name(cls) -> str:
-        """The format under which it is registered."""
-        return FORMAT
-
-    def schema(self) -> str:
-        """Rows of the transport."""
-        return SPARK_SCHEMA
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """The reader of a stream."""
-        return SourceReader(dict(self.options))
 
 
 class Part(InputPartition):
