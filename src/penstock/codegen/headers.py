@@ -1,19 +1,21 @@
-"""Places of items that tell themselves: no number travels where the place of a tuple follows from the one before.
+"""How places travel: what tuples have in common once, and no number where it follows from the one before.
 
 Introduction:
-    The first row of table 1 of the auto-parallelization paper: where a region has no state and makes exactly one tuple
-    of one, the merge knows the order from channel and position, and no sequence number travels. Here that is a matter
-    of encoding, for every edge: items whose numbers follow each other at one time and by one path are a run, and a run
-    travels as its first place and its length. What is routed in turns goes in runs, and an operator that makes one
-    tuple of one keeps them; so such a region sends nothing for each tuple. Where tuples are routed by key or dropped,
-    runs are short, and places travel as they are: sequence numbers.
+    The rows of table 1 of the auto-parallelization paper, as a matter of encoding, for every edge. Items that stand
+    next to each other at one time, by one path and of one kind are a run, and a run travels as its first place and its
+    length. Where a region has no state and makes exactly one tuple of one, what is routed in turns goes in runs whose
+    numbers follow each other, and the region keeps them; then no number travels, and the merge knows the order from
+    channel and position: round-robin. Where tuples are routed by key or dropped there are gaps, and every tuple carries
+    its number, as the distance from the first of its run in two or four bytes: sequence numbers.
 
 Example:
-    20,000 tuples of a source, one after the other, and a pulse: two runs instead of 20,001 places of 29 bytes.
+    20,000 tuples of a source, one after the other, and a pulse: two runs instead of 20,001 places of 29 bytes. Half of
+    them, chosen by their key: two runs, and two bytes for each tuple.
 
 When it does not apply:
-    Headers with many runs (more than a quarter of the items) are left as they are; `compact` then returns the same
-    object. Source items that come at different times are in different runs.
+    Headers with many runs (more than a quarter of the items) are left as they are, and so are those whose numbers lie
+    further apart than four bytes tell; `compact` then returns the same object. Items that come at different times, or
+    that an operator made of one item, are in different runs.
 
 Algorithm:
     Compare each item with the one before it: linear, on whole columns.
@@ -22,7 +24,7 @@ Preserves:
     `expanded(compact(header))` equals the header.
 
 Reference:
-    Auto-parallelization paper, section 4.3, round-robin; ours keeps numbers for all that follows the region.
+    Auto-parallelization paper, section 4.3; ours keeps numbers for all that follows the region.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ import pyarrow.compute as pc
 from penstock.codegen.places import Array
 
 _LENGTH = "_r"
+_DISTANCES = "_d"
 _FEWEST = 4
 """A run of so many items on average is worth it."""
 
@@ -68,14 +71,37 @@ def compact(header: pa.RecordBatch) -> pa.RecordBatch:
         >>> places = {"_t": [0, 0, 0, 0], "_n": [5, 6, 7, 8], "_k": [b"x"] * 4, "_p": [0] * 4}
         >>> compact(pa.record_batch(places)).to_pylist()
         [{'_t': 0, '_n': 5, '_k': b'x', '_p': 0, '_r': 4}]
+        >>> compact(pa.record_batch(places | {"_n": [5, 8, 9, 12]})).to_pylist()
+        [{'_t': 0, '_n': 5, '_k': b'x', '_p': 0, '_r': 4, '_d': [0, 3, 4, 7]}]
     """
-    if _numbers_travel or header.num_rows < _FEWEST:
+    if header.num_rows < _FEWEST:
         return header
-    starts = _starts(header)
-    if starts is None:
+    is_alike = _is_alike(header)
+    if is_alike is None:
         return header
+    number = header.column(1).to_numpy()
+    follows = np.diff(number) == 1
+    starts = None if _numbers_travel else _starts(is_alike & follows)
+    if starts is not None:
+        return _runs(header, starts)
+    starts = _starts(is_alike)
+    return header if starts is None else _with_distances(header, starts, number)
+
+
+def _runs(header: pa.RecordBatch, starts: Array) -> pa.RecordBatch:
     lengths = np.diff(np.append(starts, header.num_rows))
     return header.take(pa.array(starts)).append_column(_LENGTH, pa.array(lengths))
+
+
+def _with_distances(header: pa.RecordBatch, starts: Array, number: Array) -> pa.RecordBatch:
+    """The runs, and for each item how far its number is from the first of its run."""
+    runs = _runs(header, starts)
+    distances = number - np.repeat(number[starts], runs.column(4).to_numpy())
+    if distances.min() < 0 or distances.max() >= 2**32:
+        return header
+    narrow = distances.astype(np.uint16 if distances.max() < 2**16 else np.uint32)
+    ends = pa.array(np.append(starts, header.num_rows), pa.int32())
+    return runs.append_column(_DISTANCES, pa.ListArray.from_arrays(ends, pa.array(narrow)))
 
 
 def expanded(header: pa.RecordBatch) -> pa.RecordBatch:
@@ -89,16 +115,21 @@ def expanded(header: pa.RecordBatch) -> pa.RecordBatch:
     if header.num_columns < 5:
         return header
     time_ns, number, kind, lengths = (header.column(i).to_numpy() for i in (0, 1, 3, 4))
-    ends = np.cumsum(lengths)
-    # The number of an item is that of its run's first, and its distance from there.
-    numbers = np.arange(ends[-1]) + np.repeat(number - (ends - lengths), lengths)
     columns = [
         pa.array(np.repeat(time_ns, lengths)),
-        pa.array(numbers),
+        pa.array(np.repeat(number, lengths) + _distances(header, lengths)),
         _repeated(header.column(2), lengths),
         pa.array(np.repeat(kind, lengths)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(list(header.schema)[:4]))
+
+
+def _distances(header: pa.RecordBatch, lengths: Array) -> Array:
+    """How far the number of each item is from the first of its run."""
+    if header.num_columns > 5:
+        return header.column(5).flatten().to_numpy()
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
 
 
 def _repeated(paths: pa.BinaryArray, lengths: Array) -> pa.BinaryArray:
@@ -107,19 +138,22 @@ def _repeated(paths: pa.BinaryArray, lengths: Array) -> pa.BinaryArray:
     return pa.concat_arrays([pa.repeat(path, length) for path, length in zip(paths, lengths.tolist(), strict=True)])
 
 
-def _starts(header: pa.RecordBatch) -> Array | None:
-    """Where runs start; None if they are too many."""
-    number = header.column(1).to_numpy()
-    goes_on = np.diff(number) == 1
-    if np.count_nonzero(goes_on) * _FEWEST < (_FEWEST - 1) * len(goes_on):
+def _is_alike(header: pa.RecordBatch) -> Array | None:
+    """Whether each item but the first has time, path and kind of the one before; None if too few have."""
+    time_ns, kind, paths = header.column(0).to_numpy(), header.column(3).to_numpy(), header.column(2)
+    found: Array = (time_ns[1:] == time_ns[:-1]) & (kind[1:] == kind[:-1])
+    if _starts(found) is None:
         return None
-    time_ns, kind = header.column(0).to_numpy(), header.column(3).to_numpy()
-    goes_on &= (time_ns[1:] == time_ns[:-1]) & (kind[1:] == kind[:-1])
-    paths = header.column(2)
     if not _are_alike(paths):
-        goes_on &= pc.equal(paths.slice(1), paths.slice(0, len(paths) - 1)).to_numpy(zero_copy_only=False)
-    starts = np.append(0, np.flatnonzero(~goes_on) + 1)
-    return starts if len(starts) * _FEWEST <= header.num_rows else None
+        found &= pc.equal(paths.slice(1), paths.slice(0, len(paths) - 1)).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _starts(goes_on: Array) -> Array | None:
+    """Where runs start, if `goes_on` says which items but the first go on with one; None if they are too many."""
+    if np.count_nonzero(goes_on) * _FEWEST < (_FEWEST - 1) * (len(goes_on) + 1):
+        return None
+    return np.append(0, np.flatnonzero(~goes_on) + 1)
 
 
 def _are_alike(paths: pa.BinaryArray) -> bool:

@@ -85,25 +85,24 @@ def split(edge: Edge, schema: Schema, value: bytes) -> Iterator[tuple[int, bytes
     """The parts of a value for each channel that gets any."""
     header, tuples = read_batches(value)
     kind = header.column(3).to_numpy()
-    is_tuple = kind == TUPLE
-    items = np.flatnonzero(is_tuple)
+    items = np.flatnonzero(kind == TUPLE)
     goes_to_all = (kind == FINAL) | (kind == PULSE)
-    channel = _channels(edge, schema, tuples)
-    order = np.argsort(channel, kind="stable")
-    ends = np.cumsum(np.bincount(channel, minlength=edge.channels))
-    for i in range(edge.channels):
-        chosen = order[ends[i - 1] if i else 0 : ends[i]]
+    for channel, chosen in enumerate(_dealt(edge, schema, tuples)):
         if len(chosen) or goes_to_all.any():
-            yield i, encoded_batches(_header(header, items[chosen], goes_to_all), _taken(tuples, chosen))
+            yield channel, encoded_batches(_header(header, items[chosen], goes_to_all), _taken(tuples, chosen))
 
 
-def _channels(edge: Edge, schema: Schema, tuples: pa.RecordBatch) -> Array:
+def _dealt(edge: Edge, schema: Schema, tuples: pa.RecordBatch) -> list[Array]:
+    """For each channel the positions of its tuples, in order."""
     if edge.route is Route.TURNS:
-        return np.arange(tuples.num_rows) * edge.channels // max(1, tuples.num_rows)
+        return np.array_split(np.arange(tuples.num_rows), edge.channels)
     position = {attribute.name: i for i, attribute in enumerate(schema.attributes)}
     chosen = [position[name] for name in edge.key]
     types = [schema.attributes[i].type for i in chosen]
-    return channel_of([tuples.column(i) for i in chosen], edge.channels, types)
+    channel = channel_of([tuples.column(i) for i in chosen], edge.channels, types)
+    # Of small numbers a stable sort is linear.
+    order = np.argsort(channel.astype(np.uint16) if edge.channels < 2**16 else channel, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(channel, minlength=edge.channels))[:-1])
 
 
 def _header(header: pa.RecordBatch, items: Array, goes_to_all: Array) -> pa.RecordBatch:

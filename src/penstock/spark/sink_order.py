@@ -12,11 +12,12 @@ import bisect
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
 
+from penstock.codegen.paths import Paths
 from penstock.codegen.places import Array
 from penstock.codegen.transport import PULSE, TUPLE, encoded_batches, read_batches
 
@@ -145,14 +146,11 @@ class _Value:
         self._kind = header.column(3).to_numpy()
         self._rows = np.concatenate([[0], np.cumsum(self._kind == TUPLE)])
         self._taken = 0
-        self._places: list[Place] | None = None
 
     @property
-    def places(self) -> list[Place]:
-        """The place of each item."""
-        if self._places is None:
-            self._places = list(zip(*(self._header.column(i).to_pylist() for i in range(3)), strict=True))
-        return self._places
+    def last(self) -> Place:
+        """The place of the last item."""
+        return _place(self._header, len(self._kind) - 1)
 
     @property
     def is_empty(self) -> bool:
@@ -162,22 +160,19 @@ class _Value:
         """All of it."""
         return Chunk(time_ns=self._header.column(0).to_numpy(), kind=self._kind, tuples=self._tuples)
 
-    def take_to(self, bound: Place) -> tuple[list[Place], Chunk]:
-        """What is not taken yet, up to a place."""
-        start, end = self._taken, bisect.bisect_right(self.places, bound, self._taken)
+    def take_to(self, bound: Place) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """What is not taken yet, up to a place: the places, and the tuples."""
+        start, items = self._taken, range(len(self._kind))
+        end = bisect.bisect_right(items, bound, start, key=lambda item: _place(self._header, item))
         self._taken = end
         first, last = int(self._rows[start]), int(self._rows[end])
-        return self.places[start:end], Chunk(
-            time_ns=self._header.column(0).to_numpy()[start:end],
-            kind=self._kind[start:end],
-            tuples=self._tuples.slice(first, last - first),
-        )
+        return self._header.slice(start, end - start), self._tuples.slice(first, last - first)
 
 
 def _merged(runs: Sequence[Iterator[_Value]]) -> Iterator[Chunk]:
     heads = {i: value for i, run in enumerate(runs) if (value := next(run, None)) is not None}
     while heads:
-        bound = min(value.places[-1] for value in heads.values())
+        bound = min(value.last for value in heads.values())
         yield _sorted([value.take_to(bound) for value in heads.values()])
         for i in [i for i, value in heads.items() if value.is_empty]:
             following = next(runs[i], None)
@@ -187,14 +182,13 @@ def _merged(runs: Sequence[Iterator[_Value]]) -> Iterator[Chunk]:
                 heads[i] = following
 
 
-def _sorted(parts: Sequence[tuple[list[Place], Chunk]]) -> Chunk:
-    places = [place for found, _ in parts for place in found]
-    order = np.array(sorted(range(len(places)), key=places.__getitem__), np.int64)
-    kind = np.concatenate([chunk.kind for _, chunk in parts])
-    rows: Any = np.cumsum(kind == TUPLE) - 1
-    tuples = pa.concat_batches([chunk.tuples for _, chunk in parts])
-    return Chunk(
-        time_ns=np.concatenate([chunk.time_ns for _, chunk in parts])[order],
-        kind=kind[order],
-        tuples=tuples.take(pa.array(rows[order][kind[order] == TUPLE])),
-    )
+def _sorted(parts: Sequence[tuple[pa.RecordBatch, pa.RecordBatch]]) -> Chunk:
+    header = pa.concat_batches([places for places, _ in parts])
+    tuples = pa.concat_batches([found for _, found in parts])
+    time_ns, number, kind = (header.column(i).to_numpy() for i in (0, 1, 3))
+    order = Paths.of(header.column(2)).order(time_ns, number)
+    if order is None:
+        return Chunk(time_ns=time_ns, kind=kind, tuples=tuples)
+    rows = (np.cumsum(kind == TUPLE) - 1)[order]
+    kind = kind[order]
+    return Chunk(time_ns=time_ns[order], kind=kind, tuples=tuples.take(pa.array(rows[kind == TUPLE])))
