@@ -7,20 +7,19 @@ One region with a single stateless operator on two channels, under three strateg
 - seqno & pulses: the operator may drop tuples, so that only the pulse at the end of a batch tells what will not come.
 
 What is compared is the processor time of a tuple, over the driver, the JVM and all workers: the difference between
-large batches and small ones, so that neither the start of a query, nor the cost of a batch, nor what else the machine
-does counts. Each strategy runs in a process of its own, because its setting must reach every worker; they take turns.
+a run with large batches and one with as many small ones, so that neither the start of a query, nor the cost of a batch,
+nor what else the machine does counts. All strategies take turns in one session; each has workers of its own, because
+its setting is in their surroundings.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.bench import Bench
 from penstock.bench.on_spark import open_bench_session
@@ -38,19 +37,20 @@ STRATEGIES = ("round-robin", "seqno", "seqno & pulses")
 _CHANNELS = 2
 _BARS = {"seqno": 0.10, "seqno & pulses": 0.15}
 _NEAR_ZERO = 0.05
-_SMALLER = 10
-"""How many times smaller the small batches are."""
+_FEW_TUPLES = 1000
+"""In a small batch."""
 
 
 def run(bench: Bench) -> None:
     """Let the strategies take turns, then compare them."""
-    works = [1] if bench.quick else [1, 8, 64, 512]
-    batches, rounds = (2, 1) if bench.quick else (8, 5)
+    works = [1] if bench.quick else [1, 16, 512]
+    batches, rounds = (2, 1) if bench.quick else (6, 3)
+    spark = open_bench_session()
     measured: dict[str, list[list[float]]] = {name: [] for name in STRATEGIES}
     for i in range(rounds):
         for name in STRATEGIES:
             bench.progress(f"{name}, round {i + 1} of {rounds}")
-            measured[name].append(_in_process(name, works, batches, quick=bench.quick))
+            measured[name].append(_costs_us(spark, name, works, batches, quick=bench.quick))
     cost = {name: [statistics.median(each) for each in zip(*rows, strict=True)] for name, rows in measured.items()}
     overheads = {name: _overheads(cost[name], cost["round-robin"]) for name in STRATEGIES}
     for name in STRATEGIES:
@@ -84,43 +84,40 @@ def _judge(bench: Bench, works: list[int], overheads: dict[str, list[float]]) ->
         axes.legend()
 
 
-def _in_process(strategy: str, works: list[int], batches: int, *, quick: bool) -> list[float]:
-    """The processor time of a tuple for each amount of work, measured in a process of its own."""
-    sizes = [(100_000 if quick else 600_000) // (1 + work // 16) for work in works]
-    task = {"may_drop": strategy == STRATEGIES[2], "works": works, "sizes": sizes, "batches": batches}
-    numbers = {} if strategy == STRATEGIES[0] else {NUMBERS: "always"}
-    done = subprocess.run(
-        [sys.executable, "-m", "penstock.bench.ordering", json.dumps(task)],
-        env={**os.environ, **numbers},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    found: list[float] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-def measure(task: dict[str, Any]) -> list[float]:
+def _costs_us(spark: SparkSession, strategy: str, works: list[int], batches: int, *, quick: bool) -> list[float]:
     """Microseconds of processor time that one more tuple in a batch costs, for each amount of work."""
-    spark = open_bench_session()
 
-    def batch_seconds(work: int, size: int) -> float:
-        program = application(work, size * task["batches"], may_drop=task["may_drop"])
-        return _cpu_seconds_of_a_batch(spark, program, size)
+    def used(work: int, size: int) -> float:
+        program = application(work, size * batches, may_drop=strategy == STRATEGIES[2])
+        return _cpu_seconds_of_a_run(spark, program, size)
 
-    def cost_us(work: int, size: int) -> float:
-        # The small one first: it also warms up what the large one uses.
-        small = batch_seconds(work, size // _SMALLER)
-        return (batch_seconds(work, size) - small) / (size - size // _SMALLER) * 1e6
+    def cost_us(work: int) -> float:
+        size = (100_000 if quick else 600_000) // (1 + work // 16)
+        return (used(work, size) - small) / (batches * (size - _FEW_TUPLES)) * 1e6
 
-    return [cost_us(work, size) for work, size in zip(task["works"], task["sizes"], strict=True)]
+    with _numbers(spark, always=strategy != STRATEGIES[0]):
+        # The first run starts the workers and warms up what the others use.
+        used(works[0], 100 * _FEW_TUPLES)
+        small = used(works[0], _FEW_TUPLES)
+        return [cost_us(work) for work in works]
 
 
-def _cpu_seconds_of_a_batch(spark: SparkSession, program: Program, size: int) -> float:
-    """The processor time of a batch, the first left out."""
+@contextmanager
+def _numbers(spark: SparkSession, *, always: bool) -> Iterator[None]:
+    """Let numbers travel in all workers of the queries that are started meanwhile."""
+    surroundings = spark.sparkContext.environment
+    if always:
+        surroundings[NUMBERS] = "always"
+    try:
+        yield
+    finally:
+        surroundings.pop(NUMBERS, None)
+
+
+def _cpu_seconds_of_a_run(spark: SparkSession, program: Program, size: int) -> float:
     from penstock.spark.run import run_on_spark
 
-    used: dict[int, float] = {}
+    before = cpu_seconds()
     with tempfile.TemporaryDirectory() as folder:
         run_on_spark(
             program,
@@ -130,10 +127,8 @@ def _cpu_seconds_of_a_batch(spark: SparkSession, program: Program, size: int) ->
             environment=Environment(data_directory=Path(folder), output_directory=Path(folder)),
             checkpoint=Path(folder) / "job",
             turns_per_batch=size,
-            on_progress=lambda progress: used.update({progress["batchId"]: cpu_seconds()}),
         )
-    first, last = min(used), max(used)
-    return (used[last] - used[first]) / (last - first)
+    return cpu_seconds() - before
 
 
 def application(work: int, tuples: int, *, may_drop: bool) -> Program:
@@ -154,7 +149,3 @@ def application(work: int, tuples: int, *, may_drop: bool) -> Program:
       {body}{condition}submit({{k = k, l = l, x = p}}, Work); }} }}
     stream<float64 x> Few = Aggregate(Work) {{ window Work: tumbling, count(1000); output Few: x = Last(x); }}
     () as Sink = FileSink(Few) {{ param file: "few.csv"; }} }}""")
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure(json.loads(sys.argv[1]))))
