@@ -89,7 +89,7 @@ def _pes(facts: Facts) -> str:
         "The PEs of the optimized run",
         paragraph("A PE is one Python worker; a stream inside it is a variable of generated code, not a message."),
         graph(graph_svg(facts.application, groups)),
-        table(("PE", "operators", ""), rows),
+        table(("PE", "operators", "which"), rows),
         code("The code of the largest PE", facts.code),
     )
 
@@ -102,8 +102,12 @@ def _shortened(names: Iterable[str]) -> str:
 
 def _bargains(facts: Facts) -> str:
     head = ("symbol", "ask", "VWAP", "size", "time", "score", "market level")
-    rows = [[cell.strip('"') for cell in line.split(",")] for line in facts.bargains]
+    rows = [[_rounded(cell.strip('"')) for cell in line.split(",")] for line in facts.bargains]
     return section("The first bargains", table(head, rows, numbers=6))
+
+
+def _rounded(cell: str) -> str:
+    return f"{float(cell):.2f}" if "." in cell else cell
 
 
 def _cluster(facts: Facts) -> str:
