@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-import networkx as nx
-
 from penstock.ir.expressions import Expression, Literal
 from penstock.ir.graph import Application, Operator
 from penstock.parallel.extensions import BEYOND
@@ -137,6 +135,9 @@ def _value(width: Expression) -> object:
 
 def _on_loops(application: Application) -> set[str]:
     """The operators from which a path leads back to them."""
+    # Here, because the processes of a query that plan nothing would import it, too, for a quarter of a second each.
+    import networkx as nx
+
     graph = nx.DiGraph((producer, consumer) for producer, consumer, _, _ in application.edges())
     return {id_ for part in nx.strongly_connected_components(graph) if len(part) > 1 for id_ in part}
 
