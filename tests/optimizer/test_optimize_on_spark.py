@@ -43,12 +43,13 @@ def penstock(*arguments: object) -> dict[str, object]:
 
 def test_the_best_plan_is_written_and_runs_as_the_reference_does(application):
     program, plan = application / "main.spl", application / "plan.json"
-    found = penstock("optimize", program, "--master", "local[2]", "--iterations", 1, "-o", plan)
+    command = ("optimize", program, "--master", "local[2]", "--iterations", 1, "--confirm", 0, "-o", plan)
+    found = penstock(*command)
     first = found["iterations"][0]
     assert sorted(first["pes"]) == [["Half"], ["Scaled"], ["Sums"]]
     assert all(run["throughput_tps"] > 0 for run in found["iterations"])
     assert json.loads(plan.read_text()) == found["plan"]
-    again = penstock("optimize", program, "--master", "local[2]", "--iterations", 1, "-o", plan)
+    again = penstock(*command)
     assert again["iterations"] == found["iterations"], "kept runs are not run again"
 
     out = application / "out"

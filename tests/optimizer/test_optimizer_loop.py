@@ -11,7 +11,7 @@ from optimizer_settings import branches, setting, simulated
 from penstock.diagnostics import UserError
 from penstock.model import Profile
 from penstock.optimizer import Iteration, Outcome, inner_operators, optimize, predict, ranked, throughput_model
-from penstock.optimizer.loop_state import keep_runs, kept_runs, state_path
+from penstock.optimizer.loop_state import VERSION, keep_runs, kept_runs, state_path
 
 REAL = setting(branches(), {"Left": 30.0, "RightMore": 20.0})
 UNFUSED = tuple((id_,) for id_ in inner_operators(REAL.application))
@@ -31,9 +31,9 @@ def test_the_loop_starts_unfused_and_ends_with_what_the_model_holds_for_best():
     assert outcome.gain > 1.1
 
 
-def test_no_fusion_is_measured_twice():
+def test_no_fusion_is_tried_twice():
     runs = []
-    optimize(UNFUSED, simulated(REAL, runs), choose, iterations=6)
+    optimize(UNFUSED, simulated(REAL, runs), choose, iterations=6, confirmations=0)
     as_sets = [frozenset(map(frozenset, groups)) for groups in runs]
     assert len(as_sets) == len(set(as_sets))
 
@@ -59,17 +59,17 @@ def test_an_interrupted_loop_goes_on_where_it_stopped(tmp_path):
     whole = optimize(UNFUSED, simulated(REAL, []), choose, iterations=4)
     stopped = []
 
-    def stop_after_two(runs):
+    def stop_after_two(runs, last):
         keep_runs(path, "same", 1, runs)
         stopped[:] = runs
         if len(runs) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        optimize(UNFUSED, simulated(REAL, []), choose, iterations=4, on_iteration=stop_after_two)
+        optimize(UNFUSED, simulated(REAL, []), choose, iterations=4, on_run=stop_after_two)
     again = []
     outcome = optimize(UNFUSED, simulated(REAL, again), choose, iterations=4, known=kept_runs(path, "same", 1))
-    assert len(again) == len(whole.iterations) - 2
+    assert len(again) == sum(1 + len(r.confirmed_tps) for r in whole.iterations) - 2
     assert [r.groups for r in outcome.iterations] == [r.groups for r in whole.iterations]
     assert [r.throughput_tps for r in outcome.iterations] == [r.throughput_tps for r in whole.iterations]
 
@@ -86,19 +86,48 @@ def test_runs_of_another_application_or_with_other_channels_are_not_taken(tmp_pa
 
 def test_damaged_runs_are_refused(tmp_path):
     path = tmp_path / "runs"
-    path.write_text(json.dumps({"version": 1, "fingerprint": "same", "channels": 1, "runs": [{"number": 0}]}))
+    path.write_text(json.dumps({"version": VERSION, "fingerprint": "same", "channels": 1, "runs": [{"number": 0}]}))
     with pytest.raises(UserError, match="delete the file"):
         kept_runs(path, "same", 1)
 
 
-def test_it_can_end_at_the_first_local_maximum():
-    tps = iter([1.0, 5.0, 3.0, 9.0])
+def measured_as(*tps: float):
+    given = iter(tps)
+    return lambda groups: (Profile(mips=1.0), next(given))
+
+
+def another_each_time(profile: Profile, gamma: float):
+    return [(((f"fusion {gamma}",),), 1.0)]
+
+
+def test_the_fastest_are_run_again_in_turns_and_their_medians_decide():
+    order = []
+    measure = measured_as(1.0, 9.0, 2.0, 10.0, 7.0, 9.0, 7.5, 9.1)
     outcome = optimize(
-        (("a",),),
-        lambda groups: (Profile(mips=1.0), next(tps)),
-        lambda profile, gamma: [(((f"fusion {gamma}",),), 1.0)],
-        until_maximum=True,
+        (("a",),), measure, another_each_time, iterations=3, on_run=lambda runs, last: order.append(last.number)
     )
+    assert order == [0, 1, 2, 3, 3, 1, 3, 1]
+    assert outcome.iterations[3].confirmed_tps == (7.0, 7.5)
+    assert (outcome.best.number, outcome.best.median_tps) == (1, 9.0)
+
+
+def test_a_fusion_without_rivals_is_not_run_again():
+    outcome = optimize((("a",),), measured_as(1.0, 9.0, 2.0), another_each_time, iterations=2)
+    assert all(not run.confirmed_tps for run in outcome.iterations)
+
+
+def test_a_loop_that_was_interrupted_while_it_confirmed_goes_on_there(tmp_path):
+    path = tmp_path / "runs"
+    runs = [iteration(0, 1.0), replace(iteration(1, 9.0), confirmed_tps=(8.0,)), iteration(2, 8.5)]
+    keep_runs(path, "same", 1, runs)
+    known = kept_runs(path, "same", 1)
+    assert known == runs
+    outcome = optimize((), measured_as(8.6, 8.2, 8.7), lambda profile, gamma: [], iterations=1, known=known)
+    assert [run.confirmed_tps for run in outcome.iterations] == [(), (8.0, 8.2), (8.6, 8.7)]
+
+
+def test_it_can_end_at_the_first_local_maximum():
+    outcome = optimize((("a",),), measured_as(1.0, 5.0, 3.0, 9.0), another_each_time, until_maximum=True)
     assert [i.throughput_tps for i in outcome.iterations] == [1.0, 5.0, 3.0]
     assert outcome.first_maximum.number == outcome.best.number == 1
 

@@ -26,6 +26,15 @@ _SECONDS_TO_FUSE = 20.0
     is_flag=True,
     help="Stop when the throughput falls, instead of taking the best of all iterations.",
 )
+@click.option(
+    "--confirm",
+    "confirmations",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="How often the fastest fusions are run again, in turns; their medians decide.",
+)
 @click.option("--channels", type=click.IntRange(min=1), metavar="N", help="How many channels parallel regions get.")
 @click.option(
     "--hosts",
@@ -48,6 +57,7 @@ def command(
     arguments: AppArguments,
     iterations: int,
     first_maximum: bool,
+    confirmations: int,
     channels: int | None,
     hosts: Path | None,
     master: str,
@@ -58,8 +68,8 @@ def command(
     """Find the fusion with which APP runs fastest on Spark, and write it as a plan.
 
     The application is run without fusion and profiled, fused by that profile, run and profiled again, and so on: early
-    profiles are trusted less. What it writes in these runs is thrown away. The plan is that of the fastest run; use it
-    with `penstock run APP --plan FILE`.
+    profiles are trusted less. The fastest are then run again in turns. What it writes in these runs is thrown away. The
+    plan is that of the fastest fusion; use it with `penstock run APP --plan FILE`.
 
     An interrupted optimization goes on where it stopped, if the same command is given again: its runs are kept beside
     the plan, in FILE.runs.
@@ -78,25 +88,27 @@ def command(
     print_ = fingerprint(application)
     known = kept_runs(runs_file, print_, channels)
     if known:
-        click.echo(f"going on after {len(known)} runs that {runs_file} has kept", err=True)
+        click.echo(f"going on after {_runs(known)} in {runs_file}; delete the file to start anew", err=True)
     measuring, setting = _prepared(arguments, program, channels, hosts, master, seconds)
 
-    def tell(runs: Sequence[Iteration]) -> None:
+    def tell(runs: Sequence[Iteration], last: Iteration) -> None:
         keep_runs(runs_file, print_, channels, runs)
-        click.echo(_line(runs), err=True)
+        click.echo(_line(runs, last), err=True)
 
     def choose(profile: Any, gamma: float) -> Any:
         return ranked(replace(setting, profile=profile), gamma=gamma, deadline_seconds=_SECONDS_TO_FUSE)
 
-    click.echo(f"running `{application.name}` without fusion", err=True)
+    if not known:
+        click.echo(f"running `{application.name}` without fusion", err=True)
     outcome = optimize(
         tuple((id_,) for id_ in inner_operators(application)),
         measuring.run,
         choose,
         iterations=iterations,
         until_maximum=first_maximum,
+        confirmations=confirmations,
         known=known,
-        on_iteration=tell,
+        on_run=tell,
     )
     chosen = outcome.first_maximum if first_maximum else outcome.best
     plan = _plan(setting, outcome, chosen, print_, hosts is not None)
@@ -137,11 +149,17 @@ def _prepared(
     return measuring, setting
 
 
-def _line(runs: Sequence[Iteration]) -> str:
-    run = runs[-1]
+def _runs(known: Sequence[Iteration]) -> str:
+    count = sum(1 + len(run.confirmed_tps) for run in known)
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+def _line(runs: Sequence[Iteration], run: Iteration) -> str:
     pes = "1 PE" if len(run.groups) == 1 else f"{len(run.groups)} PEs"
     if run.number == 0:
         return f"unfused: {pes}, {run.throughput_tps:,.0f} tuples a second"
+    if run.confirmed_tps:
+        return f"iteration {run.number} again: {run.confirmed_tps[-1]:,.0f} tuples a second"
     gain = run.throughput_tps / runs[0].throughput_tps
     predicted = "" if run.predicted_tps is None else f" (predicted {run.predicted_tps:,.0f})"
     measured = f"{run.throughput_tps:,.0f} tuples a second{predicted}, {gain:.2f} times unfused"
@@ -162,8 +180,8 @@ def _plan(setting: Setting, outcome: Outcome, chosen: Iteration, print_: str, wi
         hosts=tuple(host.id for host in setting.hosts.hosts) if with_hosts else (),
         predicted_tps=prediction.scale * sum(model.source_rates.values()),
         bottleneck=str(prediction.bottleneck),
-        measured_tps=chosen.throughput_tps,
-        unfused_tps=outcome.iterations[0].throughput_tps,
+        measured_tps=chosen.median_tps,
+        unfused_tps=outcome.iterations[0].median_tps,
     )
 
 
@@ -177,6 +195,7 @@ def _to_json(outcome: Outcome, plan: PlanFile, chosen: Iteration) -> dict[str, o
             "pes": [list(group) for group in run.groups],
             "predicted_tps": run.predicted_tps,
             "throughput_tps": run.throughput_tps,
+            "confirmed_tps": list(run.confirmed_tps),
         }
         for run in outcome.iterations
     ]
@@ -196,12 +215,12 @@ def _print_table(outcome: Outcome, chosen: Iteration, out: Path) -> None:
     table = Table("iteration", "gamma", "PEs", "predicted", "tuples a second", "to unfused")
     for column in table.columns[1:]:
         column.justify = "right"
-    first = outcome.iterations[0].throughput_tps
+    first = outcome.iterations[0].median_tps
     for run in outcome.iterations:
         mark = " *" if run is chosen else ""
         predicted = "" if run.predicted_tps is None else f"{run.predicted_tps:,.0f}"
         gamma = f"{run.gamma:g}" if run.number else ""
-        measured = (f"{run.throughput_tps:,.0f}", f"{run.throughput_tps / first:.2f}")
+        measured = (f"{run.median_tps:,.0f}", f"{run.median_tps / first:.2f}")
         table.add_row(f"{run.number or 'unfused'}{mark}", gamma, str(len(run.groups)), predicted, *measured)
     console = Console(markup=False, emoji=False)
     console.print(table)

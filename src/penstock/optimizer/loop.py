@@ -7,8 +7,8 @@ Introduction:
 Formulation:
     Iteration 0 measures the unfused application. Iteration k = 1, ..., n chooses a fusion with the profile of the
     iteration before, the capacities of the hosts scaled by gamma_k, which grows evenly from 0.5 to 1.0: early profiles
-    are trusted less. The answer is the iteration with the highest measured throughput (`Outcome.best`); the first local
-    maximum is known too (`Outcome.first_maximum`).
+    are trusted less. The answer is the iteration with the highest measured throughput (`Outcome.best`), its median if
+    there are several; the first local maximum is known too (`Outcome.first_maximum`).
 
 Example:
     Measured throughputs 1.0 (unfused), 2.1, 3.4, 3.3, 3.4: the first local maximum is iteration 2, and so is the best.
@@ -19,21 +19,25 @@ When it does not apply:
 Algorithm:
     A fusion that was measured before is not measured again. If the best predicted one is such a one, the next in line
     is tried, provided that it is predicted to reach `_WORTH_TRYING` of the best; if none is, the iteration is skipped.
-    With `until_maximum` the loop ends once throughput falls. Cost: at most n + 1 runs.
+    With `until_maximum` the loop ends once throughput falls. Otherwise the fastest few (`contenders`) take turns in a
+    few more runs each, and medians decide: single runs differ by more than neighbouring fusions do. Cost: at most n + 1
+    runs, and `_CONTENDERS` for each confirmation.
 
 Preserves:
     What the application computes: a fusion changes no results.
 
 Reference:
     Khandekar et al., Middleware 2009, section 4, figure 7 and table 2 ("1st-local" and "Max"). Trying the next in line
-    is ours; so is that a resumed loop goes on where it stopped (`loop_state`).
+    and confirming are ours; so is that a resumed loop goes on where it stopped (`loop_state`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from heapq import nlargest
 from itertools import pairwise
+from statistics import median
 
 from penstock.model import Profile
 from penstock.optimizer.spark_problem import Groups
@@ -46,6 +50,8 @@ Choose = Callable[[Profile, float], Sequence[tuple[Groups, float]]]
 
 FIRST_GAMMA, LAST_GAMMA = 0.5, 1.0
 _WORTH_TRYING = 0.7
+_CONTENDERS = 3
+_CONTENDS = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,7 @@ class Iteration:
         predicted_tps: What the model said before, from the profile of the run before.
         throughput_tps: What was measured.
         profile: What was measured of each operator.
+        confirmed_tps: What was measured when it was run again.
     """
 
     number: int
@@ -67,6 +74,16 @@ class Iteration:
     predicted_tps: float | None
     throughput_tps: float
     profile: Profile = field(repr=False)
+    confirmed_tps: tuple[float, ...] = ()
+
+    @property
+    def median_tps(self) -> float:
+        """The median of what was measured."""
+        return median((self.throughput_tps, *self.confirmed_tps))
+
+
+Told = Callable[[Sequence[Iteration], Iteration], None]
+"""Is told of all iterations so far, and of the one that was run just now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +102,8 @@ class Outcome:
 
     @property
     def best(self) -> Iteration:
-        """The fastest run, the earliest of equals."""
-        return max(self.iterations, key=lambda i: i.throughput_tps)
+        """The fastest, by the median of its runs; the earliest of equals."""
+        return max(self.iterations, key=lambda i: i.median_tps)
 
     @property
     def first_maximum(self) -> Iteration:
@@ -98,7 +115,7 @@ class Outcome:
     @property
     def gain(self) -> float:
         """How much faster the best is than the unfused run."""
-        return self.best.throughput_tps / self.iterations[0].throughput_tps
+        return self.best.median_tps / self.iterations[0].median_tps
 
 
 def gammas(iterations: int) -> list[float]:
@@ -123,8 +140,9 @@ def optimize(
     *,
     iterations: int = 6,
     until_maximum: bool = False,
+    confirmations: int = 2,
     known: Sequence[Iteration] = (),
-    on_iteration: Callable[[Sequence[Iteration]], None] = lambda runs: None,
+    on_run: Told = lambda runs, last: None,
 ) -> Outcome:
     """Run the loop.
 
@@ -134,8 +152,9 @@ def optimize(
         choose: Fuses.
         iterations: How often, after the unfused run.
         until_maximum: Whether to end at the first local maximum.
+        confirmations: How often the fastest are run again.
         known: Runs of a loop that was interrupted.
-        on_iteration: Told of all runs so far after each.
+        on_run: Told after each run.
     """
     runs = list(known)
 
@@ -147,7 +166,7 @@ def optimize(
                 number=number, gamma=gamma, groups=groups, predicted_tps=predicted, throughput_tps=tps, profile=profile
             )
         )
-        on_iteration(runs)
+        on_run(runs, runs[-1])
 
     if not runs:
         add(0.0, unfused, None)
@@ -159,7 +178,35 @@ def optimize(
         following = next_fusion(choose(runs[-1].profile, gamma), {_as_set(r.groups) for r in runs})
         if following is not None:
             add(gamma, *following)
+    if not until_maximum:
+        _confirm(runs, measure, confirmations, on_run)
     return Outcome(iterations=tuple(runs))
+
+
+def _confirm(runs: list[Iteration], measure: Measure, times: int, on_run: Told) -> None:
+    """Let the contenders take turns, so that what else the machine does falls on all of them."""
+    chosen = contenders(runs)
+    for turn in range(times):
+        for number in chosen:
+            run = runs[number]
+            if len(run.confirmed_tps) <= turn:
+                runs[number] = replace(run, confirmed_tps=(*run.confirmed_tps, measure(run.groups)[1]))
+                on_run(runs, runs[number])
+
+
+def contenders(runs: Sequence[Iteration]) -> list[int]:
+    """The fastest few by their first run, fastest first; none if the fastest has no rival.
+
+    Example:
+        >>> runs = [Iteration(number=i, gamma=1.0, groups=(), predicted_tps=None, throughput_tps=tps,
+        ...                   profile=Profile(mips=1.0)) for i, tps in enumerate([10.0, 97.0, 50.0, 99.0])]
+        >>> contenders(runs), contenders(runs[:3])
+        ([3, 1], [])
+    """
+    most = max(run.throughput_tps for run in runs)
+    close = [run for run in runs if run.throughput_tps >= _CONTENDS * most]
+    fastest = nlargest(_CONTENDERS, close, key=lambda run: run.throughput_tps)
+    return [run.number for run in fastest] if len(fastest) > 1 else []
 
 
 def next_fusion(

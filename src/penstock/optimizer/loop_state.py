@@ -11,7 +11,7 @@ from penstock.json_source import read_json
 from penstock.model.profile_format import profile_from_json, profile_to_json
 from penstock.optimizer.loop import Iteration
 
-VERSION = 1
+VERSION = 2
 
 
 def state_path(plan: Path) -> Path:
@@ -64,6 +64,7 @@ def _run_to_json(run: Iteration) -> dict[str, object]:
         "groups": [list(group) for group in run.groups],
         "predicted_tps": run.predicted_tps,
         "throughput_tps": run.throughput_tps,
+        "confirmed_tps": list(run.confirmed_tps),
         "profile": profile_to_json(run.profile),
     }
 
@@ -77,5 +78,6 @@ def _run_from_json(value: dict[str, object], path: str) -> Iteration:
         groups=tuple(tuple(group) for group in value["groups"]),  # type: ignore[attr-defined]
         predicted_tps=value["predicted_tps"],  # type: ignore[arg-type]
         throughput_tps=value["throughput_tps"],  # type: ignore[arg-type]
+        confirmed_tps=tuple(value["confirmed_tps"]),  # type: ignore[arg-type]
         profile=profile_from_json(profile, path),
     )
