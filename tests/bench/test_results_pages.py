@@ -39,8 +39,11 @@ def test_a_figure_that_a_page_quotes_is_as_measured(page):
 
 def test_a_page_quotes_only_experiments_that_there_are():
     for page in QUOTING:
-        for names in re.findall(r"<!-- (?:first )?figures of ([\w -]+?) -->", page.read_text()):
+        text = page.read_text()
+        for names in re.findall(r"<!-- figures of ([\w -]+?) -->", text):
             assert set(names.split()) <= set(EXPERIMENTS), page
+        for lines in re.findall(r"<!-- ratios\n(.*?)-->", text, re.DOTALL):
+            assert {line.split(" |")[0] for line in lines.splitlines()} <= set(EXPERIMENTS), page
 
 
 def test_the_readme_quotes_figures():

@@ -50,12 +50,14 @@ class Check:
         value: What was measured.
         bar: What it is held against.
         holds: Whether it is reached.
+        sense: Which side of the bar is the good one: `at least` or `at most`.
     """
 
     name: str
     value: float
     bar: float
     holds: bool
+    sense: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +102,8 @@ class Bench:
             raise ValueError("a check has one bar: at_least or at_most")
         bar = at_least if at_least is not None else at_most
         assert bar is not None
-        holds = value >= bar if at_least is not None else value <= bar
-        self.checks.append(Check(name=name, value=float(value), bar=float(bar), holds=bool(holds)))
+        sense, holds = ("at most", value <= bar) if at_least is None else ("at least", value >= bar)
+        self.checks.append(Check(name=name, value=float(value), bar=float(bar), holds=bool(holds), sense=sense))
 
     @contextmanager
     def figure(self, stem: str, *, title: str, xlabel: str, ylabel: str) -> Iterator[Axes]:

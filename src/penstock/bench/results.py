@@ -2,34 +2,53 @@
 
     python -m penstock.bench.results docs/results [PAGE.md ...]
 
-One page for each experiment: its command, the machine, checks, plots and tables; and an index. No figure is typed by
-hand. Other pages quote figures between two comments, and are brought up to date if they are named on the command line:
+One page for each experiment: what it does, its command, the machine, plots, checks, what the paper reports, and tables;
+and an index. No figure is typed by hand. Other pages quote figures, and are brought up to date if they are named on the
+command line. The comments around a quotation say which: all checks of some experiments, or some ratios with words for
+each,
 
-    <!-- first figures of NAME NAME ... -->     the first check of each experiment that has been run
-    <!-- figures of NAME NAME ... -->           all their checks
+    <!-- figures of NAME NAME ... -->
+    ...
     <!-- end of figures -->
+
+    <!-- ratios
+    NAME | CHECK | WHAT | AGAINST
+    -->
+    ...
+    <!-- end of ratios -->
+
+Of an experiment that has not been run nothing is quoted.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from penstock.bench import EXPERIMENTS
+from penstock.bench.published import PUBLISHED
 from penstock.bench.tables import Row, cell, is_text, parts
 
 Result = Mapping[str, Any]
 
 _WRITTEN = "<!-- Written by `python -m penstock.bench.results`; do not edit. -->"
 _MOST_ROWS = 40
-_QUOTED = re.compile(
-    r"(?P<begin><!-- (?P<which>first figures|figures) of (?P<names>[\w -]+?) -->\n).*?(?P<end><!-- end of figures -->)",
-    re.DOTALL,
+_EXACT_ENOUGH = 10
+"""Ratios from here on are quoted without digits behind the point."""
+
+_FIGURES = re.compile(
+    r"(?P<begin><!-- figures of (?P<names>[\w -]+?) -->\n).*?(?P<end><!-- end of figures -->)", re.DOTALL
 )
+_RATIOS = re.compile(
+    r"(?P<begin><!-- ratios\n(?P<lines>.*?)-->\n)(?P<table>.*?)(?P<end><!-- end of ratios -->)", re.DOTALL
+)
+_SENSE = {"at least": "≥ ", "at most": "≤ "}
 
 
 def read_results(folder: Path) -> dict[str, Result]:
@@ -69,11 +88,17 @@ def index_page(results: Mapping[str, Result]) -> str:
 def page(result: Result) -> str:
     """One experiment."""
     name = result["name"]
-    lines = [f"# {name}", "", _WRITTEN, "", f"{_sentence(result['about'])}", "", f"`{result['command']}`, "]
-    lines[-1] += f"{minutes(result['seconds'])} on {machine(result['machine'])}. All figures: [{name}.csv]({name}.csv)."
-    lines += ["", *_checks(result), *_plots(result)]
+    lines = [f"# {name}", "", _WRITTEN, "", _sentence(result["about"]), "", *_method(name), ""]
+    lines += [
+        f"`{result['command']}` took {minutes(result['seconds'])} on {machine(result['machine'])}.",
+        f"All figures: [{name}.csv]({name}.csv).",
+    ]
+    lines += [*_plots(result), *_checks(result)]
+    if name in PUBLISHED:
+        lines += ["", "## In the paper", "", PUBLISHED[name].strip()]
     for title, rows in parts(name, result["results"]):
-        lines += ["", f"## {_sentence(title, '')}", "", *_table(rows, name)]
+        heading = "Figures" if title == name else _sentence(title.replace("_", " "), "")
+        lines += ["", f"## {heading}", "", *_table(rows, name)]
     return "\n".join([*lines, ""])
 
 
@@ -81,29 +106,44 @@ def refresh(text: str, results: Mapping[str, Result]) -> str:
     """A page with every figure that it quotes as measured.
 
     Example:
-        >>> results = {"soda": {"checks": [{"name": "importance", "value": 5042.0}]}}
-        >>> page = "<!-- first figures of soda cola -->\\n<!-- end of figures -->"
-        >>> print(refresh(page, results))
-        <!-- first figures of soda cola -->
+        >>> results = {"soda": {"checks": [{"name": "importance", "value": 5042.0, "bar": 5000.0, "holds": True}]}}
+        >>> print(refresh("<!-- figures of soda cola -->\\n<!-- end of figures -->", results))
+        <!-- figures of soda cola -->
         <BLANKLINE>
-        | figure | measured | reproduce with |
-        |---|---:|---|
-        | importance | 5,042 | `penstock bench soda` |
+        | check | measured | bar | holds | reproduce with |
+        |---|---:|---:|---|---|
+        | importance | 5,042 | 5,000 | yes | `penstock bench soda` |
         <BLANKLINE>
         <!-- end of figures -->
     """
 
-    def measured(match: re.Match[str]) -> str:
-        most = 1 if match["which"] == "first figures" else None
+    def figures(match: re.Match[str]) -> str:
         rows = [
-            f"| {check['name']} | {cell(check['value'])} | `penstock bench {name}` |"
+            f"{_check(check)} `penstock bench {name}` |"
             for name in match["names"].split()
-            for check in (results[name]["checks"][:most] if name in results else ())
+            for check in (results[name]["checks"] if name in results else ())
         ]
-        table = "\n".join(["| figure | measured | reproduce with |", "|---|---:|---|", *rows])
-        return f"{match['begin']}\n{table}\n\n{match['end']}"
+        return _quoted(match, "| check | measured | bar | holds | reproduce with |", "|---|---:|---:|---|---|", rows)
 
-    return _QUOTED.sub(measured, text)
+    def ratios(match: re.Match[str]) -> str:
+        asked = [tuple(part.strip() for part in line.split("|")) for line in match["lines"].splitlines()]
+        rows = [
+            f"| {what} | {other} | **{_ratio(results[name], check)}** | `penstock bench {name}` |"
+            for name, check, what, other in asked
+            if name in results
+        ]
+        return _quoted(match, "| what | against | times as fast | reproduce with |", "|---|---|---:|---|", rows)
+
+    return _RATIOS.sub(ratios, _FIGURES.sub(figures, text))
+
+
+def _quoted(match: re.Match[str], head: str, sides: str, rows: Sequence[str]) -> str:
+    return "\n".join([match["begin"], head, sides, *rows, "", match["end"]])
+
+
+def _ratio(result: Result, name: str) -> str:
+    (value,) = (check["value"] for check in result["checks"] if check["name"] == name)
+    return f"{value:.0f}" if value >= _EXACT_ENOUGH else f"{value:.2g}"
 
 
 def minutes(seconds: float) -> str:
@@ -132,12 +172,33 @@ def _held(result: Result) -> str:
     return f"{sum(check['holds'] for check in result['checks'])} of {len(result['checks'])}"
 
 
+def _method(name: str) -> list[str]:
+    """What the experiment does, as its module says behind its first line; read, not imported."""
+    spec = find_spec(f"penstock.bench.{name.replace('-', '_')}")
+    if spec is None or spec.origin is None:
+        return []
+    text = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return text.splitlines()[2:]
+
+
 def _checks(result: Result) -> list[str]:
-    rows = [
-        f"| {check['name']} | {cell(check['value'])} | {cell(check['bar'])} | {'yes' if check['holds'] else '**no**'} |"
-        for check in result["checks"]
+    if not result["checks"]:
+        return []
+    rows = map(_check, result["checks"])
+    return [
+        "",
+        f"## Checks: {_held(result)} hold",
+        "",
+        "| check | measured | bar | holds |",
+        "|---|---:|---:|---|",
+        *rows,
     ]
-    return ["| check | measured | bar | holds |", "|---|---:|---:|---|", *rows] if rows else []
+
+
+def _check(check: Mapping[str, Any]) -> str:
+    """A check as a row; results of older versions do not say on which side of the bar it is."""
+    bar = _SENSE.get(check.get("sense", ""), "") + cell(check["bar"])
+    return f"| {check['name']} | {cell(check['value'])} | {bar} | {'yes' if check['holds'] else '**no**'} |"
 
 
 def _plots(result: Result) -> list[str]:

@@ -29,11 +29,13 @@ def cell(value: object) -> str:
     """A value of a row as it stands in a table.
 
     Example:
-        >>> cell(1234567.0), cell(0.123456), cell("cola"), cell(True)
-        ('1,234,567', '0.1235', 'cola', 'yes')
+        >>> cell(1234567.0), cell(1234567), cell(0.123456), cell("cola"), cell(True)
+        ('1,234,567', '1,234,567', '0.1235', 'cola', 'yes')
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
     return figure(value, digits=_DIGITS) if isinstance(value, float) else str(value)
 
 
