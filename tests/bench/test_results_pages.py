@@ -46,5 +46,10 @@ def test_a_page_quotes_only_experiments_that_there_are():
             assert {line.split(" |")[0] for line in lines.splitlines()} <= set(EXPERIMENTS), page
 
 
-def test_the_readme_quotes_figures():
-    assert re.search(r"\| `penstock bench [\w-]+` \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+def test_the_readme_quotes_a_figure_for_each_ratio_that_has_been_measured():
+    text = (ROOT / "README.md").read_text()
+    (lines,) = re.findall(r"<!-- ratios\n(.*?)-->", text, re.DOTALL)
+    asked = [line.split(" |")[0] for line in lines.splitlines()]
+    assert len(asked) >= 3
+    measured = [name for name in asked if name in RESULTS]
+    assert re.findall(r"\*\*[\d.]+\*\* \| `penstock bench ([\w-]+)` \|$", text, re.MULTILINE) == measured
