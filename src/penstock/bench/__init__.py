@@ -21,8 +21,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.figures import figure
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_MOST_LABELS = 8
 
 EXPERIMENTS = {
     "soda": "tables 2 and 3 and figure 7 of the SODA paper: importance against capacity",
@@ -118,6 +122,7 @@ class Bench:
         axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
         axes.grid(visible=True, alpha=0.3)
         axes.set_axisbelow(True)
+        _write_numbers(axes)
         figure.savefig(self.out / f"{stem}.png", dpi=144)
         plt.close(figure)
         self.plots.append(Plot(file=f"{stem}.png", title=title))
@@ -144,6 +149,15 @@ class Bench:
             writer = csv.DictWriter(file, columns)
             writer.writeheader()
             writer.writerows(self.rows)
+
+
+def _write_numbers(axes: Axes) -> None:
+    """Numbers as in tables: along the axis, and on bars where they are few."""
+    if axes.get_yscale() == "linear":
+        axes.yaxis.set_major_formatter(lambda value, _: figure(value))
+    if len(axes.containers) == 1 and len(axes.patches) <= _MOST_LABELS:
+        heights = [patch.get_height() for patch in axes.patches]  # type: ignore[attr-defined]
+        axes.bar_label(axes.containers[0], labels=[figure(height, digits=3) for height in heights])  # type: ignore[arg-type]
 
 
 def machine_facts() -> dict[str, object]:

@@ -138,6 +138,8 @@ def refresh(text: str, results: Mapping[str, Result]) -> str:
 
 
 def _quoted(match: re.Match[str], head: str, sides: str, rows: Sequence[str]) -> str:
+    if not rows:
+        return f"{match['begin']}\nNot measured yet.\n\n{match['end']}"
     return "\n".join([match["begin"], head, sides, *rows, "", match["end"]])
 
 
