@@ -5,8 +5,10 @@ What PEs cost can be measured so without what Spark does around them.
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from penstock.codegen.plan import PhysicalPlan
@@ -15,7 +17,7 @@ from penstock.expr.environment import Environment, Tuple
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.refine import own_seconds
 from penstock.spark.reports import Counts, add, decode_report
-from penstock.spark.workers import make_instance
+from penstock.spark.workers import Instance, instance_maker
 from penstock.toolkit.program import Program
 
 Values = list[tuple[int, bytes]]
@@ -51,17 +53,19 @@ class PEs:
     def __init__(self, program: Program, plan: PhysicalPlan) -> None:
         self._plan = plan
         inner = [pe.index for pe in plan.pes if pe.role in ("stateless", "stateful")]
-        self._instances = {pe: make_instance(program, plan, pe, Environment()) for pe in inner}
+        self._makers = {pe: instance_maker(program, plan, pe, Environment()) for pe in inner}
 
     def run(self, batches: Iterable[Values]) -> Outcome:
-        """Process batches, as `encoded` gives them."""
+        """Process batches, as `encoded` gives them, with fresh state."""
         outcome = Outcome()
-        for values in batches:
-            self._take(list(values), outcome)
+        instances = {pe: make() for pe, make in self._makers.items()}
+        with _as_in_a_worker():
+            for values in batches:
+                self._take(instances, list(values), outcome)
         return outcome
 
-    def _take(self, values: Values, outcome: Outcome) -> None:
-        for pe, instance in self._instances.items():
+    def _take(self, instances: Mapping[int, Instance], values: Values, outcome: Outcome) -> None:
+        for pe, instance in instances.items():
             mine = {edge.index for edge in self._plan.into(pe)}
             taken = [value for value in values if value[0] in mine]
             began = time.process_time()
@@ -73,6 +77,17 @@ class PEs:
                     _count(found[0], outcome)
                 else:
                     values += [(edge, value) for value in found]
+
+
+@contextmanager
+def _as_in_a_worker() -> Iterator[None]:
+    """Keep the garbage collector from walking over what was there before, as the daemon of Spark's workers does."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _count(value: bytes, outcome: Outcome) -> None:

@@ -72,10 +72,11 @@ def _slowdowns(
     batches = list(encoded(plain, tuples, _BATCH))
     taken: dict[float | None, list[float]] = {rate: [] for rate in _RATES}
     again: list[float] = []
+    variants = {rate: PEs(program, _with(plain, rate)) for rate in _RATES}
     for _ in range(repeats + 1):
-        for rate in _RATES:
-            taken[rate].append(PEs(program, _with(plain, rate)).run(batches).cpu_seconds)
-        again.append(PEs(program, plain).run(batches).cpu_seconds)
+        for rate, pes in variants.items():
+            taken[rate].append(pes.run(batches).cpu_seconds)
+        again.append(variants[None].run(batches).cpu_seconds)
     # Ratios within a round, because the speed of the machine changes from round to round; the first one warms up.
     base = taken[None][1:]
     slow = {rate: _median_ratio(values[1:], base) - 1.0 for rate, values in taken.items()}
@@ -132,10 +133,11 @@ def median_costs(
     """For each fusion what each operator costs in CPU seconds, the median over repeats that take turns."""
     plans = {name: _with(physical_plan(program.application, groups), rate) for name, groups in fusions.items()}
     batches = {name: list(encoded(plan, tuples, _BATCH)) for name, plan in plans.items()}
+    pes = {name: PEs(program, plan) for name, plan in plans.items()}
     found: dict[str, list[dict[str, float]]] = {name: [] for name in plans}
     for _ in range(repeats):
-        for name, plan in plans.items():
-            found[name].append(PEs(program, plan).run(batches[name]).costs())
+        for name in plans:
+            found[name].append(pes[name].run(batches[name]).costs())
     return {
         name: {id_: statistics.median(costs[id_] for costs in runs) for id_ in runs[0]} for name, runs in found.items()
     }

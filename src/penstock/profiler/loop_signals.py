@@ -51,6 +51,9 @@ from penstock.profiler.timers import mark_cost
 Counts = Mapping[str, Sequence[int]]
 
 GROUPS = 16
+SIZES = 100
+"""How many tuples of a batch are measured for their size, about: sizes vary less than times do."""
+
 END, CPU = -1, -2
 """Instead of a site: its lines end; the CPU clock, before and after a sampled tuple."""
 
@@ -118,7 +121,8 @@ class LoopSignals:
         found = found.scaled(all_ns / estimate if estimate > 0 else 1.0)
         for stream, tuples in self._seen.items():
             if (schema := self._schemas.get(stream)) is not None:
-                found.add(("size", stream, 0), memory_bytes(tuples, schema), tuples=len(tuples))
+                some = tuples[:: len(tuples) // SIZES + 1]
+                found.add(("size", stream, 0), memory_bytes(some, schema), tuples=len(some))
         return found
 
     def _replayed(self) -> Statistics:

@@ -36,6 +36,8 @@ from typing import Any
 
 import numpy as np
 
+_RANDOM = random.Random()
+
 
 class Reservoir:
     """A uniform sample of bounded size.
@@ -55,7 +57,8 @@ class Reservoir:
         self.size = size
         self.values: list[Any] = []
         self.seen = 0
-        self._random = random.Random(seed)
+        # A generator of its own takes longer to make than most reservoirs of a batch take to fill.
+        self._random: random.Random = _RANDOM if seed is None else random.Random(seed)
 
     def add(self, value: Any) -> None:
         """See one more value."""

@@ -125,13 +125,13 @@ class GeneratedContainer:
         for piece, instance in self._instances.items():
             if self._pe.role != "stateless":
                 self._fed[piece] += waiting
-            for edge, found in _taken(instance, waiting):
-                if edge == REPORT:
-                    report = _added(report, decode_report(found[0]))
-                elif edge in self._inner:
-                    waiting += [(edge, value) for value in found]
+            told, found = _taken(instance, waiting)
+            report = _added(report, told)
+            for edge, values in found:
+                if edge in self._inner:
+                    waiting += [(edge, value) for value in values]
                 else:
-                    left.append((edge, found))
+                    left.append((edge, values))
         return report, left
 
     def remember(self) -> dict[str, Any]:
@@ -150,16 +150,14 @@ class GeneratedContainer:
             self._before[piece] = remembered
 
 
-def _taken(instance: GeneratedPE | ContainerInstance, values: Values) -> Left:
-    """What leaves a piece, its report first."""
+def _taken(instance: GeneratedPE | ContainerInstance, values: Values) -> tuple[Report, list[tuple[int, list[bytes]]]]:
+    """The report of a piece, and what leaves it."""
     if isinstance(instance, ContainerInstance):
-        yield from instance.process_batch(values)
-        return
+        (_, (report,)), *left = instance.process_batch(values)
+        return decode_report(report), left
     left = list(instance.take(values))
     collected = () if instance.signals is None else (instance.signals.take().to_json(),)
-    report = Report(pe=0, received=instance.received, submitted=instance.submitted, signals=collected)
-    yield REPORT, [report.encode()]
-    yield from left
+    return Report(pe=0, received=instance.received, submitted=instance.submitted, signals=collected), left
 
 
 def _added(report: Report, more: Report) -> Report:

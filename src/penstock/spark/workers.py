@@ -151,7 +151,13 @@ def load_instance(path: str, pe: int) -> Instance:
 
 def make_instance(program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> Instance:
     """A fresh instance of a PE: generated code where there is any, else a container."""
-    return _instance(loaded_module(program, plan, pe, environment), program, plan, pe, environment)
+    return instance_maker(program, plan, pe, environment)()
+
+
+def instance_maker(program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> Callable[[], Instance]:
+    """Makes fresh instances of a PE, which share its generated code."""
+    module = loaded_module(program, plan, pe, environment)
+    return lambda: _instance(module, program, plan, pe, environment)
 
 
 def _instance(
