@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from penstock.codegen.channels import choose_channels
 from penstock.codegen.plan import PhysicalPlan, Route, physical_plan
-from penstock.lang import compile_text
+from penstock.ir.graph import Application
+from penstock.lang import compile_file, compile_text
 
 HEAD = "stream<int32 k, int32 x> A = Beacon() { param iterations: 5; }\n"
 COUNT = "window {0}: tumbling, count(2), partitioned; param partitionBy: k; output {1}: k = Any(k), x = Sum(x);"
@@ -48,3 +51,25 @@ def test_one_channel_makes_no_regions_and_annotations_make_them_without_a_number
     assert fused(graph, 1).channels == 1
     assert fused(graph, None).channels == 4
     assert choose_channels(fused(graph).application, None).width == {"R1": 4}
+
+
+def test_a_partitioned_sink_runs_on_the_channels_of_its_region_and_the_others_in_the_driver():
+    application = network_kernel()
+    plan = physical_plan(application, [["Failures"], ["Summaries", "Suspects"]], 3)
+    assert [(pe.operators, pe.role, pe.channels) for pe in plan.pes] == [
+        (("Messages",), "source", 1),
+        (("Failures",), "stateless", 3),
+        (("Summaries", "Suspects"), "stateful", 3),
+        (("Sink",), "stateful", 3),
+    ]
+    assert [(e.stream, e.route) for e in plan.edges] == [
+        ("Messages", Route.KEY),
+        ("Failures", Route.KEY),
+        ("Suspects", Route.SAME),
+    ]
+    last = physical_plan(application, [["Failures"], ["Summaries", "Suspects"]]).pes[-1]
+    assert (last.operators, last.role) == (("Sink",), "sink")
+
+
+def network_kernel() -> Application:
+    return compile_file(Path(__file__).parents[2] / "examples/network_monitoring/network_kernel.spl").application

@@ -21,11 +21,13 @@ from penstock.testing import run
 from plan_runner import run_plan
 from spark_session import everything_fused, files, run_reference, run_spark
 
+NETWORK = "network_monitoring/network_kernel"
 SIZES = {
     "pagerank": {"pages": 60},
     "twitter_nlp": {"tweets": 150},
     "twitter_cep": {"tweets": 400, "authors": 8},
     "finance": {"ticks": 1200, "symbols": 6},
+    NETWORK: {"seconds": 20},
 }
 
 
@@ -34,9 +36,11 @@ def kernel(example, examples, tmp_path):
     """Compiles a kernel and makes its data."""
 
     def load(name: str) -> tuple[object, Path]:
-        data = tmp_path / name
-        example(f"{name}/generate.py").generate(data, **SIZES[name])
-        return compile_file(examples / name / f"{name}.spl"), data
+        folder, _, file = name.rpartition("/")
+        data = tmp_path / file
+        data.mkdir()
+        example(f"{folder or name}/generate.py").generate(data, **SIZES[name])
+        return compile_file(examples / (folder or name) / f"{file}.spl"), data
 
     return load
 
@@ -191,8 +195,10 @@ def test_a_kernel_is_the_same_on_channels_and_its_models_hold(name, kernel, tmp_
 
 
 @pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("name", SIZES)
-def test_a_kernel_gives_the_same_on_spark(name, kernel):
+def test_a_kernel_gives_the_same_on_spark(name, channels, kernel):
     program, data = kernel(name)
-    found, _ = run_spark(program, data, everything_fused(program.application), turns_per_batch=500, channels=2)
+    fused = everything_fused(program.application)
+    found, _ = run_spark(program, data, fused, turns_per_batch=500, channels=channels)
     assert found == run_reference(program, data)

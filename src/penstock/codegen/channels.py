@@ -1,8 +1,9 @@
 """Which operators of a job run on several channels, and by what their tuples are routed.
 
 `penstock.parallel` says what is safe; the submission says how many channels. What is left out here runs on one channel:
-sources and sinks, which are PEs of their own; regions with several operators that fire by time, because the places of
-timers tell the order only among those of one operator; and regions on a loop, because a loop stays inside one PE.
+sources, which are PEs of their own, and of which Spark may read the parts in several tasks; regions with several
+operators that fire by time, because the places of timers tell the order only among those of one operator; and regions
+on a loop, because a loop stays inside one PE. A parallel sink runs on the channels of its region, not in the driver.
 
 Regions that are routed by the same key to equally many channels, and of which none sends tuples to another, count as
 one: a tuple's channel is the same in all of them, so their operators may share a PE, and a stream that several of them
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from penstock.ir.expressions import Expression, Literal
-from penstock.ir.graph import Application, Operator
+from penstock.ir.graph import Application
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.instructions import channels as instructed
 from penstock.parallel.plan import Region
@@ -58,7 +59,7 @@ def choose_channels(application: Application, channels: int | None) -> Channels:
     on_loops, around = _on_loops(application), _around(application)
     for region in parallel_regions(application, BEYOND).regions:
         width = _instructed(region) or channels or 1
-        inside = frozenset(id_ for id_ in region.operators if _is_inner(application.operator[id_]))
+        inside = frozenset(id_ for id_ in region.operators if application.operator[id_].inputs)
         if width > 1 and inside and len(region.spontaneous) <= 1 and on_loops.isdisjoint(inside):
             found = _Union(
                 id=region.id,
@@ -140,10 +141,6 @@ def _on_loops(application: Application) -> set[str]:
 
     graph = nx.DiGraph((producer, consumer) for producer, consumer, _, _ in application.edges())
     return {id_ for part in nx.strongly_connected_components(graph) if len(part) > 1 for id_ in part}
-
-
-def _is_inner(operator: Operator) -> bool:
-    return bool(operator.inputs) and bool(operator.outputs)
 
 
 def cut_at_regions(

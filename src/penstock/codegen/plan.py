@@ -5,7 +5,7 @@ several PEs has an edge to each of them, and more than one where other subscribe
 sequential program the subscribers of a stream fire in order of declaration, and the edges keep that order.
 
 Sources read and sinks write outside of Spark's tasks, so each source is a PE of its own at the front and all sinks are
-one PE at the end, which runs in the driver.
+one PE at the end, which runs in the driver. Parallel sinks do not: they are part of their region.
 
 A PE inside a parallel region runs on several channels, each an instance of its own. An edge says how its tuples find
 their channel.
@@ -157,11 +157,14 @@ def physical_plan(
 def _groups(application: Application, fusion: Sequence[Iterable[str]], channels: Channels) -> list[tuple[str, ...]]:
     place = {id_: i for i, group in enumerate(fusion) for id_ in group}
     sources = [(o.id,) for o in application.operators if is_source(o)]
-    sinks = tuple(o.id for o in application.operators if is_sink(o) and not is_source(o))
-    inner: dict[int, list[str]] = {}
+    sinks = tuple(
+        o.id for o in application.operators if is_sink(o) and not is_source(o) and o.id not in channels.region
+    )
+    inner: dict[int | str, list[str]] = {}
     for o in application.operators:
-        if not is_source(o) and not is_sink(o):
-            inner.setdefault(place[o.id], []).append(o.id)
+        if not is_source(o) and o.id not in sinks:
+            # A fusion is about what lies between sources and sinks, so of a parallel sink it may know nothing.
+            inner.setdefault(place.get(o.id, o.id) if is_sink(o) else place[o.id], []).append(o.id)
     return [*sources, *cut_at_regions(application, inner.values(), channels), *([sinks] if sinks else [])]
 
 
@@ -169,7 +172,7 @@ def _pe(application: Application, index: int, group: tuple[str, ...], channels: 
     operators = [application.operator[id_] for id_ in group]
     if is_source(operators[0]):
         role = "source"
-    elif is_sink(operators[0]):
+    elif is_sink(operators[0]) and group[0] not in channels.region:
         role = "sink"
     else:
         role = "stateless" if all(_is_stateless(o) for o in operators) else "stateful"
