@@ -72,8 +72,21 @@ def tuples(schema: str, messages: list[tuple[int, int, int, bytes]], params: str
 def test_a_partition_keeps_its_order_and_partitions_are_merged_by_time():
     messages = [(0, 5, 300, b"c"), (0, 4, 100, b"b"), (1, 0, 200, b"x"), (0, 6, 250, b"d"), (1, 1, 300, b"y")]
     items, _ = tuples("rstring message", messages)
-    assert items.tuples.column("message").to_pylist() == ["b", "x", "c", "d", "y"]
+    assert items.tuples.column("message").to_pylist() == ["b", "x", "c", "y", "d"]
     assert items.time_ns.tolist() == [100_000, 200_000, 300_000, 300_000, 300_000]
+
+
+def test_messages_stand_in_the_same_places_whether_a_task_reads_all_partitions_or_one():
+    messages = [(n % 3, n // 3, 100 * (n // 7), f"{n}".encode()) for n in range(40)]
+    together, _ = tuples("rstring message", messages)
+    alone = [tuples("rstring message", [m for m in messages if m[0] == partition])[0] for partition in range(3)]
+    places = [places_of(items) for items in (together, *alone)]
+    assert places[0] == sorted(itertools.chain(*places[1:]))
+    assert len({place[:2] for place in places[0]}) == 40
+
+
+def places_of(items) -> list[tuple[int, int, str]]:
+    return list(zip(items.time_ns, items.number, items.tuples.column("message").to_pylist(), strict=True))
 
 
 def test_a_raw_message_tells_where_it_comes_from():

@@ -5,7 +5,7 @@ A batch is what lies between two offsets of every partition, so one that is repl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -50,7 +50,7 @@ def messages(
     latest: bool,
     per_batch: int,
 ) -> DataFrame:
-    """The messages of topics, given by name or by a pattern, as a stream, in one partition."""
+    """The messages of topics, given by name or by a pattern, as a stream; a partition of Kafka's is one of Spark's."""
     check_connector(spark)
     names = ("subscribePattern", topics) if isinstance(topics, str) else ("subscribe", ",".join(topics))
     reader = spark.readStream.format("kafka").option(*names)
@@ -62,16 +62,16 @@ def messages(
         .load()
     )
     micros = "unix_micros(timestamp) AS micros"
-    return found.selectExpr("key", "value", "topic", "partition", "offset", micros).coalesce(1)
+    return found.selectExpr("key", "value", "topic", "partition", "offset", micros)
 
 
-def transport_rows(frame: DataFrame, source: SourcePE, form: MessageForm) -> DataFrame:
-    """Messages as rows of the transport."""
+def transport_rows(frame: DataFrame, source: SourcePE, form: MessageForm, topics: Sequence[str]) -> DataFrame:
+    """Messages of topics as rows of the transport; a task gives those of a partition."""
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = list(batches)
         if any(batch.num_rows for batch in found):
-            items, letters = tuples_of(pa.Table.from_batches(found), form, source.operator)
+            items, letters = tuples_of(pa.Table.from_batches(found), form, source.operator, topics)
             yield from source.rows(items, letters=letters)
 
     return frame.mapInArrow(rows, SPARK_SCHEMA)

@@ -1,13 +1,13 @@
 """From Kafka's messages to tuples.
 
-Within a batch messages are taken in the order of their time, partition by partition where times are equal. A message's
-time is its time stamp, or that of a message before it in its partition if that is later, so each partition keeps its
-order.
+Within a batch messages are taken in the order of their time, in turns over the partitions where times are equal. A
+message's time is its time stamp, or that of a message before it in its partition if that is later, so each partition
+keeps its order. All of this can be told from one partition, so each is read and parsed by a task of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -24,14 +24,25 @@ from penstock.spark.source_rows import Items
 from penstock.toolkit.formats import Settings, csv, json_lines
 from penstock.toolkit.kafka_consumer import MessageForm
 
+LANES = 2**20
+"""More than there are partitions, of all topics together."""
 
-def tuples_of(table: pa.Table, form: MessageForm, operator: str) -> tuple[Items, list[DeadLetter]]:
+
+def tuples_of(
+    table: pa.Table, form: MessageForm, operator: str, topics: Sequence[str] = ()
+) -> tuple[Items, list[DeadLetter]]:
     """The tuples of messages, in order, and what was set aside.
+
+    Args:
+        table: The messages of a batch in some partitions, all that there are of each.
+        form: How to read them.
+        operator: Who reads them.
+        topics: All that are read, the same ones in every task; those of the table without it.
 
     Raises:
         UserError: A message does not fit the schema, and the policy is to fail.
     """
-    order, time_ns = in_time(table)
+    order, time_ns, number = in_time(table, topics)
     table = table.take(pa.array(order)).combine_chunks()
     rows, letters, kept = _parsed(table, form, operator)
     table = table.filter(pa.array(kept)).combine_chunks()
@@ -44,29 +55,40 @@ def tuples_of(table: pa.Table, form: MessageForm, operator: str) -> tuple[Items,
             columns.append(to_arrow_array([row[position] for row in rows], attribute.type))
     tuples = pa.RecordBatch.from_arrays(columns, schema=arrow_schema(form.schema))
     kind = np.full(int(kept.sum()), TUPLE, np.uint8)
-    return Items(time_ns=time_ns[kept], kind=kind, tuples=tuples), letters
+    return Items(time_ns=time_ns[kept], kind=kind, tuples=tuples, number=number[kept]), letters
 
 
-def in_time(table: pa.Table) -> tuple[Array, Array]:
-    """The order in which messages are taken, and their times in it.
+def in_time(table: pa.Table, topics: Sequence[str] = ()) -> tuple[Array, Array, Array]:
+    """The order in which messages are taken, and their times and numbers in it.
+
+    The number of a message is how far it is from the first of its partition, and behind that its partition, so no two
+    have the same.
 
     Example:
-        >>> table = pa.table({"topic": ["t", "t", "t"], "partition": [0, 0, 1], "offset": [0, 1, 0],
+        >>> table = pa.table({"topic": ["t", "t", "t"], "partition": [0, 0, 1], "offset": [5, 6, 0],
         ...     "micros": [20, 10, 15]})
         >>> [part.tolist() for part in in_time(table)]
-        [[2, 0, 1], [15000, 20000, 20000]]
+        [[2, 0, 1], [15000, 20000, 20000], [1, 0, 1048576]]
     """
-    topic = table.column("topic").combine_chunks().dictionary_encode()
-    topic = topic.chunk(0) if isinstance(topic, pa.ChunkedArray) else topic
-    rank = np.argsort(np.argsort(np.array(topic.dictionary.to_pylist(), object)))
-    names = rank[topic.indices.to_numpy()]
-    partition, offset, micros = (table.column(c).to_numpy() for c in ("partition", "offset", "micros"))
-    together = np.lexsort((offset, partition, names))
-    begins = np.flatnonzero(np.diff(names[together], prepend=-1) | np.diff(partition[together], prepend=-1))
-    latest = [np.maximum.accumulate(part) for part in np.split(micros[together], begins[1:])]
-    time_ns = np.maximum(np.concatenate(latest), 0) * 1000
-    order = np.argsort(time_ns, kind="stable")
-    return together[order], time_ns[order]
+    lane = _lanes(table, topics)
+    offset, micros = (table.column(c).to_numpy() for c in ("offset", "micros"))
+    together = np.lexsort((offset, lane))
+    begins = np.flatnonzero(np.diff(lane[together], prepend=-1))
+    parts = [np.split(column[together], begins[1:]) for column in (micros, offset)]
+    time_ns = np.maximum(np.concatenate([np.maximum.accumulate(part) for part in parts[0]]), 0) * 1000
+    number = np.concatenate([part - part[0] for part in parts[1]]) * LANES + lane[together]
+    order = np.lexsort((number, time_ns))
+    return together[order], time_ns[order], number[order]
+
+
+def _lanes(table: pa.Table, topics: Sequence[str]) -> Array:
+    """A number for the partition of each message, the same in every task."""
+    names = table.column("topic").combine_chunks().dictionary_encode()
+    names = names.chunk(0) if isinstance(names, pa.ChunkedArray) else names
+    found = names.dictionary.to_pylist()
+    known = sorted(topics or found)
+    rank = np.array([known.index(name) for name in found], np.int64)
+    return table.column("partition").to_numpy().astype(np.int64) * len(known) + rank[names.indices.to_numpy()]
 
 
 def _part(table: pa.Table, part: str, type_: Type) -> pa.Array:

@@ -62,7 +62,7 @@ def outside_source(
         wanted = wanted_by(operator, evaluator)
         found = messages(spark, streams.pattern(wanted), streams.properties, latest=False, per_batch=MESSAGES_PER_BATCH)
         filter_ = import_options(operator, evaluator).get("filter")
-        return imported_rows(found, source_pe(plan, pe), wanted, filter_)
+        return imported_rows(found.coalesce(1), source_pe(plan, pe), wanted, filter_)
     source = checkpoint / f"source-{pe}.pickle"
     source.write_bytes(pickle.dumps(source_pe(plan, pe)))
     spark.dataSource.register(source_door(FORMAT, ImportReader.__module__, ImportReader.__name__))
@@ -85,14 +85,15 @@ def _from_kafka(
     environment: Environment,
     items_per_batch: int,
 ) -> DataFrame:
+    topics = [str(evaluator.constant(topic)) for topic in operator.param("topic")]
     found = messages(
         spark,
-        [str(evaluator.constant(topic)) for topic in operator.param("topic")],
+        topics,
         kafka_properties(operator, evaluator, environment),
         latest=symbol(operator, "startPosition", "Beginning") == "End",
         per_batch=items_per_batch,
     )
-    return transport_rows(found, source, message_form(operator, evaluator))
+    return transport_rows(found, source, message_form(operator, evaluator), topics)
 
 
 def import_options(operator: Operator, evaluator: Evaluator) -> dict[str, str]:

@@ -66,7 +66,7 @@ class SourcePE:
 
     def _header(self, items: Items, start: int, end: int, step: int) -> pa.RecordBatch:
         kind = items.kind[start:end]
-        number = np.arange(start, end) * self.sources + self.order
+        number = items.number[start:end] * self.sources + self.order
         paths = binary_array(np.tile(np.frombuffer(step.to_bytes(4), np.uint8), (end - start, 1)))
         columns = [
             pa.array(items.time_ns[start:end], pa.int64()),
@@ -85,20 +85,28 @@ class Items:
         time_ns: Of each item; it never falls.
         kind: Of each item.
         tuples: A row for each item that is a tuple.
+        number: Of each item, growing where the time is the same; its position without it.
     """
 
     time_ns: Array
     kind: Array
     tuples: pa.RecordBatch
+    number: Array = None
+
+    def __post_init__(self) -> None:
+        """Number the items by their positions, unless they have numbers."""
+        if self.number is None:
+            object.__setattr__(self, "number", np.arange(len(self.kind)))
 
     def closed(self, ends: bool) -> Items:
         """The same with the mark that the batch is complete, and the end of the stream before it if it has come."""
         marks = [FINAL, PULSE] if ends else [PULSE]
-        time_ns = int(self.time_ns[-1]) if len(self.time_ns) else 0
+        time_ns, number = (int(column[-1]) if len(column) else 0 for column in (self.time_ns, self.number))
         return Items(
             time_ns=np.append(self.time_ns, [time_ns] * len(marks)),
             kind=np.append(self.kind, marks),
             tuples=self.tuples,
+            number=np.append(self.number, [number + 1] * len(marks)),
         )
 
 
