@@ -39,6 +39,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "made.py").write_text(PYTHON)
     (tmp_path / "broken.py").write_text("import penstock\n1 / 0\n")
     (tmp_path / "leaves.py").write_text("raise SystemExit(3)\n")
+    (tmp_path / "open.py").write_text("App(\n")
+    (tmp_path / "typo.py").write_text("import penstock\npenstock.App('T').sorce\n")
     (tmp_path / "file").touch()
     (tmp_path / "folder.spl").mkdir()
     return tmp_path
@@ -50,12 +52,29 @@ def folder(tmp_path: Path) -> Path:
         ("check none.spl", "error: there is no file `none.spl`"),
         ("check folder.spl", "error: `folder.spl` is a folder, not a file"),
         ("check none:app", "error: `none` cannot be imported: there is no module `none`"),
-        ("check broken:app", "error: `broken` cannot be imported: ZeroDivisionError: division by zero ("),
-        ("check leaves.py:app", "error: `leaves.py` cannot be imported: SystemExit: 3 ("),
+        (
+            "check broken:app",
+            "broken.py:2:1: error: `broken` cannot be imported: ZeroDivisionError: division by zero\n",
+        ),
+        ("check leaves.py:app", "leaves.py:1:1: error: `leaves.py` cannot be imported: SystemExit: 3\n"),
+        (
+            "check open.py:app",
+            "open.py:1:4: error: `open.py` cannot be imported: SyntaxError: '(' was never closed\n"
+            "    1 | App(\n      |    ^",
+        ),
+        (
+            "check typo.py:app",
+            "typo.py:2:1: error: `typo.py` cannot be imported: AttributeError: "
+            "'App' object has no attribute 'sorce'; did you mean `source`?\n    2 | penstock.App('T').sorce\n",
+        ),
+        ("check made.py:apq", "error: `made.py` has no `apq`; did you mean `app`?"),
         ("check made.py:app", "error: `made.py:app` needs a value for `rows`; add --set rows=VALUE"),
         ("check made.py:app --set rows=x", "error: `--set rows=x`: `x` is not int"),
         ("check made.py:app --set rows=1 --set loud=maybe", "error: `--set loud=maybe`: `maybe` is not bool"),
-        ("check made.py:app --set rows=1 --set loud=true", "error: `made.py:app` fails: ValueError: too loud ("),
+        (
+            "check made.py:app --set rows=1 --set loud=true",
+            "made.py:5:9: error: `made.py:app` fails: ValueError: too loud\n",
+        ),
         ("check made.py:number", "error: `made.py:number` is `5`, not a penstock.App"),
         ("run ok.spl --out file/below", "error: cannot use `file/below`: Not a directory"),
         ("explain ok.spl --html file/page.html", "error: cannot use `file/page.html`: Not a directory"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import linecache
 import sys
+import traceback
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -21,12 +23,31 @@ def caller_span() -> Span | None:
         frame = frame.f_back
     if frame is None:
         return None
-    source = _source(frame.f_code.co_filename)
-    positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
-    if source is None or positions is None:
-        return None
+    positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None))
     line, end_line, column, end_column = positions
-    if line is None or end_line is None or column is None or end_column is None:
+    return span_of(frame.f_code.co_filename, (line, column), (end_line, end_column))
+
+
+def failure_span(error: BaseException, is_theirs: Callable[[str], bool]) -> Span | None:
+    """Where an exception passed last through the user's code, or where that code cannot be parsed."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        begin, end = (error.lineno, (error.offset or 1) - 1), (error.end_lineno, (error.end_offset or 1) - 1)
+        return span_of(error.filename, begin, end)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if is_theirs(frame.filename):
+            return span_of(frame.filename, (frame.lineno, frame.colno), (frame.end_lineno, frame.end_colno))
+    return None
+
+
+Position = tuple[int | None, int | None]
+"""A line, from 1, and a column in bytes, from 0, as the interpreter tells them."""
+
+
+def span_of(path: str, begin: Position, end: Position) -> Span | None:
+    """The stretch of a file between two positions, or None where something of them is not known."""
+    source = _source(path)
+    (line, column), (end_line, end_column) = begin, end
+    if source is None or line is None or end_line is None or column is None or end_column is None:
         return None
     lines = source.text.split("\n")
     if end_line > len(lines):

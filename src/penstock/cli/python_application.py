@@ -10,14 +10,13 @@ import importlib
 import importlib.util
 import inspect
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from penstock.diagnostics import UserError, did_you_mean
+from penstock.diagnostics import Diagnostic, UserError, did_you_mean
 
 if TYPE_CHECKING:
     from penstock.toolkit.program import Program
@@ -55,14 +54,24 @@ def _is_app(value: Any) -> bool:
 def _find_app(module: ModuleType, attribute: str, path: str) -> Any:
     if attribute:
         if not hasattr(module, attribute):
-            hint = did_you_mean(attribute, [n for n in vars(module) if not n.startswith("_")])
-            raise UserError(f"`{path}` has no `{attribute}`", hint=hint)
+            raise UserError(f"`{path}` has no `{attribute}`", hint=_meant(module, attribute))
         return getattr(module, attribute)
     apps = {name: value for name, value in vars(module).items() if _is_app(value)}
     if len(apps) != 1:
         which = f"`{path}` defines {len(apps)} applications"
         raise UserError(which, hint=f"say which one: {path}:{next(iter(apps), 'app')}")
     return next(iter(apps.values()))
+
+
+def _meant(module: ModuleType, attribute: str) -> str | None:
+    """The nearest name of the module's own; if none is near, those of its applications."""
+    own = {
+        name: value
+        for name, value in vars(module).items()
+        if _is_app(value) or (inspect.isfunction(value) and value.__module__ == module.__name__)
+    }
+    apps = ", ".join(f"`{name}`" for name, value in own.items() if _is_app(value))
+    return did_you_mean(attribute, own) or (f"its applications are {apps}" if apps else None)
 
 
 def _call_factory(factory: Callable[..., Any], what: str, settings: dict[str, list[str]]) -> Any:
@@ -131,9 +140,12 @@ def _users_code(failure: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise UserError(f"{failure}: there is no module `{error.name}`") from None
     except (Exception, SystemExit) as error:
-        theirs = [f for f in traceback.extract_tb(error.__traceback__) if _is_theirs(f.filename)]
-        place = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
-        raise UserError(f"{failure}: {type(error).__name__}: {error}{place}") from error
+        from penstock.api.spans import failure_span
+
+        why = error.msg if isinstance(error, SyntaxError) else error
+        message = f"{failure}: {type(error).__name__}: {why}"
+        hint = did_you_mean(error.name, dir(error.obj)) if isinstance(error, AttributeError) and error.name else None
+        raise UserError(Diagnostic(message=message, span=failure_span(error, _is_theirs), hint=hint)) from error
 
 
 def _is_theirs(file: str) -> bool:
