@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from penstock.api.columns import rhs as rhs
     from penstock.api.columns import submission_value as submission_value
     from penstock.api.columns import when as when
+    from penstock.api.items import after as after
+    from penstock.api.items import at as at
     from penstock.api.operators import Operator as Operator
     from penstock.api.operators import filter_ as filter_
     from penstock.api.operators import flat_map as flat_map
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
     from penstock.api.operators import source as source
     from penstock.api.outputs import Output as Output
     from penstock.api.partitioned import PartitionedSource as PartitionedSource
-    from penstock.api.runtimes import after as after
     from penstock.api.streams import Stream as Stream
+    from penstock.api.timed_lines import TimedLines as TimedLines
     from penstock.api.windows import count as count
     from penstock.api.windows import delta as delta
     from penstock.api.windows import punct as punct
@@ -48,19 +50,22 @@ if TYPE_CHECKING:
     from penstock.ir.models import OperatorModel as OperatorModel
     from penstock.ir.models import Selectivity as Selectivity
     from penstock.ir.models import State as State
+    from penstock.toolkit.formats import Malformed as Malformed
 
 # Loaded on first use, so that a command that needs none of it starts at once.
 _HOMES = {
     "api.application": ("App", "Feedback"),
     "api.columns": ("agg", "col", "fn", "lhs", "record", "rhs", "submission_value", "when"),
+    "api.items": ("after", "at"),
     "api.operators": ("Operator", "filter_", "flat_map", "map_", "sink", "source"),
     "api.outputs": ("Output",),
     "api.partitioned": ("PartitionedSource",),
-    "api.runtimes": ("after",),
     "api.streams": ("Stream",),
+    "api.timed_lines": ("TimedLines",),
     "api.windows": ("count", "delta", "punct", "sliding", "time", "tumbling"),
     "diagnostics": ("Infeasible", "UserError"),
     "ir.models": ("Forwarding", "OperatorModel", "Selectivity", "State"),
+    "toolkit.formats": ("Malformed",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from penstock.api.application import App
+from penstock.api.items import after
 from penstock.api.operators import source
 from penstock.api.rows import row_maker
-from penstock.api.runtimes import after
 from penstock.api.schemas import SchemaLike, schema_of
 from penstock.api.streams import Stream
 from penstock.expr.environment import Environment

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import timed_logs
 from source_reading import Sources, program
 
 from penstock.lang import compile_text
@@ -125,3 +126,22 @@ def test_no_pulse_goes_out_if_nobody_waits_for_time(tmp_path: Path, wall: Wall) 
     new(sources)
     wall.move(10)
     assert not sources.step()
+
+
+def test_a_continuous_run_follows_lines_and_files_in_time(tmp_path: Path, wall: Wall) -> None:
+    timed_logs.write(tmp_path, {"a": "0 1\n1 2\n60 3\n"})
+    sources = continuous(timed_logs.program(tmp_path), tmp_path)
+    assert new(sources) == [("a.log", 1)]
+    wall.move(2)
+    assert new(sources) == [("a.log", 2)]
+    with (tmp_path / "a.log").open("a") as file:
+        file.write("61 4\n62 ")
+    timed_logs.write(tmp_path, {"b": "1.5 7\n"})
+    sources.restart()
+    wall.move(60)
+    assert new(sources) == [("b.log", 7), ("a.log", 3), ("a.log", 4)]
+    with (tmp_path / "a.log").open("a") as file:
+        file.write("5\n")
+    assert new(sources) == [("a.log", 5)]
+    assert sources.found.times == [0, SECOND, 2 * SECOND, 60 * SECOND, 61 * SECOND, 62 * SECOND]
+    assert not sources.offset["ended"]

@@ -116,7 +116,7 @@ def test_of_two_processes_that_plan_one_batch_the_first_one_wins(tmp_path: Path)
 
 
 def test_several_tasks_read_one_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.toolkit.file_columns.BLOCK_BYTES", 64)
+    monkeypatch.setattr("penstock.toolkit.file_blocks.BLOCK_BYTES", 64)
     (tmp_path / "a.csv").write_text(TEXTS["plain"])
     made = program(FILE % PERMISSIVE)
     found = Sources(made, tmp_path, tmp_path / "job", turns=1000, partitions="3").run()
@@ -129,7 +129,7 @@ def test_several_tasks_read_one_batch(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_where_blocks_are_cut_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, block: int
 ) -> None:
-    monkeypatch.setattr("penstock.toolkit.file_columns.BLOCK_BYTES", block)
+    monkeypatch.setattr("penstock.toolkit.file_blocks.BLOCK_BYTES", block)
     (tmp_path / "a.csv").write_text(TEXTS[text], newline="")
     made = program(FILE % (PERMISSIVE + "hasHeaderLine: true;"))
     wanted, letters = in_the_reference(made, tmp_path)

@@ -32,7 +32,7 @@ class PartitionColumns:
     schema: Schema
     is_live: bool = False
     delay_ns: int = 0
-    period_ns: int = 0
+    is_timed: bool = False
     ends_with_marker: bool = False
 
     @property

@@ -11,8 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
+from penstock.api.column_partitions import PartitionColumns
 from penstock.api.operators import Marks
 from penstock.diagnostics import UserError
+from penstock.ir.types import Schema
+from penstock.toolkit.column_source import ColumnSource
 
 
 class PartitionedSource:
@@ -66,6 +69,10 @@ class PartitionedSource:
             start: The number of the first item.
         """
         raise NotImplementedError
+
+    def by_columns(self, schema: Schema, *, follows: bool) -> ColumnSource:
+        """The same by columns."""
+        return PartitionColumns(source=self, schema=schema, is_live=follows)
 
     def __iter__(self) -> Iterator[Any]:
         """All items that there are now, in order."""

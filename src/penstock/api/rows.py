@@ -46,6 +46,7 @@ from penstock.ir.types import (
     is_string,
     parse_schema,
 )
+from penstock.toolkit.formats import Malformed
 
 Conform = Callable[[Any], Any]
 
@@ -114,6 +115,14 @@ def conformer(schema: Schema) -> Callable[[object], Tuple]:
         return tuple([c(v) for c, v in zip(conforms, parts, strict=True)])
 
     return conform
+
+
+def conformed(conform: Callable[[object], Tuple], value: object) -> Tuple | Malformed:
+    """The tuple that user code returned, or that there is none and why."""
+    try:
+        return conform(value)
+    except ConformError as error:
+        return Malformed(str(value), str(error))
 
 
 def _by_name(value: object, names: tuple[str, ...]) -> list[object]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.api.column_partitions import PartitionColumns
 from penstock.api.instances import dump_state, given_by, load_state
-from penstock.api.rows import ConformError, conformer, row_maker
+from penstock.api.items import after, at
+from penstock.api.rows import ConformError, conformed, conformer, row_maker
 from penstock.expr.environment import Tuple
 from penstock.expr.errors import EvaluationError
 from penstock.expr.values import batch_from_rows, rows_from_batch
@@ -20,23 +19,12 @@ from penstock.ir.graph import Operator as OperatorNode
 from penstock.ir.types import Schema
 from penstock.toolkit.column_source import ColumnSource
 from penstock.toolkit.definition import ParamKind, ParamSpec
+from penstock.toolkit.formats import Malformed
 from penstock.toolkit.memory import Parts, Whole
 from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit, Wait
 
 if TYPE_CHECKING:
     from penstock.api.operators import Operator
-
-
-@dataclass(frozen=True, slots=True)
-class after:
-    """Yielded by a source to let time pass before its next tuple.
-
-    Example:
-        >>> after(0.5).seconds
-        0.5
-    """
-
-    seconds: float
 
 
 class _FunctionRuntime(Runtime):
@@ -120,28 +108,44 @@ class SourceRuntime(_FunctionRuntime):
 
     It remembers how many values it has drawn. A fresh instance runs the generator again and drops as many, so one that
     is resumed must give the same values again.
+
+    Attributes:
+        drawn: How many values it has drawn.
+        time_ns: How much time it has let pass.
     """
 
-    remembers = ("drawn",)
+    remembers = ("drawn", "time_ns")
     drawn = 0
+    time_ns = 0
 
     def columns(self, *, follows: bool = False) -> ColumnSource | None:
-        """The tuples by columns, if they come from a `PartitionedSource`."""
-        if not hasattr(self.function, "latest_offset"):
+        """The tuples by columns, if the source has a method that gives them so."""
+        if not hasattr(self.function, "by_columns"):
             return None
-        return PartitionColumns(source=self.call(), schema=self.operator.outputs[0].schema, is_live=follows)
+        found: ColumnSource = self.call().by_columns(self.operator.outputs[0].schema, follows=follows)
+        return found
 
     def produce(self) -> Iterator[Tuple | Wait | Punctuation | None]:
-        """The generator's tuples, conformed, with its waits."""
+        """The generator's tuples, conformed, with its waits; what is malformed follows the operator's policy."""
         conform = conformer(self.operator.outputs[0].schema)
         for value in islice(self.call(), self.drawn, None):
             self.drawn += 1
-            if isinstance(value, after):
-                yield Wait(round(value.seconds * 1e9))
+            if isinstance(value, after | at):
+                yield from self._wait(value)
             elif isinstance(value, Punctuation):
                 yield value
             else:
-                yield conform(value)
+                made = value if isinstance(value, Malformed) else conformed(conform, value)
+                if isinstance(made, Malformed):
+                    self.context.reject(made.record, made.reason)
+                else:
+                    yield made
+
+    def _wait(self, value: after | at) -> Iterator[Wait]:
+        wait_ns = round(value.seconds * 1e9) - (self.time_ns if isinstance(value, at) else 0)
+        self.time_ns += max(0, wait_ns)
+        if wait_ns > 0 or isinstance(value, after):
+            yield Wait(wait_ns)
 
 
 class ClassRuntime(Runtime):

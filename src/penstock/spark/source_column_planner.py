@@ -37,11 +37,11 @@ class ColumnPlanner:
         if now_ns is not None and not planned.extents and not planned.has_ended:
             return self._pulse(now_ns)
         base_ns = start_ns
-        if now_ns is not None and not source.period_ns:
+        if now_ns is not None and not source.is_timed:
             base_ns = now_ns - source.delay_ns
         last_ns = base_ns + planned.time_ns
         end = (last_ns, planned.number) if planned.has_ended else None
-        pulse_ns = last_ns if now_ns is None else now_ns
+        pulse_ns = last_ns if now_ns is None or (source.is_timed and planned.is_full) else now_ns
         return self._batch(planned.extents, base_ns, end, pulse_ns)
 
     def remember(self) -> dict[str, Any]:

@@ -179,14 +179,19 @@ def read_part(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         count = chunk.batch.num_rows
         submitted += count
         if count:
-            first = part["time_ns"] + chunk.time_ns
-            times = np.arange(count, dtype=np.int64) * chunk.period_ns + first
-            yield from pe.tuples(chunk.batch, times, numbers_of(chunk))
+            yield from pe.tuples(chunk.batch, times_of(chunk) + part["time_ns"], numbers_of(chunk))
     if part["end"] is not None:
         yield from pe.end(*part["end"])
     if part["pulse"] is not None:
         yield from pe.marks(PULSE, part["pulse"], PULSE_NUMBER)
     yield pe.report(submitted)
+
+
+def times_of(chunk: Chunk) -> Array:
+    """The times of the tuples of a chunk, from the start of the source."""
+    if chunk.times_ns is not None:
+        return chunk.times_ns
+    return np.arange(chunk.batch.num_rows, dtype=np.int64) * chunk.period_ns + chunk.time_ns
 
 
 def numbers_of(chunk: Chunk) -> Array:

@@ -94,7 +94,7 @@ def make_planner(
         return ColumnPlanner(by_columns[pes[0]], clock, waits, partitions)
     runs: list[SourceRun | ColumnRun] = []
     for index in pes:
-        if index in columns and not by_columns[index].source.period_ns:
+        if index in columns and not by_columns[index].source.is_timed:
             runs.append(ColumnRun(by_columns[index], sources.index(index), len(sources)))
         else:
             runs.append(SourceRun(program, plan, index, environment.renewed(), follows=continuous))

@@ -39,6 +39,11 @@ class BeaconColumns:
     tasks: int = 1
     ends_with_marker: bool = True
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether there is a period."""
+        return self.period_ns > 0
+
     def start(self) -> Position:
         """Before the first tuple."""
         return {"made": 0}
@@ -46,12 +51,10 @@ class BeaconColumns:
     def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
         """The next tuples, up to a time."""
         made = position["made"]
-        ends = [made + rows]
-        if self.iterations is not None:
-            ends.append(max(0, self.iterations))
+        due = 2**62 if self.iterations is None else max(0, self.iterations)
         if until_ns is not None:
-            ends.append(self._made_by(until_ns))
-        end = max(made, min(ends))
+            due = min(due, self._made_by(until_ns))
+        end = max(made, min(made + rows, due))
         extents = ({"start": made, "end": end, "number": made},) if end > made else ()
         return Planned(
             extents=extents,
@@ -59,6 +62,7 @@ class BeaconColumns:
             has_ended=self.iterations is not None and end >= self.iterations,
             number=end,
             time_ns=self.delay_ns + max(0, end - 1) * self.period_ns,
+            is_full=end < due,
         )
 
     def read(self, extent: Extent) -> Iterator[Chunk]:

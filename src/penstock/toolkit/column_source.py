@@ -19,6 +19,9 @@ import pyarrow as pa
 
 from penstock.toolkit.formats import Malformed
 
+Array = Any
+"""A numpy array."""
+
 Position = dict[str, Any]
 """Where to go on."""
 
@@ -36,6 +39,7 @@ class Planned:
         has_ended: Whether nothing follows.
         number: Greater than that of any tuple so far.
         time_ns: Of the last tuple so far, from the start of the source.
+        is_full: Whether tuples of times that have come are left for the next batch.
     """
 
     extents: tuple[Extent, ...]
@@ -43,9 +47,10 @@ class Planned:
     has_ended: bool
     number: int
     time_ns: int
+    is_full: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Chunk:
     """Some tuples of a source.
 
@@ -55,6 +60,7 @@ class Chunk:
         step: From the number of one tuple to that of the next.
         time_ns: Of the first tuple, from the start of the source.
         period_ns: The time from one tuple to the next.
+        times_ns: Of each tuple, from the start of the source, where they are not equally far apart.
         malformed: Records that stand between the tuples and do not fit the schema.
     """
 
@@ -63,6 +69,7 @@ class Chunk:
     step: int = 1
     time_ns: int = 0
     period_ns: int = 0
+    times_ns: Array | None = None
     malformed: tuple[Malformed, ...] = ()
 
 
@@ -70,8 +77,8 @@ class ColumnSource(Protocol):
     """Reads a source by columns."""
 
     @property
-    def period_ns(self) -> int:
-        """The time from one tuple to the next."""
+    def is_timed(self) -> bool:
+        """Whether time passes between its tuples."""
 
     @property
     def delay_ns(self) -> int:

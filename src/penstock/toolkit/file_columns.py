@@ -12,22 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from penstock.diagnostics import UserError
 from penstock.ir.types import Schema
+from penstock.toolkit import file_blocks
 from penstock.toolkit.column_source import Chunk, Extent, Planned, Position
+from penstock.toolkit.file_blocks import check_stamp, cut, opened, read_range, stamp_of
 from penstock.toolkit.formats import Malformed, Settings
 from penstock.toolkit.formats.columns import block_reader, can_read_blocks, ends_between_records
 from penstock.toolkit.formats.parquet import read_group
-
-BATCH_BYTES = 64 << 20
-"""What one call of `plan` cuts off at most, about, however long the lines are."""
-
-BLOCK_BYTES = 1 << 20
-"""Of one block, about: large enough for Arrow, small enough for the caches."""
 
 Output = Callable[[pa.RecordBatch], pa.RecordBatch]
 """From the attributes read to the tuples that leave."""
@@ -54,7 +48,7 @@ class FileColumns:
     output: Output
     delay_ns: int = 0
     is_live: bool = False
-    period_ns: int = 0
+    is_timed: bool = False
     tasks: int = 1
     ends_with_marker: bool = True
 
@@ -65,12 +59,12 @@ class FileColumns:
     def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
         """Cut off blocks with about so many lines."""
         extents: list[Extent] = []
-        with _opened(self.path) as file:
-            stamp = _stamp(file)
-            self._check(position["stamp"], stamp, position["byte"])
+        with opened(self.path) as file:
+            stamp = stamp_of(file)
+            check_stamp(self.name, position["stamp"], stamp, may_grow=self.is_live, end=position["byte"])
             here = {**position, "stamp": stamp}
             size = stamp[1]
-            most = position["byte"] + BATCH_BYTES
+            most = position["byte"] + file_blocks.BATCH_BYTES
             while rows > 0 and here["byte"] < min(size, most):
                 extent = self._block(file, here, rows, size)
                 if extent is None:
@@ -88,10 +82,9 @@ class FileColumns:
 
     def read(self, extent: Extent) -> Iterator[Chunk]:
         """Parse a block."""
-        with _opened(self.path) as file:
-            self._check(extent["stamp"], _stamp(file), extent["end"])
-            file.seek(extent["start"])
-            block = file.read(extent["end"] - extent["start"])
+        with opened(self.path) as file:
+            check_stamp(self.name, extent["stamp"], stamp_of(file), may_grow=self.is_live, end=extent["end"])
+            block = read_range(file, extent["start"], extent["end"])
         read = block_reader(self.schema, replace(self.settings, header_lines=extent["header"]))(block)
         yield Chunk(
             batch=self.output(read.batch), number=extent["number"], time_ns=self.delay_ns, malformed=read.malformed
@@ -99,13 +92,13 @@ class FileColumns:
 
     def _block(self, file: BinaryIO, here: Position, rows: int, size: int) -> Extent | None:
         """The next block: so many lines, or as many as make a block of the usual size."""
-        length, wanted = BLOCK_BYTES, rows + here["header"]
+        length, wanted = file_blocks.BLOCK_BYTES, rows + here["header"]
         settings = replace(self.settings, header_lines=here["header"])
         while True:
             file.seek(here["byte"])
             data = file.read(length)
             is_last = here["byte"] + len(data) >= size
-            end, lines = _cut(data, wanted, is_last and not self.is_live)
+            end, lines = cut(data, wanted, is_last and not self.is_live)
             is_whole = end == len(data) and is_last and not self.is_live
             if end and lines > here["header"] and ends_between_records(data[:end], self.schema, settings):
                 break
@@ -121,13 +114,6 @@ class FileColumns:
         place = {"start": here["byte"], "end": here["byte"] + end, "number": here["number"], "header": here["header"]}
         return {**place, "lines": lines, "most": most, "stamp": here["stamp"]}
 
-    def _check(self, then: list[int] | None, now: list[int], end: int) -> None:
-        if then is None or then == now:
-            return
-        if self.is_live and then[0] == now[0] and now[1] >= end:
-            return
-        raise _changed(self.name)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParquetColumns:
@@ -139,7 +125,7 @@ class ParquetColumns:
     output: Output
     delay_ns: int = 0
     is_live: bool = False
-    period_ns: int = 0
+    is_timed: bool = False
     tasks: int = 1
     ends_with_marker: bool = True
 
@@ -150,10 +136,9 @@ class ParquetColumns:
     def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
         """Take whole groups until there are so many rows."""
         extents: list[Extent] = []
-        with _opened(self.path) as file:
-            stamp = _stamp(file)
-            if position["stamp"] not in (None, stamp):
-                raise _changed(self.name)
+        with opened(self.path) as file:
+            stamp = stamp_of(file)
+            check_stamp(self.name, position["stamp"], stamp)
             try:
                 metadata = parquet.ParquetFile(file).metadata
             except (pa.ArrowException, OSError) as error:
@@ -173,9 +158,8 @@ class ParquetColumns:
         """The tuples of a group."""
         empty = pa.RecordBatch.from_pylist([], pa.schema([]))
         found: pa.RecordBatch | Malformed
-        with _opened(self.path) as file:
-            if _stamp(file) != extent["stamp"]:
-                raise _changed(self.name)
+        with opened(self.path) as file:
+            check_stamp(self.name, extent["stamp"], stamp_of(file))
             if extent["group"] < 0:
                 found = Malformed("", extent["error"])
             else:
@@ -209,36 +193,3 @@ def file_columns(
     return FileColumns(
         path=path, name=name, schema=schema, settings=settings, output=output, delay_ns=delay_ns, is_live=is_live
     )
-
-
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise UserError(
-            f"cannot read `{path}` any more: {error.strerror or error}",
-            hint="put the file back, or start with a new checkpoint folder",
-        ) from error
-
-
-def _stamp(file: BinaryIO) -> list[int]:
-    """What a file is: its inode, its size and when it was last written."""
-    found = os.fstat(file.fileno())
-    return [found.st_ino, found.st_size, found.st_mtime_ns]
-
-
-def _changed(name: str) -> UserError:
-    return UserError(
-        f"`{name}` has changed since the job began to read it",
-        hint="put the old file back, or start with a new checkpoint folder",
-    )
-
-
-def _cut(data: bytes, lines: int, to_the_end: bool) -> tuple[int, int]:
-    """Where to cut behind so many lines, or behind the last whole one; and how many there are before the cut."""
-    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-    if len(ends) >= lines:
-        return int(ends[lines - 1]) + 1, lines
-    if to_the_end:
-        return len(data), len(ends) + (data[-1:] != b"\n")
-    return (int(ends[-1]) + 1 if len(ends) else 0), len(ends)
