@@ -87,6 +87,22 @@ def test_the_generated_stage_shows_pes_edges_and_code(tmp_path):
     assert all(pe["code"] for pe in plan["pes"] if pe["role"] not in ("source", "sink"))
 
 
+def test_the_fused_stage_shows_the_pes_of_a_fusion_or_of_a_plan(tmp_path):
+    app = EXAMPLES / "bargains/bargains.spl"
+    text = penstock("explain", app, "--stage", "fused", "--channels", "2").stdout
+    assert "PE 2, stateful on 2 channels: Group0.Trades, " in text
+    assert "  edge 7: Report to PE 4\nPE 4, sink: Sink\n" in text
+    parts = json.loads(penstock("explain", app, "--stage", "fused", "--fusion", "none", "--json").stdout)["pes"]
+    graph = json.loads(penstock("explain", app, "--json").stdout)
+    inner = [pe["operators"] for pe in parts if pe["role"] not in ("source", "sink")]
+    assert len(inner) == 30
+    (tmp_path / "other.json").write_text(
+        json.dumps({"version": 1, "application": graph["name"], "fingerprint": "0", "fusion": inner, "channels": 1})
+    )
+    refused = penstock("explain", app, "--stage", "fused", "--plan", tmp_path / "other.json")
+    assert (refused.returncode, "has changed since the plan was made" in refused.stderr) == (1, True), refused.stderr
+
+
 def test_malformed_rows_are_set_aside_and_counted(tmp_path):
     (tmp_path / "good.spl").write_text(GOOD)
     (tmp_path / "bids.csv").write_text("1,2.5\nx,3.0\n2,4.5\n3\n")

@@ -16,10 +16,13 @@ from penstock.cli.application import AppArguments, takes_application
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from penstock.codegen.plan import PhysicalPlan
     from penstock.ir.graph import Application
+    from penstock.model import Profile
+    from penstock.optimizer import Groups
     from penstock.toolkit.program import Program
 
-STAGES = ("logical", "parallel", "generated")
+STAGES = ("logical", "parallel", "fused", "generated")
 FUSIONS = ("none", "all", "greedy", "cola", "advanced-cola", "throughput")
 BEYOND = ("prolific", "fan-out", "fan-in")
 ALL = "all"
@@ -43,20 +46,26 @@ ALL = "all"
     type=click.Choice(FUSIONS),
     default="all",
     show_default=True,
-    help="For --stage generated and --profile: which operators share a PE; all but the first two want a profile.",
+    help="For fused, generated and --profile: which operators share a PE; all but the first two want a profile.",
+)
+@click.option(
+    "--plan",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The PEs as `penstock optimize` has found them, instead of --fusion.",
 )
 @click.option(
     "--profile",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="What operators cost, and what the throughput model says of a plan.",
+    help="What operators cost; without --stage, what the throughput model says of the PEs.",
 )
 @click.option(
     "--channels",
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="For --profile: channels of parallel regions.",
+    help="For fused, generated and --profile: channels of parallel regions.",
 )
 @click.option(
     "--cores", type=click.IntRange(min=1), metavar="N", help="For --profile: cores of the host. Default: ours."
@@ -68,6 +77,7 @@ def command(
     html: Path | None,
     beyond: tuple[str, ...],
     fusion: str,
+    plan: Path | None,
     profile: Path | None,
     channels: int,
     cores: int | None,
@@ -78,27 +88,33 @@ def command(
     logical   the graph: operators, streams, and what the compiler knows of each
     parallel  the parallel regions, how their tuples are routed and ordered,
               and why all else is not parallel
-    generated the PEs, the streams between them, and the code of each
+    fused     the PEs and the streams between them
+    generated the same with the code of each
 
     \b
     Example:
         penstock explain examples/bargains/bargains.spl
         penstock explain examples/bargains/bargains.spl --stage parallel
+        penstock explain examples/bargains/bargains.spl --stage fused --channels 2
         penstock explain examples/bargains/bargains.spl --stage generated
         penstock explain examples/bargains/bargains.spl --html graph.html
         penstock explain examples/bargains/bargains.spl --profile profile.json
     """
     program = arguments.program()
-    if profile is None and fusion not in ("none", "all"):
+    application = program.application
+    if profile is None and plan is None and fusion not in ("none", "all"):
         raise click.UsageError(f"--fusion {fusion} wants a --profile")
-    if profile is not None:
-        view = _costs(program.application, profile, fusion, channels, cores or os.cpu_count() or 1)
-    elif stage == "generated":
-        view = _generated(program, fusion)
+    wanted = Wanted(fusion=fusion, plan=plan, profile=profile, channels=channels, cores=cores or os.cpu_count() or 1)
+    if stage == "generated":
+        view = _generated(program, wanted)
+    elif stage == "fused":
+        view = _fused(application, wanted)
+    elif profile is not None:
+        view = _costs(application, profile, wanted)
     elif stage == "parallel":
-        view = _parallel(program.application, beyond)
+        view = _parallel(application, beyond)
     else:
-        view = _logical(program.application)
+        view = _logical(application)
     if html is not None:
         html.write_text(view.page(), encoding="utf-8")
         click.echo(f"wrote {html}", err=True)
@@ -116,6 +132,42 @@ class View:
     text: Callable[[], str]
     json: Callable[[], object]
     page: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which PEs the user wants to see."""
+
+    fusion: str
+    plan: Path | None
+    profile: Path | None
+    channels: int
+    cores: int
+
+    def groups(self, application: Application) -> Groups:
+        """The operators of each PE."""
+        from penstock.cli.fusion_choice import by_algorithm, without_costs
+        from penstock.optimizer import read_plan
+
+        if self.plan is not None:
+            plan = read_plan(self.plan)
+            plan.check(application, str(self.plan))
+            return plan.fusion
+        if self.fusion in ("none", "all"):
+            return without_costs(application, self.fusion, self.channels)
+        assert self.profile is not None
+        profile = _profile_of(application, self.profile)
+        return by_algorithm(application, profile, self.fusion, self.channels, self.cores)
+
+
+def _profile_of(application: Application, path: Path) -> Profile:
+    from penstock.diagnostics import UserError
+    from penstock.model import read_profile
+
+    profile = read_profile(path)
+    if set(profile.operator) != {o.id for o in application.operators}:
+        raise UserError(f"`{path}` is a profile of another graph", hint="take one of this application")
+    return profile
 
 
 def _logical(application: Application) -> View:
@@ -147,24 +199,15 @@ def _parallel(application: Application, beyond: tuple[str, ...]) -> View:
     )
 
 
-def _costs(application: Application, path: Path, fusion: str, channels: int, cores: int) -> View:
+def _costs(application: Application, path: Path, wanted: Wanted) -> View:
     from penstock.cli.costs import cost_page, cost_table, prediction_lines
-    from penstock.cli.fusion_choice import by_algorithm, without_costs
-    from penstock.diagnostics import UserError
-    from penstock.model import read_profile
     from penstock.model.profile_format import profile_to_json
     from penstock.optimizer.machine import machine_setting
     from penstock.optimizer.prediction import model_plan, throughput_model
 
-    profile = read_profile(path)
-    if set(profile.operator) != {o.id for o in application.operators}:
-        raise UserError(f"`{path}` is a profile of another graph", hint="take one of this application")
-    if fusion in ("none", "all"):
-        groups = without_costs(application, fusion, channels)
-    else:
-        groups = by_algorithm(application, profile, fusion, channels, cores)
-    setting = machine_setting(application, profile, channels, cores)
-    plan = model_plan(setting, groups)
+    profile = _profile_of(application, path)
+    setting = machine_setting(application, profile, wanted.channels, wanted.cores)
+    plan = model_plan(setting, wanted.groups(application))
     prediction = throughput_model(setting).evaluate(plan)
     return View(
         text=lambda: f"{_drawn(cost_table(profile))}\n" + "\n".join(prediction_lines(prediction, plan)),
@@ -186,16 +229,28 @@ def _drawn(table: Table) -> str:
     return captured.get().rstrip("\n")
 
 
-def _generated(program: Program, fusion: str) -> View:
+def _fused(application: Application, wanted: Wanted) -> View:
+    from penstock.codegen.plan import physical_plan
+    from penstock.codegen.report import fused_json, fused_text
+
+    plan = physical_plan(application, wanted.groups(application), wanted.channels)
+    return View(text=lambda: fused_text(plan), json=lambda: fused_json(plan), page=lambda: _pe_page(plan))
+
+
+def _generated(program: Program, wanted: Wanted) -> View:
     from penstock.codegen.plan import physical_plan
     from penstock.codegen.report import generated_json, generated_text
-    from penstock.draw.page import Group, graph_page
 
-    ids = [o.id for o in program.application.operators]
-    plan = physical_plan(program.application, [ids] if fusion == "all" else [[id_] for id_ in ids])
-    groups = [Group(label=f"PE {pe.index}, {pe.role}", operators=pe.operators) for pe in plan.pes]
+    plan = physical_plan(program.application, wanted.groups(program.application), wanted.channels)
     return View(
         text=lambda: generated_text(program, plan),
         json=lambda: generated_json(program, plan),
-        page=lambda: graph_page(program.application, groups=groups),
+        page=lambda: _pe_page(plan),
     )
+
+
+def _pe_page(plan: PhysicalPlan) -> str:
+    from penstock.draw.page import Group, graph_page
+
+    groups = [Group(label=f"PE {pe.index}, {pe.role}", operators=pe.operators) for pe in plan.pes]
+    return graph_page(plan.application, groups=groups)

@@ -1,4 +1,4 @@
-"""The generated stage as text and JSON: every PE with its edges and its code."""
+"""The fused and the generated stage as text and JSON: every PE with its edges, and its code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ from penstock.toolkit.program import Program
 _PLACE = {"source": "the source log", "sink": "the driver"}
 
 
+def fused_text(plan: PhysicalPlan) -> str:
+    """The PEs for a person: what each holds and where its streams go."""
+    return "\n".join(line for pe in plan.pes for line in _pe_lines(plan, pe))
+
+
+def fused_json(plan: PhysicalPlan) -> dict[str, object]:
+    """The PEs for a program, without their code."""
+    return {"application": plan.application.name, "pes": [_pe_json(pe) for pe in plan.pes], "edges": _edges_json(plan)}
+
+
 def generated_text(program: Program, plan: PhysicalPlan) -> str:
     """The PEs for a person: what each holds, where its streams go, and the code that it runs."""
     return "\n\n".join(_pe_text(program, plan, pe) for pe in plan.pes)
@@ -19,23 +29,32 @@ def generated_json(program: Program, plan: PhysicalPlan) -> dict[str, object]:
     """The PEs for a program."""
     return {
         "application": plan.application.name,
-        "pes": [
-            {"index": pe.index, "role": pe.role, "operators": list(pe.operators), **_code_json(program, plan, pe)}
-            for pe in plan.pes
-        ],
-        "edges": [{"index": e.index, "stream": e.stream, "from": e.producer, "to": e.consumer} for e in plan.edges],
+        "pes": [{**_pe_json(pe), **_code_json(program, plan, pe)} for pe in plan.pes],
+        "edges": _edges_json(plan),
     }
 
 
+def _pe_json(pe: PE) -> dict[str, object]:
+    return {"index": pe.index, "role": pe.role, "channels": pe.channels, "operators": list(pe.operators)}
+
+
+def _edges_json(plan: PhysicalPlan) -> list[dict[str, object]]:
+    return [{"index": e.index, "stream": e.stream, "from": e.producer, "to": e.consumer} for e in plan.edges]
+
+
+def _pe_lines(plan: PhysicalPlan, pe: PE) -> list[str]:
+    channels = "" if pe.channels == 1 else f" on {pe.channels} channels"
+    title = f"PE {pe.index}, {pe.role}{channels}: {', '.join(pe.operators)}"
+    return [title, *(f"  edge {e.index}: {e.stream} to PE {e.consumer}" for e in plan.out_of(pe.index))]
+
+
 def _pe_text(program: Program, plan: PhysicalPlan, pe: PE) -> str:
-    title = f"PE {pe.index}, {pe.role}: {', '.join(pe.operators)}"
-    edges = [f"  edge {e.index}: {e.stream} to PE {e.consumer}" for e in plan.out_of(pe.index)]
-    return "\n".join([title, *edges, _code_text(program, plan, pe)])
+    return "\n".join([*_pe_lines(plan, pe), _code_text(program, plan, pe)])
 
 
 def _code_text(program: Program, plan: PhysicalPlan, pe: PE) -> str:
     if pe.role in _PLACE:
-        return f"  runs its operators one tuple at a time, in {_PLACE[pe.role]}"
+        return f"  runs in {_PLACE[pe.role]}"
     pieces = pieces_of(program, plan, pe.index)
     if len(pieces.made) == 1:
         return _made_text(next(iter(pieces.made.values())))
