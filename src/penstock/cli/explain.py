@@ -250,7 +250,8 @@ def _generated(program: Program, wanted: Wanted) -> View:
 
 
 def _pe_page(plan: PhysicalPlan) -> str:
+    from penstock.codegen.report import pe_title
     from penstock.draw.page import Group, graph_page
 
-    groups = [Group(label=f"PE {pe.index}, {pe.role}", operators=pe.operators) for pe in plan.pes]
+    groups = [Group(label=pe_title(pe), operators=pe.operators) for pe in plan.pes]
     return graph_page(plan.application, groups=groups)

@@ -20,6 +20,11 @@ def fused_json(plan: PhysicalPlan) -> dict[str, object]:
     return {"application": plan.application.name, "pes": [_pe_json(pe) for pe in plan.pes], "edges": _edges_json(plan)}
 
 
+def pe_title(pe: PE) -> str:
+    """A PE in a few words."""
+    return f"PE {pe.index}, {pe.role}" + ("" if pe.channels == 1 else f" on {pe.channels} channels")
+
+
 def generated_text(program: Program, plan: PhysicalPlan) -> str:
     """The PEs for a person: what each holds, where its streams go, and the code that it runs."""
     return "\n\n".join(_pe_text(program, plan, pe) for pe in plan.pes)
@@ -43,8 +48,7 @@ def _edges_json(plan: PhysicalPlan) -> list[dict[str, object]]:
 
 
 def _pe_lines(plan: PhysicalPlan, pe: PE) -> list[str]:
-    channels = "" if pe.channels == 1 else f" on {pe.channels} channels"
-    title = f"PE {pe.index}, {pe.role}{channels}: {', '.join(pe.operators)}"
+    title = f"{pe_title(pe)}: {', '.join(pe.operators)}"
     return [title, *(f"  edge {e.index}: {e.stream} to PE {e.consumer}" for e in plan.out_of(pe.index))]
 
 

@@ -14,6 +14,7 @@ from penstock.ir.models import State
 from penstock.ir.pretty import operator_text
 
 COLUMN, ROW, WIDTH, HEIGHT, MARGIN = 210, 64, 156, 40, 28
+_MOST_GROUPS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,7 @@ def graph_page(application: Application, *, groups: Sequence[Group] = (), notes:
         template.replace("@TITLE@", html.escape(application.name))
         .replace("@SUMMARY@", html.escape(_summary(application)))
         .replace("@SVG@", graph_svg(application, groups))
+        .replace("@GROUPS@", _group_list(groups))
         # A closing tag inside the JSON would end the script element.
         .replace("@DETAILS@", json.dumps(details, ensure_ascii=False).replace("</", "<\\/"))
     )
@@ -76,6 +78,17 @@ def graph_svg(application: Application, groups: Sequence[Group] = ()) -> str:
         f"<g class='groups'>{''.join(grounds)}</g>"
         f"<g class='streams'>{''.join(curves)}</g><g class='operators'>{''.join(boxes)}</g></svg>"
     )
+
+
+def _group_list(groups: Sequence[Group]) -> str:
+    shown = enumerate(groups[:_MOST_GROUPS])
+    items = [f'<li><i class="{_colour(i)}"></i>{html.escape(group.label)}</li>' for i, group in shown]
+    more = [f"<li>and {len(groups) - _MOST_GROUPS} more</li>"] if len(groups) > _MOST_GROUPS else []
+    return f"<ul>{''.join([*items, *more])}</ul>" if groups else ""
+
+
+def _colour(number: int) -> str:
+    return f"g{number % 5}"
 
 
 def _summary(application: Application) -> str:
@@ -127,7 +140,7 @@ def _ground(number: int, group: Group, layout: Layout, connections: Sequence[tup
     boxes = [f'<rect x="{x:.1f}" y="{y:.1f}" {size}/>' for x, y in sorted(corners)]
     lines = [f'<path d="{path}"/>' for path in paths]
     label = html.escape(group.label)
-    return f'<g class="group g{number % 5}"><title>{label}</title>{"".join(boxes)}{"".join(lines)}</g>'
+    return f'<g class="group {_colour(number)}"><title>{label}</title>{"".join(boxes)}{"".join(lines)}</g>'
 
 
 def _box(operator: Operator, layout: Layout) -> str:
