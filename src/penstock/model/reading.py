@@ -21,7 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from penstock.diagnostics import Diagnostic, Diagnostics, SourceFile, Span, UserError, did_you_mean
+from penstock.diagnostics import Diagnostics, UserError, did_you_mean
+from penstock.json_source import read_json
 
 Record = dict[str, Any]
 
@@ -155,15 +156,7 @@ def load_object(path: Path) -> Record:
     Raises:
         UserError: The file cannot be read, or holds something else.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        span = Span(source=SourceFile(path=str(path), text=text), start=error.pos, end=error.pos + 1)
-        hint = "the file is cut short" if error.pos >= len(text.rstrip()) else None
-        raise UserError(Diagnostic(message=f"not JSON: {error.msg.lower()}", span=span, hint=hint)) from error
-    except (OSError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"cannot read `{path}`: {getattr(error, 'strerror', None) or error}") from error
+    value = read_json(path)
     if not isinstance(value, dict):
         raise UserError(f"{path}: the file holds {_shown(value)}", hint="write an object")
     return value
