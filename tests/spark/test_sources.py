@@ -9,7 +9,8 @@ import pytest
 from source_reading import Sources, in_the_reference, program
 
 from penstock.diagnostics import UserError
-from penstock.spark.sources import SourceReader
+from penstock.spark.source_log import SourceLog
+from penstock.spark.sources import Planning, load
 
 FILE = 'stream<rstring s, int32 n> A = FileSource() { param file: "a.csv"; %s }'
 LINES = 'stream<rstring line> L = FileSource() { param file: "a.csv"; format: line; }'
@@ -105,12 +106,12 @@ def test_the_log_does_not_grow(tmp_path: Path) -> None:
 def test_of_two_processes_that_plan_one_batch_the_first_one_wins(tmp_path: Path) -> None:
     made = program("stream<float64 x> R = Beacon() { param iterations: 20; output R: x = random(); }", BEACON)
     sources = Sources(made, tmp_path, tmp_path / "job", turns=1000)
-    late = SourceReader(sources.options)
-    planner = late._planner_at(0)
+    late, log = Planning(load(sources.options["program"]), sources.options), SourceLog(sources.log)
+    planner = late.planner_at(0)
     batch = planner.next_batch(5)
     assert batch is not None
     end = sources.plan_batch()
-    assert not late._log.write(0, batch, planner.remember())
+    assert not log.write(0, batch, planner.remember())
     sources.take(end)
     assert sources.found.seen == in_the_reference(made, tmp_path)[0]
 

@@ -10,8 +10,8 @@ import pytest
 
 from cutting import run_cut, run_whole
 from feeding import WINDOW, _definition, feed
-from penstock.api.operators import Operator, definition_of, flat_map, map_, source
 from penstock.api.items import after
+from penstock.api.operators import Operator, definition_of, flat_map, map_, source
 from penstock.diagnostics import UserError
 from penstock.expr.environment import Clock, Environment
 from penstock.lang import compile_text

@@ -1,14 +1,14 @@
-"""Files of lines by columns, merged by time: planning finds where to cut the files, reading parses blocks of lines.
+"""Files of lines by columns, merged by time: planning finds where to cut the files, reading parses and merges.
 
 Formulation:
-    The place of a line is (time, rank of its file, line). A batch is all lines of all files between two places, so it
-    may be read in any order, by any number of tasks: sorted by place, its tuples stand as in the sequential program.
+    The place of a line is (time, rank of its file, line). An extent is all lines of all files between two places, so
+    extents follow each other as their tuples do in the sequential program, and any task may read any of them.
 
 Algorithm:
-    Planning takes equally many lines of each file and reads no more of them than the last time of each block. The
-    earliest end of these stretches is where the batch is cut; in the other files that place is found by bisection, as
-    times ascend. That they do is seen when a block is read: within it, and against the last time of the block before.
-    O(blocks + files log lines) calls of `line`.
+    Planning takes equally many lines of each file and reads no more of them than the last time. The earliest end of
+    these stretches is the end of the extent; in the other files that place is found by bisection, as times ascend.
+    That they do is seen when the lines are read: among themselves, and against the last time before them. A call of
+    `line` for each extent and file, and O(log lines) more where there are several files.
 
     In a continuous run a batch goes up to the present time. What comes too late for that stands where the batch before
     has ended.
@@ -19,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
-from penstock.api.line_blocks import read_block
-from penstock.api.line_stretch import LINES_OF_A_FILE, Place, Stretch, TimedFile
+from penstock.api.line_blocks import LineBlock, read_block
+from penstock.api.line_stretch import Place, Stretch, TimedFile
 from penstock.ir.types import Schema
 from penstock.toolkit import file_blocks
 from penstock.toolkit.column_source import Chunk, Extent, Planned, Position
@@ -32,6 +33,9 @@ from penstock.toolkit.file_blocks import check_stamp, opened, read_range, stamp_
 
 if TYPE_CHECKING:
     from penstock.api.timed_lines import TimedLines
+
+_LEAST_BYTES = 1 << 12
+"""Of one file in one extent, about, however many files there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,59 +53,56 @@ class LineColumns:
     is_live: bool = False
     is_timed: bool = True
     delay_ns: int = 0
+    tasks: int = 1
     ends_with_marker: bool = False
-
-    @property
-    def tasks(self) -> int:
-        """A task for each file."""
-        return max(1, len(list(self.source.files())))
 
     def start(self) -> Position:
         """The beginning of every file."""
-        return {"files": {}, "is_new": True, "time_ns": 0, "floor_ns": 0}
+        return {"files": {}, "is_new": True, "number": 0, "time_ns": 0, "floor_ns": 0}
 
     def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
-        """Lines of every file up to one place."""
+        """Extents with about so many lines."""
         files = self._files(position)
-        stretches = list(_stretches(files, position, rows))
-        ends = [(s.end.time_ns, s.file.rank) for s in stretches if s.has_more]
+        extents: list[Extent] = []
+        here, is_full, size = position, True, 0
+        while rows > 0 and is_full and size < file_blocks.BATCH_BYTES:
+            taken, is_full = _step(files, here, rows, until_ns)
+            here = _behind(taken, here)
+            rows -= sum(s.lines for s in taken)
+            size += sum(len(s.block) for s in taken)
+            pieces = [s.piece() for s in taken if s.lines]
+            if pieces:
+                extents.append({"pieces": pieces, "number": here["number"], "floor_ns": position["floor_ns"]})
+                here = {**here, "number": here["number"] + sum(s.lines for s in taken)}
         if until_ns is not None:
-            ends.append((until_ns, len(files)))
-        last = min(ends, default=None)
-        if last is not None:
-            stretches = [s.up_to(*last) for s in stretches]
-        is_full = last is not None and last[1] < len(files)
-        time_ns = max(position["time_ns"], *(s.end.time_ns for s in stretches)) if stretches else position["time_ns"]
-        floor_ns = position["floor_ns"]
-        has_more = any(s.has_more for s in stretches)
-        here = {
-            "files": {str(s.file.path): s.end.plain() for s in stretches},
-            "is_new": False,
-            "time_ns": time_ns,
-            "floor_ns": floor_ns if until_ns is None else max(floor_ns, time_ns if is_full else until_ns),
-        }
+            here = {**here, "floor_ns": max(here["floor_ns"], here["time_ns"] if is_full else until_ns)}
+        has_ended = not self.is_live and not is_full
+        time_ns = max(here["time_ns"], position["floor_ns"])
         return Planned(
-            extents=tuple(e for s in stretches for e in s.extents(floor_ns)),
+            extents=tuple(extents),
             position=here,
-            has_ended=not self.is_live and not has_more,
-            number=len(files) * LINES_OF_A_FILE,
-            time_ns=max(time_ns, floor_ns),
+            has_ended=has_ended,
+            number=here["number"],
+            time_ns=time_ns,
             is_full=is_full,
         )
 
     def read(self, extent: Extent) -> Iterator[Chunk]:
-        """The tuples of a block."""
-        path = Path(extent["file"])
-        with opened(path) as file:
-            check_stamp(path.name, extent["stamp"], stamp_of(file), may_grow=self.is_live, end=extent["end"])
-            block = read_range(file, extent["start"], extent["end"])
-        found = read_block(self.source, block, path, self.schema, extent["before_ns"])
+        """The tuples of an extent."""
+        found = _merged([self._read(piece) for piece in extent["pieces"]])
         yield Chunk(
             batch=found.batch,
             number=extent["number"],
             times_ns=np.maximum(found.times_ns, extent["floor_ns"]),
             malformed=found.malformed,
         )
+
+    def _read(self, piece: dict[str, Any]) -> LineBlock:
+        path = Path(piece["file"])
+        with opened(path) as file:
+            check_stamp(path.name, piece["stamp"], stamp_of(file), may_grow=self.is_live, end=piece["end"])
+            block = read_range(file, piece["start"], piece["end"])
+        return read_block(self.source, block, path, self.schema, piece["before_ns"])
 
     def _files(self, position: Position) -> list[TimedFile]:
         """The files in the order of their ranks: those that were there before come first."""
@@ -114,9 +115,40 @@ class LineColumns:
         ]
 
 
-def _stretches(files: Sequence[TimedFile], position: Position, rows: int) -> Iterator[Stretch]:
-    """Equally many lines of each file, about so many together."""
-    share = max(1, rows // max(1, len(files)))
-    most_bytes = max(1, file_blocks.BATCH_BYTES // max(1, len(files)))
-    for file in files:
-        yield file.stretch(Place(**position["files"].get(str(file.path), {})), share, most_bytes)
+def _step(
+    files: Sequence[TimedFile], position: Position, rows: int, until_ns: int | None
+) -> tuple[list[Stretch], bool]:
+    """The next lines of every file, up to one place; and whether lines before `until_ns` follow."""
+    count = max(1, len(files))
+    lines, length = (
+        max(1, rows // count),
+        max(file_blocks.BLOCK_BYTES // count, min(file_blocks.BLOCK_BYTES, _LEAST_BYTES)),
+    )
+    places = position["files"]
+    stretches = [f.stretch(Place(**places.get(str(f.path), {})), lines, length) for f in files]
+    ends = [(s.end.time_ns, s.file.rank) for s in stretches if s.has_more]
+    if until_ns is not None:
+        ends.append((until_ns, len(files)))
+    if not ends:
+        return stretches, False
+    last = min(ends)
+    return [s.up_to(*last) for s in stretches], last[1] < len(files)
+
+
+def _behind(stretches: Sequence[Stretch], position: Position) -> Position:
+    """The position behind stretches of all files."""
+    time_ns = max([position["time_ns"], *(s.end.time_ns for s in stretches)])
+    return {**position, "files": {str(s.file.path): s.place() for s in stretches}, "is_new": False, "time_ns": time_ns}
+
+
+def _merged(blocks: Sequence[LineBlock]) -> LineBlock:
+    """Blocks of several files as one, in the order of time; at one time, in the order of the files."""
+    if len(blocks) == 1:
+        return blocks[0]
+    times = np.concatenate([block.times_ns for block in blocks])
+    order = np.argsort(times, kind="stable")
+    return LineBlock(
+        batch=pa.concat_batches([block.batch for block in blocks]).take(pa.array(order)),
+        times_ns=times[order],
+        malformed=tuple(m for block in blocks for m in block.malformed),
+    )

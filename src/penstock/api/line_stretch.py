@@ -1,22 +1,16 @@
-"""The lines of one file that a batch may take: how far they go, block by block, and where to cut them at a time."""
+"""Some lines of a file: how far they go, and where to cut them at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from penstock.api.timed_line import Line, ReadsLines, read_line
-from penstock.toolkit import file_blocks
-from penstock.toolkit.column_source import Extent
 from penstock.toolkit.file_blocks import Stamp, check_stamp, cut, opened, read_range, stamp_of
-
-LINES_OF_A_FILE = 1 << 40
-"""More than any file has: what tells the numbers of the lines of one file from those of the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,19 +19,63 @@ class Place:
 
     Attributes:
         byte: The beginning of the next line.
-        line: How many lines there are before it.
         time_ns: The last time before it.
         stamp: What the file was when it was last looked at.
     """
 
     byte: int = 0
-    line: int = 0
     time_ns: int = 0
     stamp: Stamp | None = None
 
-    def plain(self) -> dict[str, Any]:
-        """The place as plain data."""
-        return asdict(self)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Lines of a file that follow each other.
+
+    Attributes:
+        file: Where they stand.
+        block: The lines.
+        start: Where they begin.
+        end: Where they end.
+        lines: How many they are.
+        has_more: Whether lines follow them.
+    """
+
+    file: TimedFile
+    block: bytes
+    start: Place
+    end: Place
+    lines: int
+    has_more: bool
+
+    def up_to(self, time_ns: int, rank: int) -> Stretch:
+        """The lines that stand before the end of the lines of a file at a time; malformed ones go with the one before.
+
+        Args:
+            time_ns: The time.
+            rank: Of the file whose lines of that time are the last.
+        """
+
+        def is_before(found_ns: int) -> bool:
+            return found_ns < time_ns or (found_ns == time_ns and self.file.rank < rank)
+
+        if self.file.rank == rank or is_before(self.end.time_ns):
+            return self
+        return self.file.cut(self, is_before)
+
+    def piece(self) -> dict[str, Any]:
+        """What a task reads, as plain data."""
+        return {
+            "file": str(self.file.path),
+            "start": self.start.byte,
+            "end": self.end.byte,
+            "before_ns": self.start.time_ns,
+            "stamp": self.end.stamp,
+        }
+
+    def place(self) -> dict[str, Any]:
+        """Its end, as plain data."""
+        return asdict(self.end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,56 +94,52 @@ class TimedFile:
     rank: int
     is_live: bool
 
-    def stretch(self, start: Place, lines: int, most_bytes: int) -> Stretch:
-        """About so many lines from a place on, in blocks."""
-        places = [start]
+    def stretch(self, start: Place, lines: int, length: int) -> Stretch:
+        """So many lines from a place on, or as many as about so many bytes hold."""
         with opened(self.path) as file:
             stamp = stamp_of(file)
             check_stamp(self.path.name, start.stamp, stamp, may_grow=self.is_live, end=start.byte)
-            here, size = replace(start, stamp=stamp), stamp[1]
-            length = file_blocks.BLOCK_BYTES
-            while lines > 0 and here.byte < min(size, start.byte + most_bytes):
-                data = read_range(file, here.byte, here.byte + length)
-                is_last = here.byte + len(data) >= size
+            while True:
+                data = read_range(file, start.byte, start.byte + length)
+                is_last = start.byte + len(data) >= stamp[1]
                 end, count = cut(data, lines, is_last and not self.is_live)
-                if end:
-                    here = self._behind(here, data[:end], count)
-                    places.append(here)
-                    lines, length = lines - count, file_blocks.BLOCK_BYTES
-                elif is_last:
-                    # A line has begun and goes on with what is appended later.
-                    return Stretch(file=self, places=(*places[:-1], here), has_more=False)
-                else:
-                    length *= 2
-        return Stretch(file=self, places=(*places[:-1], here), has_more=here.byte < size)
+                if end or is_last:
+                    break
+                length *= 2
+        # A line of a live file that has begun goes on with what is appended later.
+        has_more = bool(end) and start.byte + end < stamp[1]
+        block = data[:end]
+        return Stretch(
+            file=self,
+            block=block,
+            start=start,
+            end=self._behind(replace(start, stamp=stamp), block),
+            lines=count,
+            has_more=has_more,
+        )
 
-    def before(self, start: Place, end: Place, is_before: Callable[[int], bool]) -> Place:
-        """The place in a block behind its last line of a time that is asked for; found by bisection."""
-        with opened(self.path) as file:
-            block = read_range(file, start.byte, end.byte)
-        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + 1
-        if not block.endswith(b"\n"):
-            ends = np.append(ends, len(block))
+    def cut(self, stretch: Stretch, is_before: Callable[[int], bool]) -> Stretch:
+        """The lines of a stretch that stand before a time; found by bisection, for times ascend."""
+        ends = np.flatnonzero(np.frombuffer(stretch.block, np.uint8) == ord("\n")) + 1
+        if not stretch.block.endswith(b"\n"):
+            ends = np.append(ends, len(stretch.block))
         low, high = 0, len(ends)
         while low < high:
             middle = (low + high) // 2
-            if is_before(self._last_time(block[: ends[middle]], start.time_ns)):
+            if is_before(self._last_time(stretch.block, int(ends[middle]), stretch.start.time_ns)):
                 low = middle + 1
             else:
                 high = middle
-        return self._behind(replace(start, stamp=end.stamp), block[: ends[low - 1]], low) if low else start
+        block = stretch.block[: ends[low - 1]] if low else b""
+        end = self._behind(replace(stretch.start, stamp=stretch.end.stamp), block)
+        return replace(stretch, block=block, end=end, lines=low, has_more=True)
 
-    def _behind(self, start: Place, block: bytes, lines: int) -> Place:
-        return Place(
-            byte=start.byte + len(block),
-            line=start.line + lines,
-            time_ns=self._last_time(block, start.time_ns),
-            stamp=start.stamp,
-        )
+    def _behind(self, start: Place, block: bytes) -> Place:
+        time_ns = self._last_time(block, len(block), start.time_ns)
+        return replace(start, byte=start.byte + len(block), time_ns=time_ns)
 
-    def _last_time(self, block: bytes, before_ns: int) -> int:
-        """The time of the last line of a block that has one."""
-        end = len(block)
+    def _last_time(self, block: bytes, end: int, before_ns: int) -> int:
+        """The time of the last line before a position of a block that has one."""
         while end > 0:
             start = block.rfind(b"\n", 0, end - 1) + 1
             found = read_line(self.source, block[start:end], self.path)
@@ -113,58 +147,3 @@ class TimedFile:
                 return found.time_ns
             end = start
         return before_ns
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
-    """Lines of a file.
-
-    Attributes:
-        file: Where they stand.
-        places: Where each block begins, and where the last one ends.
-        has_more: Whether lines follow them.
-    """
-
-    file: TimedFile
-    places: tuple[Place, ...]
-    has_more: bool
-
-    @property
-    def end(self) -> Place:
-        """Behind the last line."""
-        return self.places[-1]
-
-    def up_to(self, time_ns: int, rank: int) -> Stretch:
-        """The lines that stand before the end of the lines of a file at a time; malformed ones go with the one before.
-
-        Args:
-            time_ns: The time.
-            rank: Of the file whose lines of that time are the last.
-        """
-        if self.file.rank == rank:
-            return self
-
-        def is_before(found_ns: int) -> bool:
-            return found_ns < time_ns or (found_ns == time_ns and self.file.rank < rank)
-
-        kept = 1
-        while kept < len(self.places) and is_before(self.places[kept].time_ns):
-            kept += 1
-        places = self.places[:kept]
-        if kept < len(self.places):
-            further = self.file.before(places[-1], self.places[kept], is_before)
-            places = (*places, further) if further.byte > places[-1].byte else places
-        return replace(self, places=places, has_more=self.has_more or places[-1].byte < self.end.byte)
-
-    def extents(self, floor_ns: int) -> Iterator[Extent]:
-        """What tasks read; no tuple stands before a time."""
-        for start, end in pairwise(self.places):
-            yield {
-                "file": str(self.file.path),
-                "start": start.byte,
-                "end": end.byte,
-                "number": self.file.rank * LINES_OF_A_FILE + start.line,
-                "before_ns": start.time_ns,
-                "floor_ns": floor_ns,
-                "stamp": end.stamp,
-            }

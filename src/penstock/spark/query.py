@@ -24,7 +24,7 @@ from penstock.spark.outside_sources import outside_source
 from penstock.spark.sinks import SinkPE
 from penstock.spark.slots import channel_keys
 from penstock.spark.source_door import source_door
-from penstock.spark.sources import FORMAT, SourceReader, dump, own_sources
+from penstock.spark.sources import FORMAT, SourceReader, dump, own_sources, plan_ahead
 from penstock.spark.stateful_door import stateful_door
 from penstock.spark.workers import stateless_pe
 from penstock.toolkit.program import Program
@@ -124,17 +124,16 @@ def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame
         outside = None if pe.role != "source" else _outside_source(spark, job, pe)
         if outside is not None:
             yield outside
-    own = own_sources(job.plan)
-    if own:
-        yield (
-            spark.readStream.format(FORMAT)
-            .option("program", str(pickled))
-            .option("pe", str(own[0]))
-            .option("log", str(job.checkpoint / "sources"))
-            .option("turns_per_batch", str(job.turns_per_batch))
-            .option("continuous", str(job.continuous).lower())
-            .load()
-        )
+    if own_sources(job.plan):
+        options = {
+            "program": str(pickled),
+            "log": str(job.checkpoint / "sources"),
+            "turns_per_batch": str(job.turns_per_batch),
+            "continuous": str(job.continuous).lower(),
+        }
+        if not job.continuous:
+            plan_ahead(job.program, job.plan, job.environment, options)
+        yield spark.readStream.format(FORMAT).options(**options).load()
 
 
 def _outside_source(spark: SparkSession, job: Job, pe: PE) -> DataFrame | None:

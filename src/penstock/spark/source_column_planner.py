@@ -17,7 +17,7 @@ TUPLES_PER_BATCH = 400_000
 class ColumnPlanner:
     """Finds the extents of a source that is alone and read by columns."""
 
-    def __init__(self, pe: ColumnPE, clock: WallClock | None, waits: bool, partitions: int | None) -> None:
+    def __init__(self, pe: ColumnPE, clock: WallClock | None, waits: bool, partitions: int) -> None:
         self._pe = pe
         self._clock = clock
         self._waits = waits
@@ -61,7 +61,7 @@ class ColumnPlanner:
     def _batch(
         self, extents: Sequence[Extent], base_ns: int, end: tuple[int, int] | None, pulse_ns: int
     ) -> PlannedBatch:
-        groups = list(_dealt(extents, self._partitions or self._pe.source.tasks)) or [[]]
+        groups = list(_dealt(extents, self._partitions)) or [[]]
         parts: list[dict[str, Any]] = [{"extents": g, "time_ns": base_ns, "end": None, "pulse": None} for g in groups]
         parts[-1] |= {"end": end, "pulse": pulse_ns}
         return PlannedBatch(parts=tuple(parts), has_ended=self.has_ended)

@@ -14,12 +14,12 @@ import pickle
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-from penstock.codegen.transport import ARROW_SCHEMA
-from penstock.spark.source_batch import PlannedBatch
+    from penstock.spark.source_batch import PlannedBatch
 
 
 class SourceLog:
@@ -27,6 +27,7 @@ class SourceLog:
 
     Example:
         >>> import tempfile
+        >>> from penstock.spark.source_batch import PlannedBatch
         >>> log = SourceLog(Path(tempfile.mkdtemp()))
         >>> log.write(0, PlannedBatch(has_ended=True), {"position": 5})
         True
@@ -54,6 +55,11 @@ class SourceLog:
         finally:
             written.unlink()
         return True
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was ever planned."""
+        return not self._folder.exists()
 
     def batch(self, number: int) -> dict[str, Any] | None:
         """What a batch holds: `parts`, the path of its `rows` and `has_ended`; None if it is not planned yet."""
@@ -87,11 +93,17 @@ class SourceLog:
 
 def read_rows(path: str) -> Iterator[pa.RecordBatch]:
     """The rows of a batch."""
+    import pyarrow as pa
+
     with pa.OSFile(path) as file:
         yield from pa.ipc.open_stream(file)
 
 
 def _encoded(batch: PlannedBatch) -> bytes:
+    import pyarrow as pa
+
+    from penstock.codegen.transport import ARROW_SCHEMA
+
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, ARROW_SCHEMA) as writer:
         for rows in batch.rows:
