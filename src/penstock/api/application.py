@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.api.columns import Column, Scope, lift
+from penstock.api.invocation import input_ports, made_params, output_ports, port_schema
 from penstock.api.operators import definition_of
 from penstock.api.outputs import Output
 from penstock.api.schemas import SchemaLike, schema_of
@@ -19,23 +19,10 @@ from penstock.api.spans import caller_span
 from penstock.api.streams import Stream
 from penstock.api.windows import WindowSpec
 from penstock.diagnostics import Diagnostic, Diagnostics, Span, UserError, did_you_mean
-from penstock.expr import typing
 from penstock.ir.constraints import Constraint, ConstraintKind
-from penstock.ir.expressions import Attribute, Expression, Symbol
-from penstock.ir.graph import (
-    Annotation,
-    Application,
-    Assignment,
-    ErrorPolicy,
-    InputPort,
-    Operator,
-    OutputPort,
-    Param,
-    Window,
-)
-from penstock.ir.types import VOID, Schema
+from penstock.ir.graph import Annotation, Application, ErrorPolicy, InputPort, Operator
 from penstock.ir.verify import verify
-from penstock.toolkit.definition import OperatorDefinition, ParamKind
+from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.invoke import invoke
 from penstock.toolkit.program import Program
 from penstock.toolkit.registry import standard
@@ -123,15 +110,15 @@ class App:
         definition = self._definition(kind, role)
         ports = tuple((port,) if isinstance(port, Stream) else tuple(port) for port in inputs)
         self._check_own(ports, span)
-        schemas = tuple(_port_schema(port, span) for port in ports)
+        schemas = tuple(port_schema(port, span) for port in ports)
         name = self._new_id(name or next((o.name for o in outputs if o.name), None), definition.name)
         operator = self._checked(
             definition,
             span,
             id=name,
-            inputs=_input_ports(ports, schemas, windows, partitioned, span),
-            outputs=_output_ports(definition, name, outputs, schemas, span),
-            params=_params(definition, params or {}, schemas, outputs, span),
+            inputs=input_ports(ports, schemas, windows, partitioned, span),
+            outputs=output_ports(definition, name, outputs, schemas, span),
+            params=made_params(definition, params or {}, schemas, outputs, span),
             annotations=annotations,
             on_error=ErrorPolicy(on_error),
         )
@@ -291,98 +278,3 @@ def _numbered(bare: str, is_free: Callable[[str], bool]) -> str:
         number += 1
         name = f"{bare}_{number}"
     return name
-
-
-def _port_schema(port: tuple[Stream, ...], span: Span | None) -> Schema:
-    first = port[0].schema
-    for other in port[1:]:
-        if other.schema != first:
-            message = f"`{port[0].id}` carries {first}, but `{other.id}` carries {other.schema}"
-            raise UserError(Diagnostic(message=message, span=span, hint="streams into one port have equal schemas"))
-    return first
-
-
-def _input_ports(
-    ports: tuple[tuple[Stream, ...], ...],
-    schemas: tuple[Schema, ...],
-    windows: Sequence[WindowSpec | None],
-    partitioned: bool,
-    span: Span | None,
-) -> list[InputPort]:
-    specs = [*windows, *[None] * (len(ports) - len(windows))]
-    return [
-        InputPort(streams=tuple(s.id for s in port), schema=schema, window=_window(spec, schema, partitioned, span))
-        for port, schema, spec in zip(ports, schemas, specs, strict=True)
-    ]
-
-
-def _window(spec: WindowSpec | None, schema: Schema, partitioned: bool, span: Span | None) -> Window | None:
-    if spec is None:
-        return None
-    if not isinstance(spec, WindowSpec):
-        message = f"a window is tumbling(...) or sliding(...), found {spec!r}"
-        raise UserError(Diagnostic(message=message, span=span, hint="write tumbling(count(10)) or sliding(time(60))"))
-    return spec.build(schema, partitioned=partitioned, span=span)
-
-
-def _output_ports(
-    definition: OperatorDefinition,
-    name: str,
-    outputs: Sequence[Output],
-    schemas: tuple[Schema, ...],
-    span: Span | None,
-) -> list[OutputPort]:
-    scope = Scope(schemas=schemas, definition=definition, span=span)
-    ports = []
-    for i, output in enumerate(outputs):
-        schema = schema_of(output.schema)
-        assignments = [_assignment(a, v, schema, scope) for a, v in output.assign.items()]
-        stream = output.name or (name if i == 0 else f"{name}_{i}")
-        ports.append(OutputPort(stream=stream, schema=schema, assignments=tuple(assignments)))
-    return ports
-
-
-def _assignment(attribute: str, value: Any, schema: Schema, scope: Scope) -> Assignment:
-    if attribute not in schema.position:
-        message = f"there is no output attribute `{attribute}`; the schema is {{{', '.join(schema.names)}}}"
-        raise UserError(Diagnostic(message=message, span=scope.span, hint=did_you_mean(attribute, schema.names)))
-    built = typing.convert(lift(value).build(scope), schema.attribute(attribute).type, scope.span)
-    return Assignment(attribute=attribute, value=built)
-
-
-def _params(
-    definition: OperatorDefinition,
-    params: Mapping[str, Any],
-    schemas: tuple[Schema, ...],
-    outputs: Sequence[Output],
-    span: Span | None,
-) -> list[Param]:
-    # A source has no inputs; the attributes that its parameters name are those of its output.
-    seen = schemas or tuple(schema_of(o.schema) for o in outputs)
-    made = []
-    for name, value in params.items():
-        spec = definition.param(name)
-        kind = spec.kind if spec is not None else ParamKind.CONSTANT
-        scope = Scope(schemas=() if kind is ParamKind.CONSTANT else seen, definition=definition, span=span)
-        values = value if isinstance(value, list | tuple) and (spec is None or spec.many) else (value,)
-        # In a parameter that names a key, a string is an attribute's name whatever else the operator allows there.
-        kind = ParamKind.ATTRIBUTES if name.startswith("partitionBy") else kind
-        made.append(Param(name=name, values=tuple(_param_value(v, kind, scope) for v in values)))
-    return made
-
-
-def _param_value(value: Any, kind: ParamKind, scope: Scope) -> Expression:
-    if kind is ParamKind.SYMBOLS and isinstance(value, str):
-        return Symbol(type=VOID, name=value, span=scope.span)
-    if kind is ParamKind.ATTRIBUTES and isinstance(value, str):
-        return _named_attribute(value, scope)
-    return (value if isinstance(value, Column) else lift(value)).build(scope)
-
-
-def _named_attribute(name: str, scope: Scope) -> Expression:
-    for port, schema in enumerate(scope.schemas):
-        if name in schema.position:
-            return Attribute(type=schema.attribute(name).type, name=name, port=port, span=scope.span)
-    known = [n for schema in scope.schemas for n in schema.names]
-    message = f"there is no attribute `{name}`; the input has {{{', '.join(known)}}}"
-    raise UserError(Diagnostic(message=message, span=scope.span, hint=did_you_mean(name, known)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.api.columns import Column, Scope, agg, col, lhs, lift, rhs
 from penstock.api.ends import StreamEnds
 from penstock.api.outputs import Output
+from penstock.api.placed import StreamPlacement
 from penstock.api.schemas import SchemaLike, schema_of
 from penstock.api.spans import caller_span
 from penstock.api.windows import WindowSpec
@@ -32,7 +33,7 @@ _ALGORITHMS = {"left": "leftOuter", "right": "rightOuter", "full": "outer"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Stream(StreamEnds):
+class Stream(StreamEnds, StreamPlacement):
     """A stream of an application.
 
     Attributes:
@@ -217,38 +218,7 @@ class Stream(StreamEnds):
         output = Output(schema=self.schema, name=name)
         return self.app.invoke("Combine", self, *others, outputs=[output], params={"orderBy": lhs[by]})[0]
 
-    # Placement.
-
-    def colocate(self, tag: str) -> Stream:
-        """Run in one PE with all operators of the same tag."""
-        return self._grouped("pe_colocation", tag)
-
-    def exlocate(self, tag: str) -> Stream:
-        """Run in a PE apart from all operators of the same tag."""
-        return self._grouped("pe_exlocation", tag)
-
-    def colocate_host(self, tag: str) -> Stream:
-        """Run on one host with all operators of the same tag."""
-        return self._grouped("host_colocation", tag)
-
-    def exlocate_host(self, tag: str) -> Stream:
-        """Run on a host apart from all operators of the same tag."""
-        return self._grouped("host_exlocation", tag)
-
-    def isolate(self) -> Stream:
-        """Run in a PE of its own."""
-        self.app.constrain("pe_dedication", self)
-        return self
-
-    def isolate_host(self) -> Stream:
-        """Run on a host of its own."""
-        self.app.constrain("host_dedication", self)
-        return self
-
-    def on_hosts(self, *hosts: str) -> Stream:
-        """Run on one of these hosts, given by name or tag."""
-        self.app.constrain("resource_match", self, hosts=hosts)
-        return self
+    # Parallelism.
 
     def parallel(self, width: Any, *, by: Attributes = ()) -> Stream:
         """Run on so many channels, partitioned by attributes: an instruction, where the compiler would choose."""
@@ -271,10 +241,6 @@ class Stream(StreamEnds):
         settings = {k: options.pop(k) for k in ("name", "on_error") if k in options}
         output = Output(schema=schema_of(schema) if schema is not None else self.schema, name=settings.get("name"))
         return self.app.invoke(function, self, outputs=[output], role=role, params=options, **settings)[0]
-
-    def _grouped(self, kind: str, tag: str) -> Stream:
-        self.app.constrain_group(kind, tag, self)
-        return self
 
     def _check_attribute(self, name: str) -> Type:
         """The type of an attribute, which must be there."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from penstock.codegen.builder import Builder, key_names, listed
 from penstock.codegen.count_windows import LONGEST
+from penstock.codegen.folding import fold
 from penstock.codegen.folds import FUNCTIONS
-from penstock.codegen.vector_text import Sight, fold, sight
+from penstock.codegen.vector_text import Sight, sight
 from penstock.expr.vector_frame import dtype_of
 from penstock.ir.expressions import Expression, Literal, OutputCall
 from penstock.ir.graph import Operator, Policy, PolicyKind, Window, WindowKind

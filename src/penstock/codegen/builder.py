@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.codegen.body import Body
+from penstock.codegen.folding import conjuncts, fold
 from penstock.codegen.marks import streams_with_marks
 from penstock.codegen.part import Part, Target
 from penstock.codegen.signals import SignalledBody
-from penstock.codegen.vector_text import Sight, VectorText, conjuncts, fold, sight
+from penstock.codegen.vector_text import Sight, VectorText, sight
 from penstock.expr.emit_scope import Module
 from penstock.ir.expressions import Attribute, Expression
 from penstock.ir.graph import Assignment, Operator

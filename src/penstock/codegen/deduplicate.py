@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.codegen.builder import Builder, branch, key_names, listed
-from penstock.codegen.vector_text import fold, sight
+from penstock.codegen.folding import fold
+from penstock.codegen.vector_text import sight
 from penstock.ir.expressions import Attribute, Expression, Literal
 from penstock.ir.graph import Operator
 

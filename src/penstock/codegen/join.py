@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.codegen.builder import Builder, branch, key_names, listed
-from penstock.codegen.vector_text import Sight, conjuncts, fold
+from penstock.codegen.folding import conjuncts, fold
+from penstock.codegen.vector_text import Sight
 from penstock.expr.analysis import attributes_of
 from penstock.ir.expressions import Expression, Literal
 from penstock.ir.graph import Operator, PolicyKind, Window

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.codegen.body import Body
+from penstock.codegen.folding import conjuncts, fold
 from penstock.codegen.part import Part, Target
 from penstock.codegen.python_functions import PythonFunction, python_function
-from penstock.codegen.vector_text import VectorText, conjuncts, fold, sight
+from penstock.codegen.vector_text import VectorText, sight
 from penstock.expr.analysis import is_pure
 from penstock.expr.emit_functions import emit_functions
 from penstock.expr.emit_scope import Module

@@ -28,16 +28,15 @@ Preserves:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.codegen.body import Body
-from penstock.expr.analysis import attributes_of, own_function, transform
+from penstock.codegen.folding import fold, is_fixed, is_nonzero, variables_of
+from penstock.expr.analysis import attributes_of, own_function
 from penstock.expr.emit import emit
 from penstock.expr.emit_code import ADD, ATOM, BIT_AND, BIT_OR, COMPARE, MULTIPLY, SIGN, Code, operation
 from penstock.expr.emit_scope import Locals, Place, Scope
-from penstock.expr.errors import EvaluationError
-from penstock.expr.evaluate import Evaluator
 from penstock.expr.functions.registry import resolve
 from penstock.expr.vector_frame import dtype_of
 from penstock.expr.vector_operators import binary_operation, can_cast_fail, cast_operation
@@ -49,7 +48,6 @@ from penstock.ir.expressions import (
     Cast,
     Conditional,
     Expression,
-    InputTuple,
     Literal,
     Unary,
     Variable,
@@ -135,7 +133,7 @@ class VectorText:
                 return Vector(Code(repr(value), SIGN if repr(value).startswith("-") else ATOM))
             case Attribute() | Variable():
                 return Vector(Code(where.column(x)))
-            case Unary(operator="-" | "~" | "!") if dtype_of(x.type) is not None and not _is_fixed(x.operand):
+            case Unary(operator="-" | "~" | "!") if dtype_of(x.type) is not None and not is_fixed(x.operand):
                 operand = self.node(x.operand, where)
                 sign = "-" if x.operator == "-" else "~"
                 return Vector(Code(f"{sign}{operand.code.at(SIGN)}", SIGN), operand.eager, operand.rows)
@@ -150,7 +148,7 @@ class VectorText:
         return None
 
     def _binary(self, x: Binary, where: Sight) -> Vector | None:
-        if (_is_fixed(x.left) and _is_fixed(x.right)) or isinstance(x.left.type, OptionalType):
+        if (is_fixed(x.left) and is_fixed(x.right)) or isinstance(x.left.type, OptionalType):
             return None
         if x.operator in ("&&", "||"):
             return self._logical(x, where)
@@ -161,7 +159,7 @@ class VectorText:
             return self._operator(x, where)
         if binary_operation(x.operator, type_) is None:
             return None
-        fails = x.operator in ("/", "%") and is_integer(type_) and not _is_nonzero(x.right)
+        fails = x.operator in ("/", "%") and is_integer(type_) and not is_nonzero(x.right)
         return self._named(x, where, f'operation("{x.operator}", "{type_}")', x.left, x.right, fails=fails)
 
     def _operator(self, x: Binary, where: Sight) -> Vector:
@@ -182,7 +180,7 @@ class VectorText:
         return Vector(operation(left.code, operator, right.code, level), left.eager, left.rows or right.rows)
 
     def _conditional(self, x: Conditional, where: Sight) -> Vector | None:
-        if dtype_of(x.type) is None or _is_fixed(x.test):
+        if dtype_of(x.type) is None or is_fixed(x.test):
             return None
         test, then, otherwise = (self.node(part, where) for part in (x.test, x.then, x.otherwise))
         if not then.eager or not otherwise.eager:
@@ -192,7 +190,7 @@ class VectorText:
 
     def _cast(self, x: Cast, where: Sight) -> Vector | None:
         source, target = x.operand.type, x.type
-        if _is_fixed(x.operand) or cast_operation(source, target) is None:
+        if is_fixed(x.operand) or cast_operation(source, target) is None:
             return None
         dtype = dtype_of(target)
         if dtype is None or target == FLOAT32 or (is_float(source) and is_integer(target)):
@@ -203,11 +201,11 @@ class VectorText:
 
     def _call(self, x: Call, where: Sight) -> Vector | None:
         types = [a.type for a in x.arguments]
-        if own_function(x, self.body.module.functions) is not None or all(map(_is_fixed, x.arguments)):
+        if own_function(x, self.body.module.functions) is not None or all(map(is_fixed, x.arguments)):
             return None
         if resolve(x.function, types).bind_vector() is None:
             return None
-        if not all(isinstance(a, Literal) or not _is_fixed(a) for a in x.arguments):
+        if not all(isinstance(a, Literal) or not is_fixed(a) for a in x.arguments):
             return None
         listed = ", ".join(f'"{text}"' for text in (x.function, *map(str, types)))
         return self._named(x, where, f"function({listed})", *x.arguments, fails=True)
@@ -225,7 +223,7 @@ class VectorText:
     def _rows(self, x: Expression, where: Sight) -> Vector:
         """The loop over the rows of the columns that an expression reads."""
         used = attributes_of(x, schemas=where.schemas)
-        variables = sorted(_variables(x), key=lambda v: v.name)
+        variables = sorted(variables_of(x), key=lambda v: v.name)
         names = Locals()
         attributes = {(p, n): names.name(f"{n}_{p}" if p else n) for p, n in used}
         places = {v.name: Place(names.name(v.name)) for v in variables}
@@ -271,47 +269,3 @@ _HINTS = {
 def _written(type_: Type) -> tuple[str, ...]:
     """The operators that numpy's arrays spell as SPL does, and that mean the same."""
     return tuple(o for o in (*_LEVELS, *COMPARISON) if o != "/" or is_float(type_))
-
-
-def _variables(x: Expression) -> frozenset[Variable]:
-    return frozenset(n for n in x.walk() if isinstance(n, Variable))
-
-
-def _is_fixed(x: Expression) -> bool:
-    """Whether an expression reads no row."""
-    return not any(isinstance(n, Attribute | Variable | InputTuple) for n in x.walk())
-
-
-def fold(x: Expression) -> Expression:
-    """The expression with what reads no row replaced by its value; what fails, or calls a function, stays.
-
-    Example:
-        >>> from penstock.expr.typing import binary, literal
-        >>> fold(binary("*", literal(6), literal(7))).value
-        42
-    """
-    return transform(x, _folded)
-
-
-def _folded(x: Expression) -> Expression:
-    children = list(x.children())
-    if not children or not isinstance(x, Unary | Binary | Cast) or not all(isinstance(c, Literal) for c in children):
-        return x
-    try:
-        value = Evaluator().constant(x)
-    except EvaluationError:
-        return x
-    return Literal(type=x.type, span=x.span, value=value) if isinstance(value, bool | int | float | str) else x
-
-
-def _is_nonzero(x: Expression) -> bool:
-    return isinstance(x, Literal) and x.value != 0
-
-
-def conjuncts(x: Expression) -> Iterator[Expression]:
-    """The conditions that `&&` joins, in order; each is evaluated only where those before it hold."""
-    if isinstance(x, Binary) and x.operator == "&&":
-        yield from conjuncts(x.left)
-        yield from conjuncts(x.right)
-    else:
-        yield x

@@ -14,7 +14,7 @@ window markers of the inputs do not go through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,132 +27,16 @@ from penstock.ir.models import Forwarding, Markers, OperatorModel, State
 from penstock.ir.types import BOOLEAN
 from penstock.toolkit.aggregate import check_partitioned
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
+from penstock.toolkit.join_sides import Entries, Side
 from penstock.toolkit.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.logic_runtime import LogicRuntime, symbol
-from penstock.toolkit.memory import Keyed, same_nan
 from penstock.toolkit.runtime import Context, Punctuation, Submit
 from penstock.toolkit.windows_eviction import Eviction, eviction
-from penstock.toolkit.windows_partition import Key, Partitions, check_keys, key_function, key_names, of_port
+from penstock.toolkit.windows_partition import Key, check_keys, key_function, key_names, of_port
 from penstock.toolkit.windows_policy import check_window, fires_on_every_tuple, ready_window
 
 SIDES = ("LHS", "RHS")
-Record = tuple[int, Any, Hashable, int | None, bool, Tuple]
-"""What is remembered of an entry: its number, its mark in the window, the window's partition and ticket, whether it has
-matched, and the tuple."""
-
 _OUTER = {"inner": (False, False), "leftOuter": (True, False), "rightOuter": (False, True), "outer": (True, True)}
-
-
-class _Entry:
-    """A tuple in a window, with what is to be known of it when it leaves."""
-
-    __slots__ = ("key", "matched", "number", "tuple")
-
-    def __init__(self, tuple_: Tuple, key: Hashable, number: int) -> None:
-        self.tuple = tuple_
-        self.key = key
-        self.number = number
-        self.matched = False
-
-
-class _Side:
-    """One port's window: who is in it, by partition for eviction and by equality key for matching.
-
-    Attributes:
-        memories: The window's partitions.
-        equal: Gives the equality key, if there is one.
-        keeps_by_time: Whether the windows evict by time.
-        unmatched: Told of every tuple that leaves without having matched, in an outer join.
-    """
-
-    def __init__(
-        self,
-        make_memory: Callable[[Callable[[Any], None]], Eviction],
-        key: Key | None,
-        equal: Key | None,
-        *,
-        keeps_by_time: bool,
-    ) -> None:
-        self.memories: Partitions[Eviction] = Partitions(key, lambda _: make_memory(self._evicted))
-        self.equal = equal
-        self.keeps_by_time = keeps_by_time
-        self.unmatched: Callable[[Tuple], None] | None = None
-        self._index: dict[Hashable, dict[int, _Entry]] = {}
-        self._number = 0
-
-    def enter(self, tuple_: Tuple) -> tuple[_Entry, Eviction]:
-        """Make room for a tuple; it is in the window once `keep` is called."""
-        memory = self.memories.of(tuple_)
-        memory.make_room(tuple_)
-        self._number += 1
-        return _Entry(tuple_, None if self.equal is None else self.equal(tuple_), self._number), memory
-
-    def keep(self, entry: _Entry, memory: Eviction) -> None:
-        """Take an entry in; a side without memory lets it go at once."""
-        same_key = self._index.get(entry.key)
-        if same_key is None:
-            same_key = self._index[entry.key] = {}
-        same_key[entry.number] = entry
-        memory.add(entry)
-
-    def candidates(self, key: Hashable) -> Iterable[_Entry]:
-        """The entries that a tuple of the other side with this equality key may match, in order of arrival."""
-        found = self._index.get(key)
-        return found.values() if found else ()
-
-    def _evicted(self, entry: _Entry) -> None:
-        same_key = self._index[entry.key]
-        del same_key[entry.number]
-        if not same_key:
-            del self._index[entry.key]
-        if self.unmatched is not None and not entry.matched:
-            self.unmatched(entry.tuple)
-
-    def records(self) -> Iterator[tuple[Hashable, Record]]:
-        """Every entry as plain data, with its equality key."""
-        for partition, memory in self.memories.parts.items():
-            for entry, mark in zip(memory.items, memory.marks(), strict=True):
-                yield entry.key, (entry.number, mark, partition, memory.ticket, entry.matched, entry.tuple)
-
-    def restore(self, found: Iterable[tuple[Hashable, Record]]) -> None:
-        """Take in the entries that other sides held."""
-        tickets: dict[Hashable, int | None] = {}
-        for key, record in sorted(found, key=self._place):
-            number, mark, partition, ticket, matched, tuple_ = record
-            entry = _Entry(tuple_, same_nan(key), number)
-            entry.matched = matched
-            self._number = max(self._number, number)
-            self._index.setdefault(entry.key, {})[number] = entry
-            self.memories.at(same_nan(partition)).put_back(entry, mark)
-            tickets.setdefault(same_nan(partition), ticket)
-        for partition, ticket in tickets.items():
-            self.memories.at(partition).rearm(ticket)
-
-    def _place(self, found: tuple[Hashable, Record]) -> tuple[int, int]:
-        # Entries that come from several places are numbered apart, but a window that keeps by time is in order of time.
-        _, (number, mark, *_) = found
-        return (mark if self.keeps_by_time else 0), number
-
-
-class _Entries(Keyed):
-    """The windows of both sides, by equality key."""
-
-    def __init__(self, sides: Sequence[_Side], names: tuple[str, ...] | None) -> None:
-        self.sides = sides
-        self.names = names
-
-    def remember_parts(self) -> dict[Hashable, list[list[Record]]]:
-        """The entries of each side with a key."""
-        found: dict[Hashable, list[list[Record]]] = {}
-        for port, side in enumerate(self.sides):
-            for key, record in side.records():
-                found.setdefault(key, [[], []])[port].append(record)
-        return found
-
-    def recall_parts(self, parts: Mapping[Hashable, list[list[Record]]]) -> None:
-        """Put all entries back."""
-        for port, side in enumerate(self.sides):
-            side.restore((key, record) for key, records in parts.items() for record in records[port])
 
 
 class JoinRuntime(LogicRuntime):
@@ -166,7 +50,7 @@ class JoinRuntime(LogicRuntime):
         self.match = self.scalar(match[0]) if match else None
         self.output = self.output_row()
         self.sides = [self._make_side(port) for port in (0, 1)]
-        self.entries = _Entries(self.sides, key_names(operator.param("equalityLHS")))
+        self.entries = Entries(self.sides, key_names(operator.param("equalityLHS")))
         for output, port in enumerate(_lonely_sides(self.symbol("algorithm", "inner")), start=1):
             alone = len(operator.outputs) > 1
             self.sides[port].unmatched = self._pass_alone(output) if alone else self._send_with_default(port)
@@ -192,7 +76,7 @@ class JoinRuntime(LogicRuntime):
     def take_window_marker(self, port: int) -> None:
         """Markers of the inputs stop here."""
 
-    def _make_side(self, port: int) -> _Side:
+    def _make_side(self, port: int) -> Side:
         window = self.operator.inputs[port].window
         assert window is not None
         ready = ready_window(window, self.context.evaluator, lambda e: of_port(self.scalar(e), port, 2))
@@ -201,7 +85,7 @@ class JoinRuntime(LogicRuntime):
             return eviction(ready.eviction, self.context, evicted, punctual=True)
 
         by_time = ready.eviction.kind is PolicyKind.TIME
-        return _Side(make_memory, self._key("partitionBy", port), self._key("equality", port), keeps_by_time=by_time)
+        return Side(make_memory, self._key("partitionBy", port), self._key("equality", port), keeps_by_time=by_time)
 
     def _key(self, prefix: str, port: int) -> Key | None:
         expressions = self.operator.param(prefix + SIDES[port])
