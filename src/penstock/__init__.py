@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from penstock.api.application import App as App
     from penstock.api.application import Feedback as Feedback
-    from penstock.api.columns import agg as agg
-    from penstock.api.columns import col as col
-    from penstock.api.columns import fn as fn
-    from penstock.api.columns import lhs as lhs
-    from penstock.api.columns import record as record
-    from penstock.api.columns import rhs as rhs
-    from penstock.api.columns import submission_value as submission_value
-    from penstock.api.columns import when as when
+    from penstock.api.column_words import agg as agg
+    from penstock.api.column_words import col as col
+    from penstock.api.column_words import fn as fn
+    from penstock.api.column_words import lhs as lhs
+    from penstock.api.column_words import record as record
+    from penstock.api.column_words import rhs as rhs
+    from penstock.api.column_words import submission_value as submission_value
+    from penstock.api.column_words import when as when
     from penstock.api.items import after as after
     from penstock.api.items import at as at
     from penstock.api.operators import Operator as Operator
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 # Loaded on first use, so that a command that needs none of it starts at once.
 _HOMES = {
     "api.application": ("App", "Feedback"),
-    "api.columns": ("agg", "col", "fn", "lhs", "record", "rhs", "submission_value", "when"),
+    "api.column_words": ("agg", "col", "fn", "lhs", "record", "rhs", "submission_value", "when"),
     "api.items": ("after", "at"),
     "api.operators": ("Operator", "filter_", "flat_map", "map_", "sink", "source"),
     "api.outputs": ("Output",),

@@ -91,5 +91,5 @@ def test_a_wrong_call_is_explained_where_it_stands(what):
 
 def test_a_row_that_does_not_fit_is_explained_without_names_of_our_classes():
     app = App()
-    with pytest.raises(UserError, match="failed: attribute `x` is int32, got 'q'"):
+    with pytest.raises(UserError, match=r"failed on \('q',\): attribute `x` is int32, got 'q'"):
         outputs(app, app.source(feed([("q",)]), "int32 x"))

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.api.columns import Column, Scope, agg, col, lhs, lift, rhs
+from penstock.api.column_words import agg, col, lhs, rhs
+from penstock.api.columns import Column, Scope, lift
 from penstock.api.ends import StreamEnds
 from penstock.api.outputs import Output
 from penstock.api.placed import StreamPlacement
