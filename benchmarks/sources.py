@@ -32,6 +32,8 @@ SCHEMA = "rstring sym, float64 price, int32 volume, int64 id"
 FILE = 'stream<{schema}> A = FileSource() {{ param file: "{file}"; format: {format}; }}'
 BEACON = """stream<int64 id, float64 x> A = Beacon() {
     param iterations: %d; output A: id = (int64) IterationCount(), x = 0.5 * (float64) IterationCount(); }"""
+LOGS = """stream<uint32 uid, rstring server, rstring msg> A = ParSrc() { param servers: "logs*.com"; }"""
+TOOLKIT = Path(__file__).parents[1] / "examples" / "network_monitoring" / "toolkit"
 ROUNDS = 3
 
 
@@ -43,6 +45,8 @@ def write_files(folder: Path, tuples: int) -> None:
     names = [part.split()[1] for part in SCHEMA.split(", ")]
     with (folder / "rows.json").open("w") as file:
         file.writelines(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+    with (folder / "logs0.com").open("w") as file:
+        file.writelines(f"{i / 1000} {volume} GET /{symbol}\n" for symbol, _, volume, i in rows)
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     parquet.write_table(
         pa.table({n: pa.array(v) for n, v in columns.items()}), folder / "rows.parquet", row_group_size=50_000
@@ -54,6 +58,7 @@ def programs(tuples: int) -> Iterator[tuple[str, str]]:
         yield file, FILE.format(schema=SCHEMA, file=file, format=file.rpartition(".")[2])
     yield "lines", FILE.format(schema="rstring line", file="plain.csv", format="line")
     yield "beacon", BEACON % tuples
+    yield "logs", LOGS
 
 
 def by_columns(program: Program, plan: PhysicalPlan, environment: Environment) -> tuple[int, float, float]:
@@ -86,7 +91,8 @@ def one_by_one(program: Program, plan: PhysicalPlan, environment: Environment, t
 
 
 def compare(name: str, text: str, folder: Path, tuples: int) -> dict[str, object]:
-    program = compile_text(f'composite Main {{ graph {text} () as S = FileSink(A) {{ param file: "out"; }} }}')
+    graph = f'composite Main {{ graph {text} () as S = FileSink(A) {{ param file: "out"; }} }}'
+    program = compile_text(graph, toolkits=[TOOLKIT])
     plan = physical_plan(program.application, [["A", "S"]])
     few = max(1, tuples // 10)
     fast, slow, planned = [], [], []

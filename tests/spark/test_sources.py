@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from source_reading import Sources, in_the_reference, program
+from source_reading import Sources, environment, in_the_reference, program
 
 from penstock.diagnostics import UserError
+from penstock.reference import run
 from penstock.spark.source_log import SourceLog
 from penstock.spark.sources import Planning, load
 
@@ -195,3 +196,29 @@ def test_what_the_output_clause_says_is_computed_over_columns(tmp_path: Path) ->
     assert sources.run().seen == in_the_reference(made, tmp_path)[0]
     assert sources.found.seen[0] == ("A", ("a.csv", 1, "at a.csv"))
     assert not list(sources.log.glob("*.arrow"))
+
+
+DELAYED = {
+    "plain": "".join(f"{i % 3 / 2},row{i},{i}\n" for i in range(40)),
+    "malformed": "".join(f"{'x' if i % 5 == 0 else i / 10},row{i},{i if i % 7 else 'y'}\n" for i in range(40)),
+    "odd": '# comment\n1,a,1\n-2,b,2\n,c,3\n nan,d,4\n1_0,"e, f",5\n0.0000000015,g,6\n1e300,h,7\nnull,i,8\n0.5\n2,j,9',
+}
+
+
+@pytest.mark.parametrize("block", [16, 1 << 20])
+@pytest.mark.parametrize("text", DELAYED)
+def test_delays_pass_before_tuples_that_are_read_by_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, block: int
+) -> None:
+    monkeypatch.setattr("penstock.toolkit.file_blocks.BLOCK_BYTES", block)
+    (tmp_path / "a.csv").write_text(DELAYED[text])
+    made = program(FILE % (PERMISSIVE + "hasDelayField: true; initDelay: 1.5;"))
+    surroundings, wanted = environment(tmp_path), []
+    run(made, environment=surroundings, on_tuple=lambda _, item: wanted.append((surroundings.clock.now_ns, item)))
+    for turns in (3, 1000):
+        sources = Sources(made, tmp_path, tmp_path / f"job{turns}", turns=turns)
+        while sources.step():
+            sources.restart()
+        found = zip(sources.found.times, [item for _, item in sources.found.seen], strict=True)
+        assert [pair for pair in found if isinstance(pair[1], tuple)] == [p for p in wanted if isinstance(p[1], tuple)]
+        assert not list(sources.log.glob("*.arrow"))

@@ -38,6 +38,7 @@ class TimedLines:
 
     Example:
         >>> import tempfile
+        >>> import pyarrow.compute as pc
         >>> class Log(TimedLines):
         ...     def __init__(self, folder: str):
         ...         self.folder = Path(folder)

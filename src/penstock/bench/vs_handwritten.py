@@ -5,12 +5,16 @@ programs are those of `examples/`, those by hand are `benchmarks/handwritten_*.p
 many batches, in one session and in turns, and what they write is compared: Penstock keeps the sequential order, so
 bargains must be equal line by line; native windows come in any order.
 
-Seconds are those of the whole run, the start of the query included, after a short run of each to warm up. For bargain
-detection the largest memory of each part of the job is reported, too.
+Penstock has a channel for each core, the programs by hand two shuffle partitions. Seconds are those of the whole run,
+the start of the query included, after a short run of each to warm up. The largest memory of each part of a job is
+reported, too.
+
+With PENSTOCK_BENCH_ONLY in the environment, only the application of that name is run.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections import Counter
@@ -63,7 +67,7 @@ def run(bench: Bench) -> None:
     spark = open_bench_session()
     rows = 40_000 if bench.quick else 2_000_000
     with tempfile.TemporaryDirectory() as folder:
-        for application in APPLICATIONS:
+        for application in chosen():
             bench.progress(f"{application.name}: warming up")
             _Sides(spark, Path(folder) / f"{application.name}-warm", application, 8_000).run_each()
             _side_by_side(bench, _Sides(spark, Path(folder) / application.name, application, rows))
@@ -109,7 +113,14 @@ class _Sides:
     def penstock(self) -> None:
         """Run the example."""
         shutil.rmtree(self._ours, ignore_errors=True)
-        run_timed(self.spark, self._program, data=self.folder, out=self._ours, turns_per_batch=self.rows // _BATCHES)
+        run_timed(
+            self.spark,
+            self._program,
+            data=self.folder,
+            out=self._ours,
+            turns_per_batch=self.rows // _BATCHES,
+            channels=self.spark.sparkContext.defaultParallelism,
+        )
 
     def by_hand(self) -> None:
         """Run the program by hand."""
@@ -165,3 +176,9 @@ APPLICATIONS = (
         bar=0.9,
     ),
 )
+
+
+def chosen() -> list[Application]:
+    """The applications to run."""
+    only = os.environ.get("PENSTOCK_BENCH_ONLY")
+    return [application for application in APPLICATIONS if only in (None, application.name)]

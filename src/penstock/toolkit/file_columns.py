@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
@@ -20,7 +21,7 @@ from penstock.toolkit import file_blocks
 from penstock.toolkit.column_source import Chunk, Extent, Planned, Position
 from penstock.toolkit.file_blocks import check_stamp, cut, opened, read_range, stamp_of
 from penstock.toolkit.formats import Malformed, Settings
-from penstock.toolkit.formats.columns import block_reader, can_read_blocks, ends_between_records
+from penstock.toolkit.formats.columns import Records, block_reader, can_read_blocks, ends_between_records
 from penstock.toolkit.formats.parquet import read_group
 
 Output = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -48,13 +49,18 @@ class FileColumns:
     output: Output
     delay_ns: int = 0
     is_live: bool = False
-    is_timed: bool = False
     tasks: int = 1
     ends_with_marker: bool = True
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether each record tells its delay."""
+        return self.settings.has_delay_field
+
     def start(self) -> Position:
         """The beginning of the file."""
-        return {"byte": 0, "number": 0, "header": self.settings.header_lines, "stamp": None}
+        header = self.settings.header_lines
+        return {"byte": 0, "number": 0, "header": header, "stamp": None, "time_ns": self.delay_ns}
 
     def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
         """Cut off blocks with about so many lines."""
@@ -71,24 +77,44 @@ class FileColumns:
                     break
                 extents.append(extent)
                 rows -= extent["lines"]
-                here = {**here, "byte": extent["end"], "number": here["number"] + extent["most"], "header": 0}
+                here = self._behind(extent, here, file)
         return Planned(
             extents=tuple(extents),
             position=here,
             has_ended=not self.is_live and here["byte"] >= size,
             number=here["number"],
-            time_ns=self.delay_ns,
+            time_ns=here["time_ns"],
         )
 
     def read(self, extent: Extent) -> Iterator[Chunk]:
         """Parse a block."""
         with opened(self.path) as file:
             check_stamp(self.name, extent["stamp"], stamp_of(file), may_grow=self.is_live, end=extent["end"])
-            block = read_range(file, extent["start"], extent["end"])
-        read = block_reader(self.schema, replace(self.settings, header_lines=extent["header"]))(block)
+            read = self._records(file, extent)
+        time_ns, delays = extent["time_ns"], read.delays_ns
         yield Chunk(
-            batch=self.output(read.batch), number=extent["number"], time_ns=self.delay_ns, malformed=read.malformed
+            batch=self.output(read.batch),
+            number=extent["number"],
+            time_ns=time_ns,
+            times_ns=None if delays is None else time_ns + np.cumsum(delays),
+            malformed=read.malformed,
         )
+
+    def _records(self, file: BinaryIO, extent: Extent) -> Records:
+        block = read_range(file, extent["start"], extent["end"])
+        return block_reader(self.schema, replace(self.settings, header_lines=extent["header"]))(block)
+
+    def _behind(self, extent: Extent, here: Position, file: BinaryIO) -> Position:
+        """The position behind a block; where records tell delays they have to be read."""
+        delays = self._records(file, extent).delays_ns if self.is_timed else None
+        time_ns = here["time_ns"] + (0 if delays is None else int(delays.sum()))
+        return {
+            **here,
+            "byte": extent["end"],
+            "number": here["number"] + extent["most"],
+            "header": 0,
+            "time_ns": time_ns,
+        }
 
     def _block(self, file: BinaryIO, here: Position, rows: int, size: int) -> Extent | None:
         """The next block: so many lines, or as many as make a block of the usual size."""
@@ -112,7 +138,7 @@ class FileColumns:
         block = data[:end]
         most = block.count(b"\n") + block.count(b"\r") + 1
         place = {"start": here["byte"], "end": here["byte"] + end, "number": here["number"], "header": here["header"]}
-        return {**place, "lines": lines, "most": most, "stamp": here["stamp"]}
+        return {**place, "lines": lines, "most": most, "stamp": here["stamp"], "time_ns": here["time_ns"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

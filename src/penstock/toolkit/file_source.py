@@ -79,10 +79,12 @@ class FileSourceRuntime(LogicRuntime):
             yield from self._file(self.constant("file"), ())
 
     def columns(self, *, follows: bool = False) -> ColumnSource | None:
-        """The file by columns, unless reading it has an effect, or time passes between its tuples."""
+        """The file by columns, unless reading it has an effect, or its delays are to pass by the clock on the wall."""
         is_hot = self.constant("hotFile", False)
         alone = any(self.operator.param(name) for name in _ONE_BY_ONE)
         if self.operator.inputs or len(self.operator.outputs) > 1 or alone or (is_hot and not follows):
+            return None
+        if follows and self._settings.has_delay_field:
             return None
         name = self.constant("file")
         output = self._column_output(name)

@@ -16,7 +16,8 @@ Example:
     ([{'name': 'Ada', 'age': 36}], 'attribute `age`: `x` is not an integer')
 
 When it does not apply:
-    Delays and markers between records belong to the order of the stream and not to a block: `can_read_blocks` says no.
+    Markers between records belong to the order of the stream and not to a block: `can_read_blocks` says no. Delays
+    before records are read in csv only, as one more column.
 
 Algorithm:
     The fast reader of the format looks at the block. If there is anything in it of which it is not sure that Arrow
@@ -31,43 +32,57 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from penstock.expr.values import batch_from_rows
-from penstock.ir.types import Schema
+from penstock.expr.values import batch_from_rows, default_value
+from penstock.ir.arrow import arrow_schema
+from penstock.ir.types import FLOAT64, Schema, TupleType, TypedName
 from penstock.toolkit.formats import columns_csv, columns_json, columns_line
 from penstock.toolkit.formats.items import Item, Malformed, Pause, Settings
 from penstock.toolkit.formats.reading import Read, reader
+from penstock.toolkit.runtime import Wait
 
-FastReader = Callable[[bytes], pa.RecordBatch | None]
-"""From a block to its tuples; None if the block has anything that must be looked at record by record."""
+_MOST_SECONDS = 9e9
+"""The time of an application is counted in nanoseconds of 64 bits."""
+
+Array = Any
+"""A numpy array."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Records:
     """What a block holds.
 
     Attributes:
         batch: The tuples, in order.
         malformed: The records that do not fit the schema, in order.
+        delays_ns: The time before each tuple, where records tell it.
     """
 
     batch: pa.RecordBatch
     malformed: tuple[Malformed, ...] = ()
+    delays_ns: Array | None = None
 
 
 BlockReader = Callable[[bytes], Records]
 
+FastReader = Callable[[bytes], Records | None]
+"""From a block to its records; None if the block has anything that must be looked at record by record."""
+
 
 def can_read_blocks(settings: Settings) -> bool:
-    """Whether the records of a format follow one another without delays and markers, one or more lines each.
+    """Whether the records of a format follow one another without markers, one or more lines each.
 
     Example:
-        >>> can_read_blocks(Settings()), can_read_blocks(Settings(has_delay_field=True))
+        >>> can_read_blocks(Settings()), can_read_blocks(Settings(format="txt"))
         (True, False)
     """
-    if settings.format not in _FAST or settings.has_delay_field:
+    if settings.format not in _FAST:
+        return False
+    if settings.has_delay_field and (settings.format != "csv" or settings.separator != ","):
         return False
     return codecs.lookup(settings.encoding).name == "utf-8" and settings.eol_marker == "\n"
 
@@ -79,15 +94,50 @@ def block_reader(schema: Schema, settings: Settings) -> BlockReader:
         schema: Of the attributes that are read.
         settings: How the records are written; `header_lines` is how many lines to skip in each block.
     """
-    fast = _FAST[settings.format](schema, replace(settings, header_lines=0))
+    fast = _fast_reader(schema, replace(settings, header_lines=0))
     exact = reader(schema, settings)
 
     def read(block: bytes) -> Records:
         body = without_header(block, settings.header_lines)
-        batch = None if fast is None or body is None else fast(body)
-        return Records(batch=batch) if batch is not None else _read_exactly(block, schema, exact)
+        found = None if fast is None or body is None else fast(body)
+        return found or _read_exactly(block, schema, exact, settings.has_delay_field)
 
     return read
+
+
+def _fast_reader(schema: Schema, settings: Settings) -> FastReader | None:
+    if settings.has_delay_field:
+        return _delayed_reader(schema, settings)
+    read = _FAST[settings.format](schema, settings)
+    if read is None:
+        return None
+
+    def records(block: bytes) -> Records | None:
+        batch = read(block)
+        return None if batch is None else Records(batch=batch)
+
+    return records
+
+
+def _delayed_reader(schema: Schema, settings: Settings) -> FastReader | None:
+    """Reads delays as a column before the others; a delay that is missing is looked at record by record."""
+    delayed = TupleType((TypedName("delay of the tuple", FLOAT64), *schema.attributes))
+    defaults = settings.defaults or tuple(default_value(a.type) for a in schema.attributes)
+    read = columns_csv.fast_reader(delayed, replace(settings, has_delay_field=False, defaults=(None, *defaults)))
+    if read is None:
+        return None
+
+    def records(block: bytes) -> Records | None:
+        batch = read(block)
+        if batch is None:
+            return None
+        delays = batch.column(0).to_numpy()
+        if not (np.abs(delays) < _MOST_SECONDS).all():
+            return None
+        values = pa.RecordBatch.from_arrays(batch.columns[1:], schema=arrow_schema(schema))
+        return Records(batch=values, delays_ns=np.maximum(np.rint(delays * 1e9), 0).astype(np.int64))
+
+    return records
 
 
 def without_header(block: bytes, lines: int) -> bytes | None:
@@ -123,17 +173,22 @@ def ends_between_records(block: bytes, schema: Schema, settings: Settings) -> bo
     return last is Pause.BETWEEN
 
 
-def _read_exactly(block: bytes, schema: Schema, read: Read) -> Records:
-    tuples, malformed = [], []
+def _read_exactly(block: bytes, schema: Schema, read: Read, has_delays: bool) -> Records:
+    tuples, malformed, delays, delay = [], [], [], 0
     for item in read(iter((block,))):
         if isinstance(item, tuple):
             tuples.append(item)
+            delays.append(delay)
         elif isinstance(item, Malformed):
             malformed.append(item)
-    return Records(batch=batch_from_rows(tuples, schema), malformed=tuple(malformed))
+        delay = max(0, item.nanoseconds) if isinstance(item, Wait) else 0
+    batch = batch_from_rows(tuples, schema)
+    return Records(
+        batch=batch, malformed=tuple(malformed), delays_ns=np.array(delays, np.int64) if has_delays else None
+    )
 
 
-_FAST: dict[str, Callable[[Schema, Settings], FastReader | None]] = {
+_FAST: dict[str, Callable[[Schema, Settings], Callable[[bytes], pa.RecordBatch | None] | None]] = {
     "csv": columns_csv.fast_reader,
     "line": columns_line.fast_reader,
     "json": columns_json.fast_reader,
