@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.bench.cola_problems import bargain_problem, bargain_streams, large_problem
-from penstock.fusion import Settings, fuse
+from penstock.fusion import Settings, cola, fuse
 from penstock.fusion.random_problems import random_problem
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bargains" / "bargains.py"
@@ -50,3 +50,18 @@ def test_the_same_seed_gives_the_same_fusion_however_busy_the_machine_is(monkeyp
     monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
     other = fuse(problem, "throughput", Settings(seed=5))
     assert one.assignment.pe_of.tolist() == other.assignment.pe_of.tolist()
+
+
+def test_small_pes_are_merged_again_where_splits_have_made_too_much_communication(monkeypatch):
+    merged = []
+
+    def counted(*given):
+        merged.append(True)
+        return make_fit(*given)
+
+    make_fit = cola._make_fit
+    monkeypatch.setattr(cola, "_make_fit", counted)
+    monkeypatch.setattr(cola, "relieve", None)
+    fusion = fuse(large_problem(300, 900, 3, utilization=0.74, seed=2), "cola", Settings(acyclic=True))
+    assert merged
+    assert fusion.feasible

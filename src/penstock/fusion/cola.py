@@ -14,9 +14,11 @@ Example:
 
 When it does not apply:
     The basic scheme of the paper knows no constraints. Ours starts from PEs that regions, replicas and dedications keep
-    apart (`coarsest`), splits PEs that do not keep a demand first, and schedules with demands on hosts. If even single
-    operators do not fit by LPT, the best balanced state is scheduled by the integer program and then relieved by moving
-    single operators (`relief`); the paper does not discuss such cases.
+    apart (`coarsest`), splits PEs that do not keep a demand first, and schedules with demands on hosts. Splits that
+    bring every PE below a host may add so much communication that all of them together exceed all hosts. Then small PEs
+    are merged again, up to several parts of a host; and if LPT still finds no place for some of them, the best state is
+    scheduled by the integer program and relieved by moving single operators (`relief`). The paper does not discuss such
+    cases.
 
 Algorithm:
     1. Pre-processor: glue what lemma 1 allows (`lemma`).
@@ -41,6 +43,7 @@ from penstock.fusion.coarsest import coarsest_groups
 from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.lemma import fuse_by_lemma
+from penstock.fusion.merging import Merger
 from penstock.fusion.place_pes import place_pes
 from penstock.fusion.postprocess import merge_where_it_fits
 from penstock.fusion.problem import Assignment
@@ -51,7 +54,8 @@ from penstock.fusion.splitting import Splitter
 from penstock.fusion.super_graph import Group, SuperGraph
 
 _SHARE_FOR_SPLITTING = 0.7
-_SMALL_PART = 0.25
+_PARTS_OF_A_HOST = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15)
+"""Up to which PEs are merged that do not fit. Large PEs save the most; small ones are easier to place."""
 
 
 def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
@@ -82,13 +86,12 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
 
 
 def _is_hopeless(splitter: Splitter) -> bool:
-    """Whether more splits can neither fit nor balance: all PEs exceed all hosts, and each is a small part of a host.
+    """Whether more splits cannot fit: all PEs together exceed all hosts, and the largest is no larger than a host.
 
     A split adds communication and takes nothing away, so what is too much stays too much.
     """
     capacities, sizes = splitter.graph.problem.hosts.capacities, [pe.size for pe in splitter.pes()]
-    is_too_much = sum(sizes) > (1.0 + TOLERANCE) * float(capacities.sum())
-    return is_too_much and max(sizes) < _SMALL_PART * float(capacities.mean())
+    return sum(sizes) > (1.0 + TOLERANCE) * float(capacities.sum()) and max(sizes) <= float(capacities.mean())
 
 
 def _finish(graph: SuperGraph, groups: list[Group], deadline: Deadline) -> Assignment:
@@ -100,8 +103,29 @@ def _finish(graph: SuperGraph, groups: list[Group], deadline: Deadline) -> Assig
 
 
 def _make_fit(graph: SuperGraph, groups: list[Group], deadline: Deadline) -> Assignment:
-    """What LPT cannot do with any of the splits: the integer program, then single moves."""
-    pes = [pe for group in groups for pe in graph.real(group)]
+    """What LPT cannot do with any of the splits: merge small PEs; then the integer program, then single moves."""
+    states = [groups, *(_merged_up_to(graph, groups, part) for part in _PARTS_OF_A_HOST)]
+    utilization, best = min(((_utilization(graph, state), state) for state in states), key=lambda found: found[0])
+    if utilization <= 1.0 + TOLERANCE:
+        return _finish(graph, best, deadline)
+    pes = [pe for group in best for pe in graph.real(group)]
     if schedule(graph, [graph.pe(pe) for pe in pes], deadline=deadline).utilization <= 1.0 + TOLERANCE:
         return place_pes(graph, pes, deadline)
     return relieve(graph, place_pes(graph, pes, deadline), deadline)
+
+
+def _utilization(graph: SuperGraph, groups: list[Group]) -> float:
+    return quick(graph, [graph.pe(pe) for group in groups for pe in graph.real(group)]).utilization
+
+
+def _merged_up_to(graph: SuperGraph, groups: list[Group], part: float) -> list[Group]:
+    """PEs merged where that saves the most, while none is larger than a part of a host."""
+    merger = Merger(graph, groups)
+    most = part * float(graph.problem.hosts.capacities.mean())
+
+    def is_wanted(one: int, other: int) -> bool:
+        size = merger.sizes[one] + merger.sizes[other] - 2 * merger.between[one][other]
+        return size <= most * len(graph.templates[merger.groups[one][0]])
+
+    merger.merge_by_benefit(is_wanted)
+    return list(merger.groups.values())
