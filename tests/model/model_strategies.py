@@ -259,8 +259,9 @@ class _ByDefinition:
                 threads[-1] += work[p]
             else:
                 threads[-1] += self._cost("jvm_feed", self._entering(p))
-                received = self._cost("python_receive", self._entering(p))
-                threads.append(work[p] + received + self._cost("python_send", self._leaving(p)))
+                received = sum(self._cost(part, self._entering(p)) for part in ("python_receive", "python_pass"))
+                sent = sum(self._cost(part, self._leaving(p)) for part in ("python_send", "python_pass"))
+                threads.append(work[p] + received + sent)
                 threads.append(self._cost("jvm_drain", self._leaving(p)))
         threads[-1] += self._cost("exchange_write", self._leaving(stage[-1]))
         processes, tasks = threads[1::2], threads[::2]

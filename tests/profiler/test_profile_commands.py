@@ -8,10 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from penstock.cli import cli
+from penstock.codegen.plan import physical_plan
 from penstock.diagnostics import UserError
 from penstock.model import Cost
 from penstock.profiler.raw_statistics import Statistics
-from penstock.spark.calibration import Case, Measured, cases, chain, transfer_of
+from penstock.spark.calibration import transfer_of
+from penstock.spark.calibration_jobs import Case, Measured, cases, chain
 from penstock.spark.profiling import amount_of
 
 PROGRAM = """composite Main { graph
@@ -80,17 +82,20 @@ def test_a_profile_of_another_graph_is_refused(files):
 
 def planted(case: Case) -> Measured:
     """What a job would take if a crossing cost 1 us and 10 ns a byte in the JVM, and so on."""
-    crossing = case.pes * case.tuples * (1e-6 + 1e-8 * case.tuple_bytes)
-    source = case.tuples * 2e-7
+    tuples = case.per_batch
+    crossing = case.pes * tuples * (1e-6 + 1e-8 * case.tuple_bytes)
+    source = tuples * 2e-7
+    workers = case.pes * tuples * (330e-9 + 3e-9 * case.tuple_bytes)
     found = Statistics()
     for pe in range(case.pes):
         for kind, each in (("receive", 50.0), ("send", 80.0)):
-            found.add((kind, f"PE {pe}", 0), (each + 0.5 * case.tuple_bytes) * case.tuples, tuples=case.tuples)
+            found.add((kind, f"PE {pe}", 0), (each + 0.5 * case.tuple_bytes) * tuples, tuples=tuples)
+    staged = case.stateful or case.channels - 1
     return Measured(
         case=case,
-        jvm_seconds=0.5 + crossing + source,
-        batches=case.batches,
-        batch_seconds=0.3 + 0.02 * case.pes + 0.1 * case.stateful,
+        jvm_seconds=0.2 + crossing + source,
+        worker_seconds=0.1 + workers + source,
+        batch_seconds=0.3 + 0.02 * case.pes + 0.1 * case.stateful + staged * (0.05 + 0.03 * (case.channels - 1)),
         statistics=found,
     )
 
@@ -104,12 +109,24 @@ def test_a_calibration_recovers_the_costs_that_were_planted():
     assert transfer.exchange_read.seconds_per_byte == pytest.approx(2e-9)
     assert transfer.batch_seconds == pytest.approx(0.3)
     assert transfer.pe_seconds == pytest.approx(0.02)
-    assert transfer.stage_seconds == pytest.approx(0.1)
+    assert transfer.stage_seconds == pytest.approx(0.05)
+    assert transfer.state_seconds == pytest.approx(0.1)
+    assert transfer.task_seconds == pytest.approx(0.03)
+    assert transfer.python_pass.seconds(1, 100) == pytest.approx(0.5 * (200 + 200) * 1e-9, rel=0.05)
 
 
 def test_the_jobs_of_a_calibration_are_chains_with_and_without_state():
-    kinds = [o.kind for o in chain(Case(pes=3, stateful=1, tuples=4, batches=2)).application.operators]
-    assert kinds == ["Beacon", "Custom", "Functor", "Filter", "FileSink"]
+    kinds = [o.kind for o in chain(Case(pes=3, stateful=1)).application.operators]
+    assert kinds == ["Beacon", "Aggregate", "Functor", "Filter", "FileSink"]
+
+
+@pytest.mark.parametrize(("case", "channels"), [(Case(pes=3, channels=2), 2), (Case(pes=3, stateful=2, channels=2), 2)])
+def test_jobs_on_two_channels_have_a_parallel_region(case, channels):
+    program = chain(case)
+    plan = physical_plan(program.application, [[o.id] for o in program.application.operators], case.channels)
+    inner = [pe for pe in plan.pes if pe.role in ("stateless", "stateful")]
+    assert [pe.channels for pe in inner] == [channels] * case.pes
+    assert sum(pe.role == "stateful" for pe in inner) == case.stateful
 
 
 @pytest.mark.parametrize(

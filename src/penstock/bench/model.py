@@ -71,7 +71,7 @@ def run(bench: Bench) -> None:
 
     spark = open_bench_session()
     bench.progress("calibrating")
-    transfer = calibrate(spark, tuples=40_000 if bench.quick else 400_000)
+    transfer = calibrate(spark, tuples=40_000) if bench.quick else calibrate(spark)
     found: list[tuple[str, float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         for make in (chain_subject,) if bench.quick else (bargains_subject, monitoring_subject, chain_subject):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from penstock.model import Transfer
 
-_TUPLES = 400_000
+_TUPLES = 800_000
 _MEANING = {
     "jvm_feed": "the JVM hands tuples to a PE",
     "python_receive": "the PE takes them in",
@@ -22,6 +22,7 @@ _MEANING = {
     "jvm_drain": "the JVM takes them",
     "exchange_write": "a task leaves them for the next stage",
     "exchange_read": "the next stage fetches them",
+    "python_pass": "the PE takes them off the wire, or puts them on it",
 }
 
 
@@ -78,8 +79,9 @@ def _print(transfer: Transfer) -> None:
     console.print(_table(transfer))
     console.print(f"a core makes {transfer.mips:,.0f} mips")
     console.print(
-        f"a micro-batch takes {transfer.batch_seconds:.3f} s in any case, {transfer.pe_seconds:.3f} s more for each PE "
-        f"and {transfer.stage_seconds:.3f} s more for each stage behind the first"
+        f"a micro-batch takes {transfer.batch_seconds:.3f} s in any case, {transfer.pe_seconds:.3f} s more for each PE, "
+        f"{transfer.state_seconds:.3f} s if that has state, {transfer.stage_seconds:.3f} s for each stage behind the "
+        f"first and {transfer.task_seconds:.3f} s for each further task of it"
     )
 
 

@@ -100,7 +100,7 @@ def _named_limit(state: PlanState, chain: Chain, stage: StageTime) -> tuple[Limi
 def _named_thread(state: PlanState, chain: Chain, stage: StageTime) -> tuple[Limit, int]:
     """A thread of the JVM: the PE whose operators are most of it, else the PE whose crossings cost it most."""
     in_jvm = [pe.in_jvm for pe in state.pes]
-    threads = task_threads(chain, state.loads, in_jvm, pipelined=state.setting.pipelined)
+    threads = task_threads(chain, state.loads, in_jvm, state.overlap(chain))
     assert stage.load.thread is not None
     crossings: dict[int, float] = {}
     for mips, pe, is_work in threads[stage.load.thread]:

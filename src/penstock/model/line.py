@@ -9,11 +9,12 @@ Formulation:
     Let PEs be numbered along the line. A stream from PE p to PE q > p
 
     - is sent by p and received by q, once for each such q: python_send, python_receive;
-    - is fed by the JVM to p + 1 .. q and drained from p .. q - 1: jvm_feed, jvm_drain;
+    - is fed by the JVM to p + 1 .. q and drained from p .. q - 1: jvm_feed, jvm_drain, and python_pass of each;
     - goes through every exchange between p and q: exchange_write, exchange_read.
 
-    Stages are runs of PEs without an exchange between them: a PE that is keyed starts one, and one with another place
-    than the PE before. A stage starts when the one before it has finished.
+    The line is cut where an exchange stands (`is_exchanged`): before a PE that is keyed, and before one with another
+    place than the PE before it. A PE that gathers its input is cut off on both sides: it overlaps with nothing. Between
+    two cuts PEs overlap, a piece of the batch behind each other. Each part starts when the one before it has finished.
 
 Example:
     a -> b, a -> c in three PEs: the stream to c is fed to b and drained from it, too.
@@ -33,10 +34,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from penstock.model.demand import Demand
 from penstock.model.plan import PlacedPE
 from penstock.model.stages import Chain, PeLoad, pe_load
+from penstock.model.transfer import Transfer
 
 
 def line_loads(demand: Demand, members: Sequence[frozenset[int]], pe_of: Sequence[int]) -> list[PeLoad]:
@@ -57,10 +60,10 @@ def line_loads(demand: Demand, members: Sequence[frozenset[int]], pe_of: Sequenc
     return [
         replace(
             load,
-            receive=_total(part["python_receive"], received[pe]),
+            receive=_total(part["python_receive"], received[pe]) + _total(part["python_pass"], entering[pe]),
             feed=_total(part["jvm_feed"], entering[pe]),
             read=_total(part["exchange_read"], entering[pe]),
-            send=_total(part["python_send"], sent[pe]),
+            send=_total(part["python_send"], sent[pe]) + _total(part["python_pass"], leaving[pe]),
             drain=_total(part["jvm_drain"], leaving[pe]),
             write=_total(part["exchange_write"], leaving[pe]),
             entering=tuple((stream, False) for stream in entering[pe]),
@@ -85,7 +88,7 @@ def is_forward(demand: Demand, pe_of: Sequence[int]) -> bool:
 
 
 def line_stages(pes: Sequence[PlacedPE], members: Sequence[frozenset[int]]) -> list[Chain]:
-    """The stages of a line; PEs without operators are not there.
+    """The parts of a line that come one after the other; PEs without operators are not there.
 
     Example:
         >>> pes = [PlacedPE(operators=(), hosts=("h",), keyed=keyed) for keyed in (False, False, True)]
@@ -96,11 +99,41 @@ def line_stages(pes: Sequence[PlacedPE], members: Sequence[frozenset[int]]) -> l
     for pe, placed in enumerate(pes):
         if not members[pe]:
             continue
-        if stages and not placed.keyed and pes[stages[-1][-1]].place == placed.place:
-            stages[-1].append(pe)
-        else:
+        before = pes[stages[-1][-1]] if stages else None
+        if before is None or is_exchanged(before, placed) or before.gathers or placed.gathers:
             stages.append([pe])
+        else:
+            stages[-1].append(pe)
     return [tuple(stage) for stage in stages]
+
+
+def is_exchanged(before: PlacedPE, behind: PlacedPE) -> bool:
+    """Whether an exchange stands between two neighbours of a line."""
+    return behind.keyed or before.place != behind.place
+
+
+def fixed_seconds(pes: Sequence[PlacedPE], transfer: Transfer) -> float:
+    """What a micro-batch takes in any case, given the PEs of a line that are neither sources nor in the driver.
+
+    Every micro-batch has a source and sinks, so they are part of `batch_seconds`. A PE that is keyed has state, and
+    Spark keeps that of all PEs in as many partitions as the widest has channels.
+
+    Example:
+        >>> pes = [PlacedPE(operators=(), hosts=("h",), keyed=keyed) for keyed in (False, False, True)]
+        >>> fixed_seconds(pes, Transfer(mips=1.0, batch_seconds=1.0, stage_seconds=0.1, pe_seconds=0.01))
+        1.13
+    """
+    widest = max((pe.channels for pe in pes), default=1)
+    before = [PlacedPE(operators=(), hosts=pe.hosts[:1]) for pe in pes[:1]]
+    staged = [pe for one, pe in pairwise([*before, *pes]) if is_exchanged(one, pe)]
+    tasks = sum(widest if pe.keyed else pe.channels for pe in staged)
+    return (
+        transfer.batch_seconds
+        + transfer.pe_seconds * len(pes)
+        + transfer.stage_seconds * len(staged)
+        + transfer.state_seconds * sum(pe.keyed for pe in pes)
+        + transfer.task_seconds * (tasks - len(staged))
+    )
 
 
 def _total(mips: tuple[float, ...], streams: Sequence[int]) -> float:

@@ -30,6 +30,8 @@ class PlacedPE:
         shares: Of the tuples, by channel; even where it is empty.
         keyed: Whether tuples are routed to its channels by key, so that they always come by an exchange.
         in_jvm: Whether its operators are Catalyst expressions, sources or sinks of Spark: nothing crosses to Python.
+        in_driver: Whether it runs in the driver, as the sinks of a line do: it has no worker and no task.
+        gathers: Whether it begins only when all of its input is there, and sends when it is done; in a line.
         region: Its parallel region; a PE without one is sequential.
     """
 
@@ -39,6 +41,8 @@ class PlacedPE:
     shares: tuple[float, ...] = ()
     keyed: bool = False
     in_jvm: bool = False
+    in_driver: bool = False
+    gathers: bool = False
     region: str | None = None
 
     @property

@@ -13,12 +13,18 @@ Formulation:
 
     The threads of a chain (`stage_load`), for each channel's share of the tuples:
 
-    - a process for each PE: its operators, python_receive of what enters, python_send of what leaves;
+    - a process for each PE: its operators, python_receive of what enters, python_send of what leaves, and python_pass
+      of both;
     - the task's thread in the JVM: exchange_read of what enters the chain, jvm_feed and jvm_drain of every PE, the
       operators of PEs that are in the JVM, exchange_write of what leaves the chain.
 
     With `spark.python.udf.pipelined.enabled` (off unless set) the task has a thread before each PE, which drains the PE
     before it and feeds this one, and one at the end.
+
+    Tuples travel in pieces, and a PE works on one piece while the PE behind it works on the one before. Of m pieces the
+    first has to come all the way before the last PE starts, so a chain takes (`Overlap`)
+
+        busiest + (total - busiest) / m.
 
 Example:
     a -> b -> c with a and b on one channel and c on four: stages (a, b) and (c,).
@@ -39,6 +45,7 @@ Reference:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -96,10 +103,10 @@ def pe_load(demand: Demand, members: frozenset[int]) -> PeLoad:
     part = demand.part_mips
     return PeLoad(
         work=sum(demand.work_mips[o] for o in ordered),
-        receive=_total(part["python_receive"], entering),
+        receive=_total(part["python_receive"], entering) + _total(part["python_pass"], entering),
         feed=_total(part["jvm_feed"], entering),
         read=_total(part["exchange_read"], entering),
-        send=_total(part["python_send"], leaving),
+        send=_total(part["python_send"], leaving) + _total(part["python_pass"], leaving),
         drain=_total(part["jvm_drain"], leaving),
         write=_total(part["exchange_write"], leaving),
         entering=tuple(entering.items()),
@@ -170,7 +177,7 @@ class StageLoad:
     """What a stage demands in mips.
 
     Attributes:
-        busiest: Of the thread or process that works most.
+        busiest: Of the thread or process that works most, and of the others while it waits for its first piece.
         total: Of all threads and processes.
         thread: Which thread of the JVM is the busiest; None if it is a process.
         pe: The PE whose process is the busiest of the processes.
@@ -182,33 +189,52 @@ class StageLoad:
     pe: int
 
 
-def stage_load(chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool], *, pipelined: bool) -> StageLoad:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """How the threads of a task work together.
+
+    Attributes:
+        pipelined: Whether every PE has a thread of the JVM for itself.
+        pieces: In how many pieces the tuples of a micro-batch travel.
+        reads: Whether they come by an exchange.
+        writes: Whether they leave by one.
+    """
+
+    pipelined: bool = False
+    pieces: float = math.inf
+    reads: bool = True
+    writes: bool = True
+
+
+def stage_load(chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool], overlap: Overlap) -> StageLoad:
     """The demands of a chain."""
-    threads = [sum(mips for mips, _, _ in pieces) for pieces in task_threads(chain, loads, in_jvm, pipelined=pipelined)]
+    threads = [sum(mips for mips, _, _ in parts) for parts in task_threads(chain, loads, in_jvm, overlap)]
     processes = [(loads[pe].process, pe) for pe in chain if not in_jvm[pe]] or [(0.0, chain[0])]
     most, pe = max(processes)
     busiest = max(threads)
+    total = sum(threads) + sum([mips for mips, _ in processes])
+    longest = max(busiest, most)
     return StageLoad(
-        busiest=max(busiest, most),
-        total=sum(threads) + sum([mips for mips, _ in processes]),
+        busiest=longest + (total - longest) / overlap.pieces,
+        total=total,
         thread=threads.index(busiest) if busiest > most else None,
         pe=pe,
     )
 
 
 def task_threads(
-    chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool], *, pipelined: bool
+    chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool], overlap: Overlap
 ) -> list[list[tuple[float, int, bool]]]:
     """What each thread of a task does: mips, for which PE, and whether for its operators (else for its crossings)."""
     head, last = chain[0], chain[-1]
-    threads = [[(loads[head].read, head, False)]]
+    threads = [[(loads[head].read if overlap.reads else 0.0, head, False)]]
     for pe in chain:
         if in_jvm[pe]:
             threads[-1].append((loads[pe].work, pe, True))
             continue
         threads[-1].append((loads[pe].feed, pe, False))
-        if pipelined:
+        if overlap.pipelined:
             threads.append([])
         threads[-1].append((loads[pe].drain, pe, False))
-    threads[-1].append((loads[last].write, last, False))
+    threads[-1].append((loads[last].write if overlap.writes else 0.0, last, False))
     return threads

@@ -16,6 +16,7 @@ Preserves:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,22 +25,23 @@ import numpy as np
 
 from penstock.model.demand import Demand
 from penstock.model.hosts import Floats, Hosts
-from penstock.model.line import is_forward, line_loads, line_stages
+from penstock.model.line import fixed_seconds, is_exchanged, is_forward, line_loads, line_stages
 from penstock.model.plan import Place, PlacedPE, Plan
 from penstock.model.schedule import in_order, longest_way
 from penstock.model.spread import Spread, link_factors, spread_over
 from penstock.model.stage_time import StageTime, time_stage
-from penstock.model.stages import Chain, Neighbours, PeLoad, chain_up, neighbours, pe_load, stage_load
+from penstock.model.stages import Chain, Neighbours, Overlap, PeLoad, chain_up, neighbours, pe_load, stage_load
 from penstock.model.transfer import Transfer
 
 
 class Setting:
     """What all states of a model share: demands, hosts, how tasks work, and the spreads that were worked out."""
 
-    def __init__(self, demand: Demand, hosts: Hosts, *, pipelined: bool) -> None:
+    def __init__(self, demand: Demand, hosts: Hosts, *, pipelined: bool, pieces: float = math.inf) -> None:
         self.demand = demand
         self.hosts = hosts
         self.pipelined = pipelined
+        self.pieces = pieces
         self.index_of = {id_: i for i, id_ in enumerate(demand.ids)}
         self._spreads: dict[Place, Spread] = {}
         self._links: dict[tuple[Place, Place], Floats] = {}
@@ -92,7 +94,7 @@ class PlanState:
             if chain in self.known and self.touched.isdisjoint(chain):
                 stages[chain] = self.known[chain]
             elif self.members[chain[0]]:
-                load = stage_load(chain, self.loads, in_jvm, pipelined=self.setting.pipelined)
+                load = stage_load(chain, self.loads, in_jvm, self.overlap(chain))
                 stages[chain] = time_stage(self.setting.hosts, load, self.spread(chain[0]), self.fetched(chain[0]))
         return stages
 
@@ -100,6 +102,21 @@ class PlanState:
         if self.is_line:
             return line_stages(self.pes, self.members)
         return chain_up(self.around, [pe.place for pe in self.pes], [pe.keyed for pe in self.pes])
+
+    def overlap(self, chain: Chain) -> Overlap:
+        """How the threads of a stage work together; a PE that gathers its input overlaps with nothing."""
+        pipelined = self.setting.pipelined
+        if not self.is_line:
+            return Overlap(pipelined=pipelined)
+        there = [pe for pe, held in enumerate(self.members) if held]
+        first, last = there.index(chain[0]), there.index(chain[-1])
+        before, behind = there[:first][-1:], there[last + 1 :][:1]
+        return Overlap(
+            pipelined=pipelined,
+            pieces=1.0 if self.pes[chain[0]].gathers else self.setting.pieces,
+            reads=any(is_exchanged(self.pes[pe], self.pes[chain[0]]) for pe in before),
+            writes=any(is_exchanged(self.pes[chain[-1]], self.pes[pe]) for pe in behind),
+        )
 
     def spread(self, pe: int) -> Spread:
         """How the load of a PE falls on hosts."""
@@ -149,6 +166,10 @@ class PlanState:
 
     def fixed_seconds(self, transfer: Transfer) -> float:
         """Seconds that a micro-batch takes in any case."""
+        if self.is_line:
+            inputs = self.setting.demand.inputs
+            held = zip(self.members, self.pes, strict=True)
+            return fixed_seconds([pe for m, pe in held if not pe.in_driver and any(inputs[o] for o in m)], transfer)
         # The depth is worth its while only if a stage costs something: what-ifs come here by the thousand.
         stages = transfer.stage_seconds * (self.depth - 1) if transfer.stage_seconds else 0.0
         pes = sum(bool(m) and not pe.in_jvm for m, pe in zip(self.members, self.pes, strict=True))

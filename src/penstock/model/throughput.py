@@ -14,6 +14,7 @@ Formulation:
     4. A micro-batch of x seconds of input takes T(x) = F + s x, where s is the longest way through the stages, or the
        time for which independent stages need one host or link together if that is more (`state`, `schedule`), and
        F = batch_seconds + stage_seconds * (depth - 1) + pe_seconds * PEs.
+       In a line (`line`), PEs overlap by pieces, and what every micro-batch has anyway is part of batch_seconds.
     5. Input that grows by the factor `scale` is sustained if T(x) <= x / scale for some x that a micro-batch may
        take: scale = 1 / s, or X / T(X) where a micro-batch takes X at most (`prediction`).
 
@@ -95,6 +96,7 @@ class ThroughputModel:
         *,
         source_rates: Mapping[str, float] | None = None,
         batch_tuples: float = math.inf,
+        piece_tuples: float = 0.0,
     ) -> None:
         """Set the scene.
 
@@ -104,6 +106,7 @@ class ThroughputModel:
             transfer: What moving tuples costs.
             source_rates: Instead of the rates that the profile has for its sources.
             batch_tuples: The most tuples that a micro-batch takes from all sources together.
+            piece_tuples: How many tuples travel together from PE to PE, in a line; PEs overlap if there are several.
         """
         self.profile = profile
         self.hosts = hosts
@@ -111,7 +114,9 @@ class ThroughputModel:
         self.source_rates = dict(profile.source_rates if source_rates is None else source_rates)
         total = sum(self.source_rates.values())
         self.batch_limit = batch_tuples / total if total > 0 else math.inf
-        self.setting = Setting(demand(profile, transfer, self.source_rates), hosts, pipelined=transfer.pipelined)
+        pieces = max(1.0, batch_tuples / piece_tuples) if piece_tuples else math.inf
+        flow = demand(profile, transfer, self.source_rates)
+        self.setting = Setting(flow, hosts, pipelined=transfer.pipelined, pieces=pieces)
 
     def evaluate(self, plan: Plan) -> Prediction:
         """Predict a plan.

@@ -6,6 +6,8 @@ process of a PE or in the JVM, in proportion to tuples and bytes:
 
     Python of the sender -- python_send, jvm_drain --> [exchange_write, exchange_read] -- jvm_feed, python_receive -->
 
+Both processes also take bytes off the wire and put them on it, `python_pass`, even where these are for others.
+
 A micro-batch and each of its stages also take some time however little they carry.
 
 The times are those of one machine. On another they scale with the speed of a core, as the paper's footnote says.
@@ -31,16 +33,17 @@ VERSION = 1
 
 CROSSING = ("jvm_feed", "python_receive", "python_send", "jvm_drain")
 EXCHANGE = ("exchange_write", "exchange_read")
-PARTS = CROSSING + EXCHANGE
+PASS = "python_pass"
+PARTS = (*CROSSING, *EXCHANGE, PASS)
+FIXED = ("batch_seconds", "stage_seconds", "state_seconds", "task_seconds", "pe_seconds")
 
 _COST = (Field("seconds_per_tuple", *AMOUNT, default=0.0), Field("seconds_per_byte", *AMOUNT, default=0.0))
 _TRANSFER = (
     Field("version", lambda _: True, "the version"),
     Field("mips", *POSITIVE),
-    *(Field(part, *OBJECT) for part in PARTS),
-    Field("batch_seconds", *AMOUNT, default=0.0),
-    Field("stage_seconds", *AMOUNT, default=0.0),
-    Field("pe_seconds", *AMOUNT, default=0.0),
+    *(Field(part, *OBJECT) for part in CROSSING + EXCHANGE),
+    Field(PASS, *OBJECT, default={}),
+    *(Field(fixed, *AMOUNT, default=0.0) for fixed in FIXED),
     Field("pipelined", *FLAG, default=False),
 )
 
@@ -72,9 +75,12 @@ class Transfer:
         jvm_drain: A thread of the JVM takes them in.
         exchange_write: A task leaves tuples for the next stage.
         exchange_read: A task of the next stage fetches them.
+        python_pass: The process of a PE takes them off the wire, or puts them on it, whomever they are for.
         batch_seconds: A micro-batch, however small: planning it, and committing it.
-        stage_seconds: Each stage of a micro-batch behind the first, however small: launching its tasks, waiting for the
-            last one, and storing state.
+        stage_seconds: Each stage of a micro-batch behind the first, however small: launching its tasks, and waiting for
+            the last one.
+        state_seconds: A PE with state in a micro-batch, however small: loading and storing it.
+        task_seconds: Each task of a stage behind its first one, however small.
         pe_seconds: A PE in a micro-batch, however small: handing its code to a worker, and asking for its answer.
         pipelined: Whether Spark's `spark.python.udf.pipelined.enabled` was on.
     """
@@ -86,8 +92,11 @@ class Transfer:
     jvm_drain: Cost = FREE
     exchange_write: Cost = FREE
     exchange_read: Cost = FREE
+    python_pass: Cost = FREE
     batch_seconds: float = 0.0
     stage_seconds: float = 0.0
+    state_seconds: float = 0.0
+    task_seconds: float = 0.0
     pe_seconds: float = 0.0
     pipelined: bool = False
 
@@ -130,7 +139,7 @@ def transfer_from_json(value: Record, path: str = "transfer") -> Transfer:
     reader.raise_if_any()
     assert head is not None
     parts = {part: Cost(**{k: float(v) for k, v in cost.items()}) for part, cost in costs.items() if cost is not None}
-    rest = {key: float(head[key]) for key in ("mips", "batch_seconds", "stage_seconds", "pe_seconds")}
+    rest = {key: float(head[key]) for key in ("mips", *FIXED)}
     return Transfer(**rest, **parts, pipelined=head["pipelined"])  # type: ignore[arg-type]  # keys do not overlap
 
 
@@ -150,8 +159,6 @@ def transfer_to_json(transfer: Transfer) -> Record:
             part: {"seconds_per_tuple": cost.seconds_per_tuple, "seconds_per_byte": cost.seconds_per_byte}
             for part, cost in costs.items()
         },
-        "batch_seconds": transfer.batch_seconds,
-        "stage_seconds": transfer.stage_seconds,
-        "pe_seconds": transfer.pe_seconds,
+        **{fixed: getattr(transfer, fixed) for fixed in FIXED},
         "pipelined": transfer.pipelined,
     }

@@ -1,8 +1,11 @@
 """What the throughput model says of a fusion on Spark.
 
-The back end's PEs stand in one line. A stateful PE is a `transformWithState` behind an exchange, so it starts a stage,
-and so does the PE of the sinks, which runs in the driver; a stateless PE joins the stage of the PE before it. In the
-model's terms the former are `keyed`. Sources are a PE each, as in `codegen.plan`.
+The back end's PEs stand in one line. A stateful PE is a `transformWithState` behind an exchange, so it starts a stage;
+a stateless PE joins the stage of the PE before it. In the model's terms the former are `keyed`. The PE of the sinks
+runs in the driver. Sources are a PE each, as in `codegen.plan`.
+
+A stateless PE that takes one stream from one channel works on each value of the transport as it comes. All other PEs
+put a batch in order first: they gather.
 
 Example:
     >>> from penstock.ir.graph import Application
@@ -15,14 +18,21 @@ Example:
 
 from __future__ import annotations
 
-from penstock.codegen.plan import PE, physical_plan
+from penstock.codegen.plan import PE, PhysicalPlan, physical_plan
+from penstock.codegen.transport import ITEMS_PER_VALUE
 from penstock.model import PlacedPE, Plan, Prediction, ThroughputModel
 from penstock.optimizer.spark_problem import Groups, Setting
 
 
 def throughput_model(setting: Setting) -> ThroughputModel:
     """The model of an application where it will run."""
-    return ThroughputModel(setting.profile, setting.hosts, setting.transfer, batch_tuples=setting.batch_tuples)
+    return ThroughputModel(
+        setting.profile,
+        setting.hosts,
+        setting.transfer,
+        batch_tuples=setting.batch_tuples,
+        piece_tuples=ITEMS_PER_VALUE,
+    )
 
 
 def predict(model: ThroughputModel, setting: Setting, groups: Groups) -> Prediction:
@@ -38,14 +48,18 @@ def model_plan(setting: Setting, groups: Groups) -> Plan:
     """
     plan = physical_plan(setting.application, groups, setting.regions)
     hosts = tuple(host.id for host in setting.hosts.hosts)
-    return Plan(pes=tuple(_placed(pe, hosts) for pe in plan.pes), is_line=True)
+    return Plan(pes=tuple(_placed(pe, plan, hosts) for pe in plan.pes), is_line=True)
 
 
-def _placed(pe: PE, hosts: tuple[str, ...]) -> PlacedPE:
+def _placed(pe: PE, plan: PhysicalPlan, hosts: tuple[str, ...]) -> PlacedPE:
+    into = plan.into(pe.index)
+    in_pieces = pe.role == "stateless" and len(into) == 1 and into[0].senders == 1
     return PlacedPE(
         operators=pe.operators,
         hosts=hosts[: pe.channels],
         channels=pe.channels,
         keyed=pe.role in ("stateful", "sink"),
+        in_driver=pe.role == "sink",
+        gathers=not in_pieces and pe.role != "source",
         region=pe.region,
     )

@@ -6,17 +6,18 @@ Introduction:
     is fitted to what they took.
 
 Formulation:
-    A job is a source, a chain of PEs that pass everything on, and a last one that lets nothing through. With k PEs, n
-    tuples of b bytes, and m batches, the CPU time of the JVM is
+    A job is a source, a chain of PEs that pass everything on, and a last one that lets nothing through. With k PEs and
+    a batch of n tuples of b bytes, the CPU time of a batch, of the JVM and of all workers, is
 
-        run + m k pe + n (source + k crossing), each of the last two with a part by tuple and a part by byte.
+        batch + k pe + n (source + k crossing), each of the last two with a part by tuple and a part by byte.
 
-    What receiving and sending cost in Python the signals in the PEs tell. Batches of a few tuples, over chains with and
-    without PEs that keep state, give by the clock what a batch, a stage and a PE take in any case. An exchange is the
-    difference between a query with one and without.
+    What receiving and sending cost in Python the signals in the PEs tell; what workers take beside that is `pass`, half
+    of it on the way in. Batches of one tuple give by the clock what a batch (A), a PE (B), a stage, a PE with state (C)
+    and a further task of a stage take in any case (`_fixed_seconds`). An exchange is the difference between a query
+    with one and without.
 
 Example:
-    `penstock calibrate` runs eight small jobs and six queries.
+    `penstock calibrate` runs ten small jobs and six queries.
 
 When it does not apply:
     Other machines: their times are these, times the ratio of speeds (`profiler.speed`). Networks: an exchange here
@@ -32,93 +33,30 @@ Reference:
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from penstock.codegen.transport import ARROW_SCHEMA, SPARK_SCHEMA
-from penstock.expr.environment import Environment
-from penstock.lang import compile_text
 from penstock.model.transfer import Cost, Transfer
 from penstock.model.transfer_fit import TransferSample, fit_costs
-from penstock.profiler.raw_statistics import Statistics
-from penstock.profiler.sampling import Sampling
 from penstock.profiler.speed import core_mips
+from penstock.spark.calibration_jobs import TUPLES, Case, Measured, cases, measure
 from penstock.spark.cpu_time import jvm_seconds
-from penstock.spark.run import run_on_spark
-from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Tell = Callable[[str], None]
 
-_SMALL, _LARGE = 8, 200
-_TINY = 4
+_TICK = 0.01
+"""The step in which a system counts CPU time."""
+
 _BLOBS, _BLOB_BYTES = 60, 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A job to measure.
-
-    Attributes:
-        pes: How many PEs pass tuples on.
-        stateful: How many of them keep state.
-        tuples: How many tuples go through.
-        text_bytes: The size of the text in each.
-        batches: In how many batches they come.
-    """
-
-    pes: int
-    stateful: int = 0
-    tuples: int
-    text_bytes: int = _SMALL
-    batches: int
-
-    @property
-    def tuple_bytes(self) -> float:
-        """The size of a tuple: a number, a text and its offset."""
-        return 8.0 + 4.0 + self.text_bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """What a job took.
-
-    Attributes:
-        case: The job.
-        jvm_seconds: CPU time of the JVM in the whole run.
-        batches: How many batches there were.
-        batch_seconds: By the clock, the median of its batches.
-        statistics: What signals have collected.
-    """
-
-    case: Case
-    jvm_seconds: float
-    batches: int
-    batch_seconds: float
-    statistics: Statistics
-
-
-def cases(tuples: int = 400_000) -> tuple[Case, ...]:
-    """The jobs of a calibration."""
-    return (
-        Case(pes=1, tuples=tuples, batches=4),
-        Case(pes=5, tuples=tuples, batches=4),
-        Case(pes=1, tuples=tuples, batches=4, text_bytes=_LARGE),
-        Case(pes=5, tuples=tuples, batches=4, text_bytes=_LARGE),
-        Case(pes=1, tuples=_TINY, batches=_TINY),
-        Case(pes=5, tuples=_TINY, batches=_TINY),
-        Case(pes=3, stateful=2, tuples=_TINY, batches=_TINY),
-    )
-
-
-def calibrate(spark: SparkSession, *, tell: Tell = lambda text: None, tuples: int = 400_000) -> Transfer:
+def calibrate(spark: SparkSession, *, tell: Tell = lambda text: None, tuples: int = TUPLES) -> Transfer:
     """Measure this machine.
 
     Args:
@@ -127,10 +65,13 @@ def calibrate(spark: SparkSession, *, tell: Tell = lambda text: None, tuples: in
         tuples: How many tuples the larger jobs take.
     """
     tell("warming up")
-    measure(spark, Case(pes=2, tuples=tuples // 4, batches=2))
+    measure(spark, Case(pes=5, tuples=tuples))
     found = []
     for case in cases(tuples):
-        tell(f"{case.pes} PEs, {case.stateful} with state, {case.tuples:,} tuples of {case.tuple_bytes:.0f} bytes")
+        tell(
+            f"{case.pes} PEs, {case.stateful} with state, {case.channels} channels, "
+            f"{case.tuples:,} tuples of {case.tuple_bytes:.0f} bytes"
+        )
         found.append(measure(spark, case))
     tell("an exchange")
     return transfer_of(found, exchange_cost(spark), mips=core_mips())
@@ -138,79 +79,37 @@ def calibrate(spark: SparkSession, *, tell: Tell = lambda text: None, tuples: in
 
 def transfer_of(found: Sequence[Measured], exchange: Cost, *, mips: float) -> Transfer:
     """The calibration that fits what was measured."""
-    large = [m for m in found if m.case.tuples > _TINY]
-    jvm, half = _times(_jvm_crossing(found), 0.5), _times(exchange, 0.5)
-    fixed = _fixed_seconds([m for m in found if m.case.tuples == _TINY])
+    large = [m for m in found if not m.case.is_tiny]
+    jvm, half = _times(_crossing(found, lambda m: m.jvm_seconds), 0.5), _times(exchange, 0.5)
+    receive, send = _python_side(large, "receive"), _python_side(large, "send")
     return Transfer(
         mips=mips,
         jvm_feed=jvm,
         jvm_drain=jvm,
-        python_receive=_python_side(large, "receive"),
-        python_send=_python_side(large, "send"),
+        python_receive=receive,
+        python_send=send,
+        python_pass=_times(_less(_crossing(found, lambda m: m.worker_seconds), receive, send), 0.5),
         exchange_write=half,
         exchange_read=half,
-        **fixed,  # type: ignore[arg-type]  # keys do not overlap
+        **_fixed_seconds([m for m in found if m.case.is_tiny]),  # type: ignore[arg-type]  # keys do not overlap
     )
 
 
-def measure(spark: SparkSession, case: Case) -> Measured:
-    """Run a job and take its accounts."""
-    program = chain(case)
-    durations: list[float] = []
-    before = jvm_seconds(spark)
-    with tempfile.TemporaryDirectory() as folder:
-        run = run_on_spark(
-            program,
-            spark,
-            fusion=[[o.id] for o in program.application.operators],
-            environment=Environment(data_directory=Path(folder), output_directory=Path(folder)),
-            checkpoint=Path(folder) / "job",
-            turns_per_batch=max(1, case.tuples // case.batches),
-            on_progress=lambda progress: durations.append(progress["batchDuration"] / 1000.0),
-            signals=Sampling(),
-        )
-    median = sorted(durations)[len(durations) // 2]
-    return Measured(
-        case=case,
-        jvm_seconds=jvm_seconds(spark) - before,
-        batches=run.batches,
-        batch_seconds=median,
-        statistics=run.statistics,
-    )
-
-
-def chain(case: Case) -> Program:
-    """The program of a job: every PE passes everything on, the last lets nothing through."""
-    lines = [
-        f"stream<int64 n, rstring s> S0 = Beacon() {{ param iterations: {case.tuples}u; "
-        f'output S0: n = (int64)IterationCount(), s = "{"x" * case.text_bytes}"; }}'
-    ]
-    for i in range(1, case.pes):
-        if i <= case.stateful:
-            logic = f"logic state: mutable int64 seen = 0l; onTuple S{i - 1}: {{ seen += 1l; submit(S{i - 1}, S{i}); }}"
-            lines.append(f"stream<int64 n, rstring s> S{i} = Custom(S{i - 1}) {{ {logic} }}")
-        else:
-            lines.append(f"stream<int64 n, rstring s> S{i} = Functor(S{i - 1}) {{ }}")
-    lines.append(f"stream<int64 n, rstring s> Last = Filter(S{case.pes - 1}) {{ param filter: n < 0l; }}")
-    lines.append('() as Sink = FileSink(Last) { param file: "nothing"; }')
-    return compile_text(f"composite Calibration {{ graph {' '.join(lines)} }}")
-
-
-def _jvm_crossing(found: Sequence[Measured]) -> Cost:
-    """What a tuple costs the JVM on its way to a PE and back."""
+def _crossing(found: Sequence[Measured], seconds: Callable[[Measured], float]) -> Cost:
+    """What a tuple takes on its way to a PE and back."""
     samples = [
         TransferSample(
-            seconds=m.jvm_seconds,
+            seconds=max(seconds(m), _TICK),
             tuples={
-                "crossing": float(m.case.pes * m.case.tuples),
-                "source": float(m.case.tuples),
-                "pe": float(m.case.pes * m.batches),
-                "run": 1.0,
+                "crossing": float(m.case.pes * m.case.per_batch),
+                "source": float(m.case.per_batch),
+                "pe": float(m.case.pes),
+                "batch": 1.0,
             },
             tuple_bytes=m.case.tuple_bytes,
         )
         for m in found
-        if not m.case.stateful
+        if not m.case.stateful and m.case.channels == 1
     ]
     return fit_costs(samples).costs["crossing"]
 
@@ -227,13 +126,22 @@ def _python_side(found: Sequence[Measured], kind: str) -> Cost:
 
 
 def _fixed_seconds(tiny: Sequence[Measured]) -> dict[str, float]:
-    """What a batch, each PE, and each stage behind the first take by the clock, however little they carry."""
-    one, several = sorted((m for m in tiny if not m.case.stateful), key=lambda m: m.case.pes)
-    pe = max(0.0, several.batch_seconds - one.batch_seconds) / (several.case.pes - one.case.pes)
-    batch = max(0.0, one.batch_seconds - pe * one.case.pes)
-    staged = next(m for m in tiny if m.case.stateful)
-    stage = max(0.0, staged.batch_seconds - batch - pe * staged.case.pes) / staged.case.stateful
-    return {"batch_seconds": batch, "stage_seconds": stage, "pe_seconds": pe}
+    """What the parts of a micro-batch take by the clock, however little they carry: what `model.line` adds up again."""
+    took = {(m.case.pes, m.case.stateful, m.case.channels): m.batch_seconds for m in tiny}
+    pe = max(0.0, took[5, 0, 1] - took[1, 0, 1]) / 4
+    batch = max(0.0, took[1, 0, 1] - pe)
+    without = batch + 3 * pe
+    # Two PEs with state take two stages, and on two channels each of these has a task more.
+    task = max(0.0, took[3, 2, 2] - took[3, 2, 1]) / 2
+    stage = max(0.0, took[3, 0, 2] - without - task)
+    state = max(0.0, took[3, 2, 1] - without - 2 * stage) / 2
+    return {
+        "batch_seconds": batch,
+        "stage_seconds": stage,
+        "state_seconds": state,
+        "task_seconds": task,
+        "pe_seconds": pe,
+    }
 
 
 def exchange_cost(spark: SparkSession) -> Cost:
@@ -264,6 +172,14 @@ def _blobs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _best(seconds: Sequence[float]) -> float:
     return min(seconds)
+
+
+def _less(whole: Cost, *parts: Cost) -> Cost:
+    """What is left of a cost."""
+    return Cost(
+        seconds_per_tuple=max(0.0, whole.seconds_per_tuple - sum(p.seconds_per_tuple for p in parts)),
+        seconds_per_byte=max(0.0, whole.seconds_per_byte - sum(p.seconds_per_byte for p in parts)),
+    )
 
 
 def _times(cost: Cost, factor: float) -> Cost:
