@@ -79,9 +79,9 @@ def _print(transfer: Transfer) -> None:
     console.print(_table(transfer))
     console.print(f"a core makes {transfer.mips:,.0f} mips")
     console.print(
-        f"a micro-batch takes {transfer.batch_seconds:.3f} s in any case, {transfer.pe_seconds:.3f} s more for each PE, "
-        f"{transfer.state_seconds:.3f} s if that has state, {transfer.stage_seconds:.3f} s for each stage behind the "
-        f"first and {transfer.task_seconds:.3f} s for each further task of it"
+        f"a micro-batch takes {transfer.batch_seconds:.3f} s in any case, {transfer.pe_seconds:.3f} s more for each PE "
+        f"and {transfer.state_seconds:.3f} s if that has state, {transfer.stage_seconds:.3f} s for each stage behind "
+        f"the first and {transfer.task_seconds:.3f} s for each further task of it"
     )
 
 
