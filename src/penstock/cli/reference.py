@@ -16,7 +16,7 @@ _WIDTH = 80
 _HEAD = """\
 # The command line
 
-Written by `python -m penstock.cli.reference`; do not edit.
+<!-- Written by `python -m penstock.cli.reference`; do not edit. -->
 
 Every command prints what a person reads, or with `--json` one JSON value on standard output; logs and progress go to
 standard error. The exit status is 0 when it is done, 1 for a mistake of the user's (with file, line and caret where

@@ -23,7 +23,7 @@ _CLAUSES = {
 _HEAD = """\
 # The standard operators
 
-Written by `python -m penstock.toolkit.reference`; do not edit.
+<!-- Written by `python -m penstock.toolkit.reference`; do not edit. -->
 
 A parameter's kind tells how its values are written: an *expression* over the attributes of the input tuples is
 evaluated for each tuple; a *constant* has no attributes in it and is evaluated once; *attributes* are names of input
