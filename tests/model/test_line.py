@@ -70,3 +70,39 @@ def test_a_line_against_the_streams_is_refused():
     model = ThroughputModel(fan(1), equal_hosts(1), FEED)
     with pytest.raises(UserError, match="cycle"):
         model.evaluate(line(("t0",), ("a",)))
+
+
+def test_a_pe_that_gathers_its_input_overlaps_with_nothing():
+    profile, transfer = fan(2, costs=1e-3), Transfer(mips=1000.0)
+    pes = [PlacedPE(operators=(o,), hosts=("h0",), gathers=o == "t0") for o in ("a", "t0", "t1")]
+    assert load_seconds(profile, line(("a",), ("t0",), ("t1",)), transfer) == pytest.approx(0.1)
+    assert load_seconds(profile, Plan(pes=tuple(pes), is_line=True), transfer) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(("batch_tuples", "seconds"), [(10, 0.3), (20, 0.2), (40, 0.15)])
+def test_pes_overlap_by_pieces_so_that_small_batches_pass_one_by_one(batch_tuples, seconds):
+    hosts = equal_hosts(1, cores=8, core_mips=1000.0)
+    model = ThroughputModel(
+        fan(2, costs=1e-3), hosts, Transfer(mips=1000.0), batch_tuples=batch_tuples, piece_tuples=10.0
+    )
+    assert model.evaluate(line(("a",), ("t0",), ("t1",))).load_seconds == pytest.approx(seconds)
+
+
+def test_what_passes_a_pe_costs_its_process_too():
+    passing = Transfer(mips=1000.0, python_pass=Cost(seconds_per_tuple=1e-3))
+    # The stream to t1 enters t0 and leaves it again, and t0 takes its own.
+    assert load_seconds(fan(2), line(("a",), ("t0",), ("t1",)), passing) == pytest.approx(3 * 0.1)
+
+
+def test_state_and_tasks_cost_a_micro_batch_time_however_small_it_is():
+    transfer = Transfer(
+        mips=1000.0, batch_seconds=1.0, stage_seconds=0.1, state_seconds=0.01, task_seconds=0.001, pe_seconds=1e-4
+    )
+    model = ThroughputModel(fan(2), equal_hosts(1, cores=2, core_mips=1000.0), transfer)
+    pes = [
+        PlacedPE(operators=("a",), hosts=("h0",)),
+        PlacedPE(operators=("t0",), hosts=("h0",), channels=2, keyed=True, gathers=True, stateful=True),
+        PlacedPE(operators=("t1",), hosts=("h0",), keyed=True, gathers=True, in_driver=True),
+    ]
+    found = model.evaluate(Plan(pes=tuple(pes), is_line=True))
+    assert found.fixed_seconds == pytest.approx(1.0 + 0.1 + 0.01 + 0.001 + 1e-4)

@@ -115,23 +115,23 @@ def is_exchanged(before: PlacedPE, behind: PlacedPE) -> bool:
 def fixed_seconds(pes: Sequence[PlacedPE], transfer: Transfer) -> float:
     """What a micro-batch takes in any case, given the PEs of a line that are neither sources nor in the driver.
 
-    Every micro-batch has a source and sinks, so they are part of `batch_seconds`. A PE that is keyed has state, and
-    Spark keeps that of all PEs in as many partitions as the widest has channels.
+    Every micro-batch has a source and sinks, so they are part of `batch_seconds`. Spark keeps the state of all PEs in
+    as many partitions as the widest has channels.
 
     Example:
         >>> pes = [PlacedPE(operators=(), hosts=("h",), keyed=keyed) for keyed in (False, False, True)]
-        >>> fixed_seconds(pes, Transfer(mips=1.0, batch_seconds=1.0, stage_seconds=0.1, pe_seconds=0.01))
+        >>> round(fixed_seconds(pes, Transfer(mips=1.0, batch_seconds=1.0, stage_seconds=0.1, pe_seconds=0.01)), 6)
         1.13
     """
     widest = max((pe.channels for pe in pes), default=1)
     before = [PlacedPE(operators=(), hosts=pe.hosts[:1]) for pe in pes[:1]]
     staged = [pe for one, pe in pairwise([*before, *pes]) if is_exchanged(one, pe)]
-    tasks = sum(widest if pe.keyed else pe.channels for pe in staged)
+    tasks = sum(widest if pe.stateful else pe.channels for pe in staged)
     return (
         transfer.batch_seconds
         + transfer.pe_seconds * len(pes)
         + transfer.stage_seconds * len(staged)
-        + transfer.state_seconds * sum(pe.keyed for pe in pes)
+        + transfer.state_seconds * sum(pe.stateful for pe in pes)
         + transfer.task_seconds * (tasks - len(staged))
     )
 

@@ -32,6 +32,7 @@ class PlacedPE:
         in_jvm: Whether its operators are Catalyst expressions, sources or sinks of Spark: nothing crosses to Python.
         in_driver: Whether it runs in the driver, as the sinks of a line do: it has no worker and no task.
         gathers: Whether it begins only when all of its input is there, and sends when it is done; in a line.
+        stateful: Whether it has state that Spark loads and stores with every micro-batch; in a line.
         region: Its parallel region; a PE without one is sequential.
     """
 
@@ -43,6 +44,7 @@ class PlacedPE:
     in_jvm: bool = False
     in_driver: bool = False
     gathers: bool = False
+    stateful: bool = False
     region: str | None = None
 
     @property

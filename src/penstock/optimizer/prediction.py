@@ -1,8 +1,9 @@
 """What the throughput model says of a fusion on Spark.
 
-The back end's PEs stand in one line. A stateful PE is a `transformWithState` behind an exchange, so it starts a stage;
-a stateless PE joins the stage of the PE before it. In the model's terms the former are `keyed`. The PE of the sinks
-runs in the driver. Sources are a PE each, as in `codegen.plan`.
+The back end's PEs stand in one line. A stateful PE is a `transformWithState` behind an exchange, so it starts a stage,
+and so does one whose tuples change channels; another stateless PE joins the stage of the PE before it. In the model's
+terms the former are `keyed`. The PE of the sinks runs in the driver. Sources are a PE each, as in `codegen.plan`; one
+that is alone is read in as many tasks as there are channels, unless the task of a PE on one channel reads it.
 
 A stateless PE that takes one stream from one channel works on each value of the transport as it comes. All other PEs
 put a batch in order first: they gather.
@@ -18,7 +19,7 @@ Example:
 
 from __future__ import annotations
 
-from penstock.codegen.plan import PE, PhysicalPlan, physical_plan
+from penstock.codegen.plan import PE, PhysicalPlan, Route, physical_plan
 from penstock.codegen.transport import ITEMS_PER_VALUE
 from penstock.model import PlacedPE, Plan, Prediction, ThroughputModel
 from penstock.optimizer.spark_problem import Groups, Setting
@@ -54,12 +55,23 @@ def model_plan(setting: Setting, groups: Groups) -> Plan:
 def _placed(pe: PE, plan: PhysicalPlan, hosts: tuple[str, ...]) -> PlacedPE:
     into = plan.into(pe.index)
     in_pieces = pe.role == "stateless" and len(into) == 1 and into[0].senders == 1
+    changes_channel = pe.channels > 1 and any(edge.route is not Route.SAME for edge in into)
+    channels = _reading_tasks(plan) if pe.role == "source" else pe.channels
     return PlacedPE(
         operators=pe.operators,
-        hosts=hosts[: pe.channels],
-        channels=pe.channels,
-        keyed=pe.role in ("stateful", "sink"),
+        hosts=hosts[:channels],
+        channels=channels,
+        keyed=pe.role in ("stateful", "sink") or changes_channel,
         in_driver=pe.role == "sink",
         gathers=not in_pieces and pe.role != "source",
+        stateful=pe.role == "stateful",
         region=pe.region,
     )
+
+
+def _reading_tasks(plan: PhysicalPlan) -> int:
+    """In how many tasks a source is read."""
+    others = [pe for pe in plan.pes if pe.role != "source"]
+    is_alone = len(plan.pes) - len(others) == 1
+    is_joined = bool(others) and others[0].role == "stateless" and others[0].channels == 1
+    return plan.channels if is_alone and not is_joined else 1
