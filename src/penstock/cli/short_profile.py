@@ -71,6 +71,8 @@ def _short_profile(program: Program, environment: Environment, spark: Any, chann
             seconds=_SECONDS,
             turns_per_batch=_TURNS,
         )
+    if found.run.stopped == "interrupted":
+        raise KeyboardInterrupt
     return found.profile
 
 

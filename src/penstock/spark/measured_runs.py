@@ -86,6 +86,7 @@ class Measuring:
 
         Raises:
             UserError: An operator failed, or no tuple came.
+            KeyboardInterrupt: The user does not want to wait; what was measured until then is not the whole.
         """
         application = self.program.application
         rates = BatchRates([o.id for o in application.operators if not o.inputs])
@@ -105,6 +106,8 @@ class Measuring:
                 turns_per_batch=self.turns_per_batch,
                 on_progress=rates.watch,
             )
+        if found.run.stopped == "interrupted":
+            raise KeyboardInterrupt
         if rates.tuples_per_second() <= 0:
             raise UserError(
                 f"no tuple came from the sources of `{application.name}`, so nothing can be measured",

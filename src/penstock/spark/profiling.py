@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,10 @@ class ProfileRun:
     profile: Profile
     run: SparkRun
     python_metrics: dict[str, float]
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def profile_on_spark(
@@ -79,6 +84,7 @@ def profile_on_spark(
         seconds=seconds,
         turns_per_batch=turns_per_batch,
         on_progress=tell,
+        notice=_tell,
         signals=sampling,
     )
     profile = refine(
