@@ -21,7 +21,8 @@ When it does not apply:
     capacities then solve the problem at the highest of a few lower rates at which something fits.
 
 Algorithm:
-    `throughput` improves the answers of all others under the throughput model (`search`) and takes the best (`ranked`).
+    `throughput` improves the good answers of all others under the throughput model (`search`) and takes the best
+    (`ranked`).
 
 Reference:
     Khandekar et al., Middleware 2009, section 4, for gamma.
@@ -50,6 +51,8 @@ _BLIND: tuple[Algorithm, ...] = ("none", "all", "manual")
 
 _DEADLINE_SECONDS = 10.0
 _AS_GOOD = 0.99
+_WORTH_CLIMBING = 0.5
+"""From a start that is worse than this part of the best the way up is long, and mostly ends below."""
 
 
 def fused_by(
@@ -87,7 +90,7 @@ def ranked(
     graph = super_graph(problem, acyclic=True)
     found = {start: predict(model, setting, start).scale for start in _starts(problem, gamma, deadline)}
     for start in sorted(found, key=found.__getitem__, reverse=True):
-        if deadline.has_passed():
+        if deadline.has_passed() or found[start] < _WORTH_CLIMBING * max(found.values()):
             break
         better = improve(graph, model, setting, start, deadline)
         found[better] = predict(model, setting, better).scale
