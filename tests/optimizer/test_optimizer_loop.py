@@ -111,6 +111,15 @@ def test_the_fastest_are_run_again_in_turns_and_their_medians_decide():
     assert (outcome.best.number, outcome.best.median_tps) == (1, 9.0)
 
 
+def test_everything_fused_is_measured_whatever_is_predicted_for_it():
+    together, apart = (("a", "b"),), (("a",), ("b",))
+    outcome = optimize(
+        apart, measured_as(1.0, 2.0, 9.0), another_each_time, iterations=1, whatever=(together, apart), confirmations=0
+    )
+    assert outcome.best.groups == together
+    assert [run.groups for run in outcome.iterations].count(apart) == 1
+
+
 def test_a_fusion_without_rivals_is_not_run_again():
     outcome = optimize((("a",),), measured_as(1.0, 9.0, 2.0), another_each_time, iterations=2)
     assert all(not run.confirmed_tps for run in outcome.iterations)

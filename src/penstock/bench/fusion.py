@@ -161,6 +161,7 @@ def _by_the_loop(bench: Bench, spark: SparkSession, subject: Subject) -> tuple[P
         measuring.run,
         lambda profile, gamma: ranked(_setting(spark, subject, profile), gamma=gamma, deadline_seconds=10.0),
         iterations=size.iterations,
+        whatever=(fused_by("all", _setting(spark, subject, None)),),
         on_run=lambda runs, last: bench.progress(f"{subject.name}: {_line(last)}"),
     )
     return outcome.iterations[0].profile, outcome.best.groups

@@ -79,7 +79,7 @@ def command(
         penstock optimize examples/bargains/bargains.spl -o plan.json
         penstock run examples/bargains/bargains.spl --plan plan.json
     """
-    from penstock.optimizer import fingerprint, inner_operators, optimize, ranked, write_plan
+    from penstock.optimizer import fingerprint, fused_by, inner_operators, optimize, ranked, write_plan
     from penstock.optimizer.kept_profiles import keep_profile
     from penstock.optimizer.loop_state import keep_runs, kept_runs, state_path
 
@@ -106,6 +106,7 @@ def command(
         choose,
         iterations=iterations,
         until_maximum=first_maximum,
+        whatever=(fused_by("all", setting),),
         confirmations=confirmations,
         known=known,
         on_run=tell,

@@ -19,7 +19,8 @@ When it does not apply:
 Algorithm:
     A fusion that was measured before is not measured again. If the best predicted one is such a one, the next in line
     is tried, provided that it is predicted to reach `_WORTH_TRYING` of the best; if none is, the iteration is skipped.
-    With `until_maximum` the loop ends once throughput falls. Otherwise the fastest few (`contenders`) take turns in a
+    What a user would try first, everything fused, is measured at the end whatever is predicted (`whatever`). With
+    `until_maximum` the loop ends once throughput falls. Otherwise the fastest few (`contenders`) take turns in a
     few more runs each, and medians decide: single runs differ by more than neighbouring fusions do. Cost: at most n + 1
     runs, and `_CONTENDERS` for each confirmation.
 
@@ -140,6 +141,7 @@ def optimize(
     *,
     iterations: int = 6,
     until_maximum: bool = False,
+    whatever: Sequence[Groups] = (),
     confirmations: int = 2,
     known: Sequence[Iteration] = (),
     on_run: Told = lambda runs, last: None,
@@ -152,6 +154,7 @@ def optimize(
         choose: Fuses.
         iterations: How often, after the unfused run.
         until_maximum: Whether to end at the first local maximum.
+        whatever: Fusions that are tried at the end, unless they were or `until_maximum` is given.
         confirmations: How often the fastest are run again.
         known: Runs of a loop that was interrupted.
         on_run: Told after each run.
@@ -175,11 +178,15 @@ def optimize(
             continue
         if until_maximum and len(runs) > 1 and runs[-1].throughput_tps < runs[-2].throughput_tps:
             break
-        following = next_fusion(choose(runs[-1].profile, gamma), {_as_set(r.groups) for r in runs})
+        following = next_fusion(choose(runs[-1].profile, gamma), _tried(runs))
         if following is not None:
             add(gamma, *following)
-    if not until_maximum:
-        _confirm(runs, measure, confirmations, on_run)
+    if until_maximum:
+        return Outcome(iterations=tuple(runs))
+    for groups in whatever:
+        if _as_set(groups) not in _tried(runs):
+            add(LAST_GAMMA, groups, None)
+    _confirm(runs, measure, confirmations, on_run)
     return Outcome(iterations=tuple(runs))
 
 
@@ -227,6 +234,10 @@ def next_fusion(
         if _as_set(groups) not in tried:
             return groups, predicted
     return None
+
+
+def _tried(runs: Sequence[Iteration]) -> set[frozenset[frozenset[str]]]:
+    return {_as_set(run.groups) for run in runs}
 
 
 def _as_set(groups: Groups) -> frozenset[frozenset[str]]:
