@@ -21,7 +21,7 @@ composite Main {
 
 
 def channels(work_us: float, cores: int) -> int:
-    made = setting(compile_text(HEAVY).application, {"Work": work_us}, hosts=equal_hosts(1, cores=cores))
+    made = setting(compile_text(HEAVY).application, {"In": 0.01, "Work": work_us}, hosts=equal_hosts(1, cores=cores))
     return fewest_channels(made, cores)
 
 
