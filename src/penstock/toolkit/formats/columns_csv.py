@@ -82,7 +82,6 @@ class _CsvBlocks:
         self._has_integers = any(map(is_integer, inner))
         self._has_floats = any(t in (FLOAT32, FLOAT64) for t in inner)
         self._is_string = np.array([is_string(t) for t in inner])
-        self._blanks = (self._separator + b" ", self._separator + b"\t")
         self._read_csv = _arrow_reader(inner, settings.separator)
 
     def read(self, block: bytes) -> pa.RecordBatch | None:
@@ -91,7 +90,7 @@ class _CsvBlocks:
         quotes = None if self._has_oddities(block) else _quotes(block, self._separator)
         if quotes is None:
             return None
-        has_blanks = any(blank in block for blank in self._blanks)
+        has_blanks = any(_stands_behind(self._separator, blank, block) for blank in (b" ", b"\t"))
         if len(quotes) and (has_blanks or not self._are_in_strings(block, quotes)):
             return None
         try:
@@ -109,8 +108,8 @@ class _CsvBlocks:
             or b"\0" in block
             or block.startswith(_BYTE_ORDER_MARK)
             or block[:1] in (b" ", b"\t", b"#")
-            or any(first in block for first in (b"\n ", b"\n\t", b"\n#"))
-            or (self._has_integers and (b"0x" in block or b"0X" in block))
+            or any(_stands_behind(b"\n", first, block) for first in (b" ", b"\t", b"#"))
+            or (self._has_integers and any(_stands_behind(b"0", x, block) for x in (b"x", b"X")))
             or (self._has_floats and b"(" in block)
         )
 
@@ -174,6 +173,11 @@ def _rounded(chunk: pa.Array) -> pa.Array:
     with np.errstate(all="ignore"):
         values = chunk.to_numpy(zero_copy_only=False).astype(np.float32)
     return pa.array(values, pa.float32(), mask=np.asarray(chunk.is_null()))
+
+
+def _stands_behind(first: bytes, second: bytes, block: bytes) -> bool:
+    """Whether one byte stands behind another one anywhere; where the second is rare, this is fast."""
+    return second in block and first + second in block
 
 
 def _quotes(block: bytes, separator: bytes) -> Any | None:
