@@ -26,13 +26,15 @@ WINDOWS = (
 def batches(draw: st.DrawFn, edges: tuple[int, ...]) -> list[list[tuple[int, Item]]]:
     """A few batches of items whose times often meet those of timers; some are made by timers themselves."""
     found, time_ns = [], draw(st.integers(0, 2))
+    width = draw(st.sampled_from([4, 7]))  # the path of what a timer made is no whole number of steps long
+    others = st.sampled_from([b"", b"\0\0\0\1", b"\0\0\0\1\0\0\0\2"])
+    paths = st.binary(min_size=width, max_size=width) | (others if draw(st.booleans()) else st.nothing())
     for _ in range(draw(st.integers(1, 4))):
         batch: list[tuple[int, Item]] = []
         for number in range(draw(st.integers(0, 12))):
             time_ns += draw(st.sampled_from([0, 0, 1, 1, 2, 7]))
             made_by_timer = draw(st.booleans())
-            path = draw(st.binary(min_size=4, max_size=4) | st.sampled_from([b"", b"\0\0\0\1", b"\0\0\0\1\0\0\0\2"]))
-            row = draw(ROWS)
+            path, row = draw(paths), draw(ROWS)
             item = Item(time_ns, -1 if made_by_timer else number, path, TUPLE, row)
             if all(item[:3] != other[:3] for _, other in batch):
                 batch.append((draw(st.sampled_from(edges)), item))

@@ -71,10 +71,9 @@ class Paths:
             assert self._array is not None
             return pa.array([_in_steps(path) for path in self._array.to_pylist()], pa.binary())
         rows, width = self._matrix.shape
-        steps = np.ones((rows, width // STEP_BYTES, 1 + STEP_BYTES), np.uint8)
-        steps[:, :, 1:] = self._matrix.reshape(rows, width // STEP_BYTES, STEP_BYTES)
-        flat = steps.reshape(rows, -1)
-        return binary_array(np.concatenate([flat, np.zeros((rows, 1), np.uint8)], axis=1))
+        # The path of what a timer made is no whole number of steps long.
+        steps = np.insert(self._matrix, np.arange(0, width, STEP_BYTES), 1, axis=1)
+        return binary_array(np.concatenate([steps, np.zeros((rows, 1), np.uint8)], axis=1))
 
     def order(self, time_ns: Array, number: Array) -> Array | None:
         """The positions of the items in the sequential order; None if they stand in it already."""
