@@ -125,6 +125,18 @@ def test_compile_time_values_come_from_set(folder):
     assert done.stdout.startswith("Ann\n"), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("master", "message"),
+    [
+        ("lokal", "error: `lokal` is not the URL of a Spark master; write local[*] for this machine"),
+        ("spark://127.0.0.1:1", "error: no Spark master answers at `spark://127.0.0.1:1`; start one there"),
+    ],
+)
+def test_a_master_that_is_none_is_refused_at_once(folder, master, message):
+    done = penstock("run", "ok.spl", "--master", master, cwd=folder)
+    assert (done.returncode, message in done.stderr) == (1, True), done.stderr
+
+
 def test_a_sink_may_write_to_a_device(folder):
     (folder / "device.spl").write_text(SPL.replace("out.csv", "/dev/null"))
     assert penstock("run", "device.spl", "--engine", "reference", cwd=folder).returncode == 0

@@ -119,7 +119,7 @@ def run_on_spark(
             on_progress({**progress, "totals": sinks.totals})
 
     try:
-        stopped = _watched(query, tell, notice, seconds)
+        stopped = _watched(query, program.application, tell, notice, seconds)
     finally:
         sinks.close()
     return SparkRun(
@@ -133,13 +133,13 @@ def run_on_spark(
     )
 
 
-def _watched(query: Any, on_progress: Progress, notice: Notice, seconds: float | None) -> str:
+def _watched(query: Any, application: Application, on_progress: Progress, notice: Notice, seconds: float | None) -> str:
     from pyspark.errors import StreamingQueryException
 
     try:
         return watch(query, on_progress, notice, seconds=seconds)
     except StreamingQueryException as error:
-        raise in_users_terms(str(error)) from None
+        raise in_users_terms(str(error), application) from None
     finally:
         if query.isActive:
             query.stop()
@@ -149,17 +149,20 @@ _FAILURE = re.compile(r"OperatorFailed: (?:\S+:\d+:\d+: )?error: (?P<message>[^\
 _USER_ERROR = re.compile(r"UserError: (?:\S+:\d+:\d+: )?error: (?P<message>[^\n]*)")
 
 
-def in_users_terms(text: str) -> Exception:
-    """The error that a worker raised, out of the text that Spark wraps around it.
+def in_users_terms(text: str, application: Application) -> Exception:
+    """The error that a worker raised, out of the text that Spark wraps around it, with the operator's place.
 
     Example:
-        >>> in_users_terms("Job aborted ... UserError: error: no such file\\n at java.lang").args
+        >>> wrapped = "Job aborted ... UserError: error: no such file\\n at java.lang"
+        >>> in_users_terms(wrapped, Application(name="Main")).args
         ('error: no such file',)
     """
     for pattern in (_FAILURE, _USER_ERROR):
         found = pattern.search(text)
         if found is not None:
-            return UserError(Diagnostic(message=found["message"]))
+            message = found["message"]
+            named = [o for o in application.operators if message.startswith(f"operator `{o.id}` (")]
+            return UserError(Diagnostic(message=message, span=named[0].span if named else None))
     if "failed to connect back" in text:
         return UserError(
             "Spark gave up on a Python worker that did not start in time",

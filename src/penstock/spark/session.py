@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import shutil
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +18,9 @@ from penstock.spark.connectors import connector_settings
 if TYPE_CHECKING:
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
+
+_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn")
+_PATIENCE_SECONDS = 5.0
 
 QUIET = Path(__file__).with_name("log4j2.properties")
 
@@ -40,8 +46,9 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
     """Open a session with the settings that our plans rely on.
 
     Raises:
-        UserError: There is no Java.
+        UserError: There is no Java, or no such master.
     """
+    _check_master(master)
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise UserError(
             "Spark needs Java 17 or newer, and there is none on this machine",
@@ -63,6 +70,27 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
+def _check_master(master: str) -> None:
+    """Refuse what is no master at once; Spark itself would try for a minute, and then fail in another place."""
+    if not _MASTER.fullmatch(master):
+        hint = "write local[*] for this machine, or spark://HOST:7077, yarn or k8s://URL for a cluster"
+        raise UserError(f"`{master}` is not the URL of a Spark master", hint=hint)
+    if not master.startswith("spark://"):
+        return
+    masters = [name.rpartition(":") for name in master.removeprefix("spark://").split(",")]
+    if not any(_answers(host, port) for host, _, port in masters):
+        hint = "start one there, or write local[*] for this machine"
+        raise UserError(f"no Spark master answers at `{master}`", hint=hint)
+
+
+def _answers(host: str, port: str) -> bool:
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE_SECONDS).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def _gateway(conf: SparkConf) -> Any:
     """Start Java; what it and Spark's workers print is shown only if PENSTOCK_SPARK_LOG asks for it.
 
@@ -75,13 +103,23 @@ def _gateway(conf: SparkConf) -> Any:
     launch: Any = launch_gateway
     if "PENSTOCK_SPARK_LOG" in os.environ:
         return launch(conf)
+    logging.getLogger().addFilter(_is_not_of_py4j)
     with tempfile.TemporaryFile() as printed:
         try:
             return launch(conf, {"stderr": printed})
         except PySparkRuntimeError:
             printed.seek(0)
-            words = printed.read().decode(errors="replace").strip().splitlines()
+            words = _without_stack(printed.read().decode(errors="replace"))
             raise UserError(
                 f"Spark does not start: {words[-1] if words else 'it printed nothing'}",
                 hint="PENSTOCK_SPARK_LOG=info shows all that it prints; it needs Java 17 or newer",
             ) from None
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Ctrl-C during a call of Java is logged by py4j with a traceback, and then raised all the same."""
+    return "py4j" not in record.pathname
+
+
+def _without_stack(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("\tat ", "\t..."))]
