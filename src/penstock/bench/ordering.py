@@ -44,13 +44,17 @@ _FEW_TUPLES = 1000
 def run(bench: Bench) -> None:
     """Let the strategies take turns, then compare them."""
     works = [1] if bench.quick else [1, 16, 512]
-    batches, rounds = (2, 1) if bench.quick else (6, 3)
+    batches, rounds = (2, 1) if bench.quick else (4, 3)
     spark = open_bench_session()
     measured: dict[str, list[list[float]]] = {name: [] for name in STRATEGIES}
+    for name in STRATEGIES:
+        # Start its workers, and warm up what the rounds use.
+        _costs_us(spark, name, [1], batches=2, quick=True)
     for i in range(rounds):
         for name in STRATEGIES:
-            bench.progress(f"{name}, round {i + 1} of {rounds}")
-            measured[name].append(_costs_us(spark, name, works, batches, quick=bench.quick))
+            measured[name].append(_costs_us(spark, name, works, batches=batches, quick=bench.quick))
+            found = ", ".join(f"{cost:.2f}" for cost in measured[name][-1])
+            bench.progress(f"{name}, round {i + 1} of {rounds}: {found} us a tuple")
     cost = {name: [statistics.median(each) for each in zip(*rows, strict=True)] for name, rows in measured.items()}
     overheads = {name: _overheads(cost[name], cost["round-robin"]) for name in STRATEGIES}
     for name in STRATEGIES:
@@ -84,7 +88,7 @@ def _judge(bench: Bench, works: list[int], overheads: dict[str, list[float]]) ->
         axes.legend()
 
 
-def _costs_us(spark: SparkSession, strategy: str, works: list[int], batches: int, *, quick: bool) -> list[float]:
+def _costs_us(spark: SparkSession, strategy: str, works: list[int], *, batches: int, quick: bool) -> list[float]:
     """Microseconds of processor time that one more tuple in a batch costs, for each amount of work."""
 
     def used(work: int, size: int) -> float:
@@ -92,12 +96,10 @@ def _costs_us(spark: SparkSession, strategy: str, works: list[int], batches: int
         return _cpu_seconds_of_a_run(spark, program, size)
 
     def cost_us(work: int) -> float:
-        size = (100_000 if quick else 600_000) // (1 + work // 16)
+        size = (100_000 if quick else 500_000) // (1 + work // 16)
         return (used(work, size) - small) / (batches * (size - _FEW_TUPLES)) * 1e6
 
     with _numbers(spark, always=strategy != STRATEGIES[0]):
-        # The first run starts the workers and warms up what the others use.
-        used(works[0], 100 * _FEW_TUPLES)
         small = used(works[0], _FEW_TUPLES)
         return [cost_us(work) for work in works]
 
