@@ -20,6 +20,8 @@ from penstock.expr import typing
 from penstock.ir.graph import Policy, PolicyKind, Window, WindowKind
 from penstock.ir.types import FLOAT64, INT32, Schema
 
+Duration = float | timedelta | Column
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySpec:
@@ -50,12 +52,16 @@ class WindowSpec:
     kind: WindowKind
     eviction: PolicySpec
     trigger: PolicySpec | None = None
+    partition_age: PolicySpec | None = None
 
     def build(self, schema: Schema, *, partitioned: bool, span: Span | None) -> Window:
         """The window over a schema."""
-        trigger = None if self.trigger is None else self.trigger.build(schema, span)
         return Window(
-            kind=self.kind, eviction=self.eviction.build(schema, span), trigger=trigger, partitioned=partitioned
+            kind=self.kind,
+            eviction=self.eviction.build(schema, span),
+            trigger=None if self.trigger is None else self.trigger.build(schema, span),
+            partitioned=partitioned,
+            partition_age=None if self.partition_age is None else self.partition_age.build(schema, span).size,
         )
 
 
@@ -64,7 +70,7 @@ def count(tuples: Any) -> PolicySpec:
     return PolicySpec(kind=PolicyKind.COUNT, size=tuples)
 
 
-def time(duration: float | timedelta | Column) -> PolicySpec:
+def time(duration: Duration) -> PolicySpec:
     """So many seconds."""
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
     return PolicySpec(kind=PolicyKind.TIME, size=seconds)
@@ -80,16 +86,28 @@ def punct() -> PolicySpec:
     return PolicySpec(kind=PolicyKind.PUNCTUATION)
 
 
-def tumbling(policy: PolicySpec) -> WindowSpec:
-    """A window that fires when it is full and then starts empty."""
+def tumbling(policy: PolicySpec, *, partition_age: Duration | None = None) -> WindowSpec:
+    """A window that fires when it is full and then starts empty.
+
+    With `partition_age` the window of a key is forgotten when no tuple has come for so many seconds.
+    """
     _check_policies("tumbling", policy)
-    return WindowSpec(kind=WindowKind.TUMBLING, eviction=policy)
+    return WindowSpec(kind=WindowKind.TUMBLING, eviction=policy, partition_age=_age(partition_age))
 
 
-def sliding(policy: PolicySpec, *, every: PolicySpec | None = None) -> WindowSpec:
-    """A window that always holds the latest tuples and fires as `every` says, by default on each tuple."""
+def sliding(
+    policy: PolicySpec, *, every: PolicySpec | None = None, partition_age: Duration | None = None
+) -> WindowSpec:
+    """A window that always holds the latest tuples and fires as `every` says, by default on each tuple.
+
+    With `partition_age` the window of a key is forgotten when no tuple has come for so many seconds.
+    """
     _check_policies("sliding", *((policy,) if every is None else (policy, every)))
-    return WindowSpec(kind=WindowKind.SLIDING, eviction=policy, trigger=every)
+    return WindowSpec(kind=WindowKind.SLIDING, eviction=policy, trigger=every, partition_age=_age(partition_age))
+
+
+def _age(duration: Duration | None) -> PolicySpec | None:
+    return None if duration is None else time(duration)
 
 
 def _check_policies(window: str, *given: object) -> None:

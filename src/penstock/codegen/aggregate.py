@@ -21,6 +21,8 @@ def why_no_aggregate(operator: Operator) -> str | None:
     assert window is not None
     if operator.param("groupBy"):
         return "has groups"
+    if window.partition_age is not None:
+        return "forgets idle partitions"
     for call in _plan(operator).calls:
         if not _has_kernel(call):
             return f"calls `{call.function}`, which has no kernel for its type"

@@ -64,12 +64,21 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The window of an input port; the trigger of a tumbling window is its eviction."""
+    """The window of an input port; the trigger of a tumbling window is its eviction.
+
+    Attributes:
+        kind: Whether it empties as a whole.
+        eviction: What it keeps.
+        trigger: When it fires, if it slides.
+        partitioned: Whether there is one for each key.
+        partition_age: For how many seconds one is kept into which no tuple is inserted; without it, for ever.
+    """
 
     kind: WindowKind
     eviction: Policy
     trigger: Policy | None = None
     partitioned: bool = False
+    partition_age: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,7 +113,11 @@ def _logic(logic: Logic, ports: PortNames) -> Iterator[str]:
 def _window(window: Window, ports: PortNames) -> str:
     policies = [window.eviction, *([window.trigger] if window.trigger else [])]
     parts = [window.kind.value, *(_policy(p, ports) for p in policies)]
-    return ", ".join([*parts, "partitioned"] if window.partitioned else parts)
+    if window.partitioned:
+        parts.append("partitioned")
+    if window.partition_age is not None:
+        parts.append(f"partitionAge({expression_text(window.partition_age, ports.inputs)})")
+    return ", ".join(parts)
 
 
 def _policy(policy: Policy, ports: PortNames) -> str:

@@ -1,8 +1,9 @@
-"""Window clauses: `Port: sliding, count(10), time(5), partitioned;`."""
+"""Window clauses: `Port: sliding, count(10), time(5), partitioned, partitionAge(60);`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from penstock.diagnostics import UserError, did_you_mean
 from penstock.expr import typing
@@ -17,6 +18,7 @@ from penstock.lang.names import Names
 
 _KINDS = {kind.value: kind for kind in WindowKind}
 _POLICIES = {kind.value: kind for kind in PolicyKind}
+_AGE = "partitionAge"
 
 
 def check_window(setting: ast.Setting, names: Names) -> Window:
@@ -25,24 +27,26 @@ def check_window(setting: ast.Setting, names: Names) -> Window:
     Raises:
         UserError: It is not a window.
     """
-    kind, policies, partitioned = None, [], False
+    kind, policies, partitioned, age = None, [], False, None
     for value in setting.values:
         match value:
             case code.NameSyntax(name=word) if word.text in _KINDS and kind is None:
                 kind = _KINDS[word.text]
             case code.NameSyntax(name=word) if word.text == "partitioned" and not partitioned:
                 partitioned = True
+            case code.CallSyntax(function=word, arguments=(seconds,)) if word.text == _AGE and age is None:
+                age = _seconds(seconds, names)
             case code.CallSyntax():
                 policies.append(_policy(value, names))
             case _:
                 raise _not_a_part(value)
     if kind is None:
         raise error(f"the window of `{setting.name}` is neither tumbling nor sliding", setting.name.span)
-    return _window(setting, kind, policies, partitioned)
+    return replace(_window(setting, kind, policies, partitioned), partition_age=age)
 
 
 def _not_a_part(value: ast.Actual | ast.NamedArgument) -> UserError:
-    words = [*_KINDS, "partitioned", *_POLICIES]
+    words = [*_KINDS, "partitioned", *_POLICIES, _AGE]
     written = value.name.text if isinstance(value, code.NameSyntax) else "this"
     expected = "`tumbling`, `sliding`, `partitioned`, or one of count(n), time(s), delta(attribute, d), punct()"
     return error(f"`{written}` is not part of a window; expected {expected}", value.span, did_you_mean(written, words))
@@ -63,7 +67,7 @@ def _window(setting: ast.Setting, kind: WindowKind, policies: Sequence[Policy], 
 def _policy(syntax: code.CallSyntax, names: Names) -> Policy:
     name, arguments = syntax.function.text, syntax.arguments
     if name not in _POLICIES:
-        hint = did_you_mean(name, _POLICIES)
+        hint = did_you_mean(name, [*_POLICIES, _AGE])
         raise error(f"there is no window policy `{name}`; there are {', '.join(_POLICIES)}", syntax.function.span, hint)
     kind = _POLICIES[name]
     wanted = {PolicyKind.PUNCTUATION: 0, PolicyKind.DELTA: 2}.get(kind, 1)

@@ -6,6 +6,9 @@ group), in order of the groups' first tuples, and then a window marker. An empty
 bring about, gives the marker alone. The window markers and the end of the input do not go through: what a tumbling
 window holds at the end is not aggregated.
 
+With `partitionAge` in the window clause a partition is forgotten, with all that it holds, when no tuple has come for so
+many seconds.
+
 What an output function's argument says is read off a tuple when it comes in, so a state variable of the logic clause
 counts with the value it had then.
 """
@@ -28,6 +31,7 @@ from penstock.toolkit.aggregates_output import check_outputs, column_of, plan_ou
 from penstock.toolkit.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
 from penstock.toolkit.logic_runtime import LogicRuntime
 from penstock.toolkit.runtime import Context, Punctuation, Submit
+from penstock.toolkit.windows_age import AgingPartitions
 from penstock.toolkit.windows_partition import (
     Partitions,
     check_keys,
@@ -36,15 +40,21 @@ from penstock.toolkit.windows_partition import (
     key_function,
     key_names,
 )
-from penstock.toolkit.windows_policy import check_window, ready_window
+from penstock.toolkit.windows_policy import check_window, ready_age_ns, ready_window
 from penstock.toolkit.windows_sliding import Sliding, sliding
 from penstock.toolkit.windows_tumbling import WindowOfPartition, tumbling
+
+
+def never(key: Hashable) -> bool:
+    """Without an age no partition is forgotten."""
+    return False
 
 
 class AggregateRuntime(LogicRuntime):
     """An Aggregate at work."""
 
     remembers = ("partitions",)
+    is_forgotten: Callable[[Hashable], bool] = staticmethod(never)
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
@@ -60,10 +70,7 @@ class AggregateRuntime(LogicRuntime):
         self.group = group_function(columns, [e.type for e in grouping]) if grouping else None
         self.window = ready_window(port.window, context.evaluator, self.scalar)
         self.takes_incomplete = self.constant("aggregateIncompleteWindows", False)
-        by = operator.param("partitionBy")
-        self.partitions: Partitions[WindowOfPartition] = Partitions(
-            key_function(by, self.row), self._make_window, key_names(by)
-        )
+        self.partitions = self._make_partitions(port.window)
 
     def taker(self, port: int) -> Submit:
         """Insert each tuple's row into the window of its partition."""
@@ -82,9 +89,24 @@ class AggregateRuntime(LogicRuntime):
         for window in self.partitions:
             window.on_punctuation()
 
+    def _make_partitions(self, window: Window) -> Partitions[WindowOfPartition]:
+        by = self.operator.param("partitionBy")
+        key, names = key_function(by, self.row), key_names(by)
+        age_ns = ready_age_ns(window, self.context.evaluator)
+        if key is None or age_ns is None:
+            return Partitions(key, self._make_window, names)
+        clock = self.context.environment.clock
+        aging = AgingPartitions(key, self._make_window, names, age_ns=age_ns, clock=clock)
+        self.is_forgotten = aging.forget_if_old
+        return aging
+
     def _make_window(self, key: Hashable) -> WindowOfPartition:
+        def fire_all(rows: list[Tuple]) -> None:
+            if not self.is_forgotten(key):
+                self._fire(rows, self.wholes)
+
         if self.window.kind is WindowKind.TUMBLING:
-            return tumbling(self.window.eviction, self.context, lambda rows: self._fire(rows, self.wholes))
+            return tumbling(self.window.eviction, self.context, fire_all)
         running = self.plan.running() if self.group is None else []
         values = list(self.wholes)
         for position, _, aggregate in running:
@@ -100,7 +122,7 @@ class AggregateRuntime(LogicRuntime):
                 aggregate.evict(row[column])
 
         def fire(window: Sliding) -> None:
-            if self.takes_incomplete or window.has_been_full:
+            if (self.takes_incomplete or window.has_been_full) and not self.is_forgotten(key):
                 self._fire(window.items, values)
 
         return sliding(self.window, self.context, fire, inserted=inserted, evicted=evicted)

@@ -30,7 +30,8 @@ Example:
 
 When it does not apply:
     What `remember` gives may share lists with the instance: pickle it before the instance goes on. A partition that is
-    as good as new is left out (`is_blank`); one that is only idle is kept, however old it is.
+    as good as new is left out (`is_blank`); one that is only idle is kept, however old it is, unless its window has a
+    `partitionAge` (`windows_age`).
 
 Preserves:
     Order. Partitions come back in the order in which they were made. A timer comes back with the ticket that it was
@@ -80,6 +81,12 @@ class Remembering:
     def is_blank(self) -> bool:
         """Whether forgetting it changes nothing; by default unknown, so that it is kept."""
         return False
+
+    def cease(self) -> None:
+        """Wait for nothing any more: whoever holds it forgets it."""
+        for value in (getattr(self, name) for name in self.remembers):
+            if isinstance(value, Remembering):
+                value.cease()
 
 
 class Keyed:
@@ -164,6 +171,8 @@ class Timer(Remembering):
     def cancel(self) -> None:
         """Call nothing."""
         self.due_ns = None
+
+    cease = cancel
 
     def remember(self) -> tuple[int, int | None] | None:
         """When it is due, and its ticket; nothing if it is not set."""

@@ -51,6 +51,25 @@ class ReadyWindow:
     trigger: ReadyPolicy
 
 
+def ready_age_ns(window: Window, evaluator: Evaluator) -> int | None:
+    """For how long an idle partition is kept; none for ever.
+
+    Raises:
+        UserError: The age, known only now, from a submission-time value, is out of range.
+    """
+    if window.partition_age is None:
+        return None
+    seconds: Any = evaluator.constant(window.partition_age)
+    problem = _age_problem(seconds)
+    if problem is not None:
+        raise UserError(problem)
+    return round(float(seconds) * NANOSECONDS)
+
+
+def _age_problem(seconds: Any) -> str | None:
+    return None if seconds > 0 else f"the age of a partition must be positive, found partitionAge({seconds})"
+
+
 def ready_window(window: Window, evaluator: Evaluator, compile_measure: Compile) -> ReadyWindow:
     """Evaluate the sizes of a window and compile its measures.
 
@@ -116,6 +135,21 @@ def check_window(operator: Operator, port: InputPort, found: Diagnostics) -> Non
             found.error("a sliding window cannot use punctuation", operator.span, hint="use a tumbling window")
     if not slides and window.trigger is not None:
         found.error("a tumbling window has no trigger", operator.span, hint="use a sliding window")
+    if window.partition_age is not None:
+        _check_age(operator, window, window.partition_age, found)
+
+
+def _check_age(operator: Operator, window: Window, age: Expression, found: Diagnostics) -> None:
+    where = age.span or operator.span
+    if operator.kind != "Aggregate":
+        message = f"only the partitions of an Aggregate have an age, found partitionAge on a {operator.kind}"
+        found.error(message, where, hint="use a window by time, which empties by itself")
+    elif not window.partitioned:
+        found.error("partitionAge needs a partitioned window", where, hint="write `partitioned` in the window clause")
+    if any(isinstance(part, Attribute | InputTuple | Variable) for part in age.walk()):
+        found.error("the age of a partition is fixed, but it depends on a tuple or a variable", where)
+    elif isinstance(age, Literal) and (problem := _age_problem(age.value)) is not None:
+        found.error(problem, where)
 
 
 def _check_policy(policy: Policy, may_be_empty: bool, span: Span | None, found: Diagnostics) -> None:

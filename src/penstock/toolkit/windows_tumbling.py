@@ -36,6 +36,9 @@ class WindowOfPartition(Protocol):
     def is_blank(self) -> bool:
         """Whether forgetting it changes nothing."""
 
+    def cease(self) -> None:
+        """Wait for nothing any more."""
+
 
 class TumblingCount(Remembering):
     """Fires when it holds `size` items."""
