@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,12 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def environment(data: Path, out: Path) -> Environment:
+@contextmanager
+def environment(data: Path, out: Path) -> Iterator[Environment]:
+    """The surroundings of a run; what it prints becomes a file like those that it writes."""
     out.mkdir(exist_ok=True)
-    return Environment(data_directory=data, output_directory=out, application_directory=data, stdout=sys.stdout)
+    with (out / "printed").open("w") as printed:
+        yield Environment(data_directory=data, output_directory=out, application_directory=data, stdout=printed)
 
 
 def random_fusion(application: Application, seed: int) -> list[list[str]]:
@@ -50,8 +54,8 @@ def random_fusion(application: Application, seed: int) -> list[list[str]]:
 
 
 def assert_equal_in_pieces(program: Program, data: Path, tmp_path: Path, seed: int) -> None:
-    whole = environment(data, tmp_path / "whole")
-    run(program, environment=whole)
+    with environment(data, tmp_path / "whole") as whole:
+        run(program, environment=whole)
     wanted = files(tmp_path / "whole")
     application = program.application
     fusions = {
@@ -65,12 +69,14 @@ def assert_equal_in_pieces(program: Program, data: Path, tmp_path: Path, seed: i
         plan = physical_plan(application, fusion)
         for turns in (1000, 3):
             out = tmp_path / f"{name}-{turns}"
-            run_plan(program, plan, environment(data, out), turns_per_batch=turns)
+            with environment(data, out) as surroundings:
+                run_plan(program, plan, surroundings, turns_per_batch=turns)
             assert files(out) == wanted, (name, turns)
         parallel = physical_plan(application, fusion, 3)
         if parallel.channels > 1:
             out = tmp_path / f"{name}-on-channels"
-            run_plan(program, parallel, environment(data, out), turns_per_batch=7)
+            with environment(data, out) as surroundings:
+                run_plan(program, parallel, surroundings, turns_per_batch=7)
             assert files(out) == wanted, (name, "three channels")
 
 
@@ -126,9 +132,11 @@ composite Main {
 @pytest.mark.parametrize("channels", [2, 5])
 def test_windows_that_fire_by_time_fire_in_order_on_channels(fusion, channels, tmp_path):
     program = compile_text(TIMED)
-    run(program, environment=environment(tmp_path, tmp_path / "whole"))
+    with environment(tmp_path, tmp_path / "whole") as whole:
+        run(program, environment=whole)
     plan = physical_plan(program.application, fusion, channels)
     assert plan.channels == channels
-    run_plan(program, plan, environment(tmp_path, tmp_path / "cut"), turns_per_batch=7)
+    with environment(tmp_path, tmp_path / "cut") as cut:
+        run_plan(program, plan, cut, turns_per_batch=7)
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
     assert (tmp_path / "whole" / "out.csv").read_text().count("\n") > 50
