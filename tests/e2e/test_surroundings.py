@@ -69,6 +69,7 @@ def folder(tmp_path: Path) -> Path:
         ),
         ("check made.py:apq", "error: `made.py` has no `apq`; did you mean `app`?"),
         ("check made.py:app", "error: `made.py:app` needs a value for `rows`; add --set rows=VALUE"),
+        ("check made.py:app --set rosw=1", "error: `made.py:app` has no parameter `rosw`; did you mean `rows`?"),
         ("check made.py:app --set rows=x", "error: `--set rows=x`: `x` is not int"),
         ("check made.py:app --set rows=1 --set loud=maybe", "error: `--set loud=maybe`: `maybe` is not bool"),
         (

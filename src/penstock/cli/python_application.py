@@ -77,7 +77,12 @@ def _meant(module: ModuleType, attribute: str) -> str | None:
 def _call_factory(factory: Callable[..., Any], what: str, settings: dict[str, list[str]]) -> Any:
     """Call a function that makes an application with the `--set` values that its parameters ask for."""
     arguments: dict[str, Any] = {}
-    for name, parameter in inspect.signature(factory).parameters.items():
+    parameters = inspect.signature(factory).parameters
+    for name in settings.keys() - parameters.keys():
+        # It may be a submission-time value instead, but hardly one that is spelled like a parameter.
+        if hint := did_you_mean(name, parameters):
+            raise UserError(f"`{what}` has no parameter `{name}`", hint=hint)
+    for name, parameter in parameters.items():
         if name in settings:
             arguments[name] = _argument(parameter, settings[name][-1])
         elif parameter.default is parameter.empty and parameter.kind not in _VARIABLE:
