@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from penstock import App, col, map_
-from penstock.codegen.plan import physical_plan
 from penstock.diagnostics import UserError
-from penstock.lang import compile_file, compile_text
+from penstock.lang import compile_text
 from penstock.spark.run import run_on_spark
 from penstock.testing import feed
 from spark_session import (
@@ -19,47 +14,11 @@ from spark_session import (
     environment,
     everything_fused,
     nothing_fused,
-    run_reference,
     run_spark,
     session,
 )
 
 pytestmark = pytest.mark.xdist_group("spark")
-
-ROOT = Path(__file__).parents[2]
-FIXTURES = ROOT / "tests" / "fixtures" / "spl" / "valid"
-CHOSEN = [path for path in sorted(FIXTURES.glob("*.spl")) if 'file: "' in path.read_text()][:6]
-
-
-def generate(script: str, *arguments: str) -> None:
-    subprocess.run([sys.executable, str(ROOT / "examples" / script), *arguments], check=True)
-
-
-@pytest.mark.parametrize("path", CHOSEN, ids=lambda path: path.stem)
-def test_a_program_means_the_same_on_spark(path):
-    program = compile_text(path.read_text(), path=path.name)
-    if run_reference(program, FIXTURES / "data"):
-        assert_equal_on_spark(program, FIXTURES / "data", fusions=[everything_fused], turns_per_batch=20)
-
-
-def test_bargain_detection(tmp_path):
-    generate("bargains/generate.py", "--ticks", "3000", "--symbols", "8", "--out", str(tmp_path))
-    program = compile_file(ROOT / "examples/bargains/bargains.spl")
-    assert_equal_on_spark(program, tmp_path, fusions=[everything_fused], turns_per_batch=1000)
-
-
-def test_network_monitoring_with_a_source_in_python(tmp_path):
-    generate("network_monitoring/generate.py", "--seconds", "12", "--out", str(tmp_path))
-    program = compile_file(ROOT / "examples/network_monitoring/network_monitoring.spl")
-    assert_equal_on_spark(program, tmp_path, turns_per_batch=5000)
-
-
-@pytest.mark.parametrize("channels", [2, 3])
-def test_parallel_regions_give_the_sequential_result(channels, tmp_path):
-    generate("network_monitoring/generate.py", "--seconds", "12", "--out", str(tmp_path))
-    program = compile_file(ROOT / "examples/network_monitoring/network_monitoring.spl")
-    assert physical_plan(program.application, everything_fused(program.application), channels).channels == channels
-    assert_equal_on_spark(program, tmp_path, turns_per_batch=5000, channels=channels)
 
 
 def test_branches_that_part_and_meet_again_keep_the_sequential_order(tmp_path):
