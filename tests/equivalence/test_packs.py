@@ -35,7 +35,7 @@ ELSEWHERE = {
     "KafkaConsumer": "tests/spark/test_kafka.py: it takes a broker",
     "KafkaProducer": "tests/spark/test_kafka.py: it takes a broker",
     "PostgresSink": "tests/spark/test_postgres.py: it takes a server",
-    "TCPSource": "tests/spark/test_source_continuous.py: it takes somebody who sends",
+    "TCPSource": "tests/toolkit/test_tcp_source.py: it takes a server",
 }
 """Operators that need the outside, and the test that runs them on Spark."""
 

@@ -19,7 +19,7 @@ from penstock.parallel.regions import parallel_regions
 from penstock.spark.verify_models import verify_models
 from penstock.testing import run
 from plan_runner import run_plan
-from spark_session import everything_fused, files, run_reference, run_spark
+from spark_session import everything_fused, files, run_reference
 
 NETWORK = "network_monitoring/network_kernel"
 SIZES = {
@@ -192,13 +192,3 @@ def test_a_kernel_is_the_same_on_channels_and_its_models_hold(name, kernel, tmp_
     assert plan.channels == 3
     run_plan(program, plan, Environment(data_directory=data, output_directory=out), turns_per_batch=200)
     assert files(out) == wanted
-
-
-@pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("channels", [1, 2])
-@pytest.mark.parametrize("name", SIZES)
-def test_a_kernel_gives_the_same_on_spark(name, channels, kernel):
-    program, data = kernel(name)
-    fused = everything_fused(program.application)
-    found, _ = run_spark(program, data, fused, turns_per_batch=500, channels=channels)
-    assert found == run_reference(program, data)
