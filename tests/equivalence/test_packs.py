@@ -1,6 +1,7 @@
 """Every operator, every example and random graphs: on Spark each sink receives what the reference gives it.
 
-Each pack is one query. On one channel all of it is fused; on three it is cut into two layers, and at every region.
+Each pack is one query. On one channel all of it is fused; on three it is cut at every region, and the small programs into
+two layers.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from penstock.codegen.plan import physical_plan
 from penstock.lang import compile_file
 from penstock.toolkit.program import Program
 from penstock.toolkit.registry import standard
-from spark_session import everything_fused
+from spark_session import Fusion, everything_fused
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GRAPHS, SEED = 20, 3
@@ -40,10 +41,8 @@ ELSEWHERE = {
 """Operators that need the outside, and the test that runs them on Spark."""
 
 
-def assert_equal_on_spark(program: Program, data: Path, channels: int, turns_per_batch: int) -> None:
-    application = program.application
-    fusion = (everything_fused if channels == 1 else in_two_layers)(application)
-    assert physical_plan(application, fusion, channels).channels == channels
+def assert_equal_on_spark(program: Program, data: Path, fusion: Fusion, channels: int, turns_per_batch: int) -> None:
+    assert physical_plan(program.application, fusion, channels).channels == channels
     wanted = outcome_of_reference(program, data)
     found, batches = outcome_on_spark(program, data, fusion, turns_per_batch=turns_per_batch, channels=channels)
     assert sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)) == []
@@ -75,7 +74,9 @@ def small_programs() -> Program:
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("channels", [1, 3])
 def test_fixtures_and_random_graphs_mean_the_same_on_spark(channels):
-    assert_equal_on_spark(small_programs(), FIXTURES / "data", channels, turns_per_batch=15)
+    program = small_programs()
+    fusion = (everything_fused if channels == 1 else in_two_layers)(program.application)
+    assert_equal_on_spark(program, FIXTURES / "data", fusion, channels, turns_per_batch=20)
 
 
 def test_a_fixture_means_the_same_beside_others():
@@ -123,7 +124,8 @@ def examples() -> Iterator[tuple[str, Program]]:
 @pytest.mark.parametrize("channels", [1, 3])
 def test_examples_mean_the_same_on_spark(channels, tmp_path):
     generate_data(tmp_path)
-    assert_equal_on_spark(packed("Examples", dict(examples())), tmp_path, channels, turns_per_batch=5000)
+    program = packed("Examples", dict(examples()))
+    assert_equal_on_spark(program, tmp_path, everything_fused(program.application), channels, turns_per_batch=4000)
 
 
 def test_no_example_is_left_out():
