@@ -68,9 +68,10 @@ class AppArguments:
         return Environment(
             submission_values=self.settings,
             compile_values=self.settings,
-            data_directory=data,
-            output_directory=out if out is not None else data,
-            application_directory=program.directory,
+            # The workers of a cluster have folders of their own to start in.
+            data_directory=data.absolute(),
+            output_directory=(out if out is not None else data).absolute(),
+            application_directory=program.directory.absolute(),
         )
 
 

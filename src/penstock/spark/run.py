@@ -104,7 +104,8 @@ def run_on_spark(
         program=program,
         plan=plan,
         environment=environment,
-        checkpoint=checkpoint,
+        # Workers of a cluster have folders of their own to start in.
+        checkpoint=checkpoint.absolute(),
         turns_per_batch=turns_per_batch,
         continuous=continuous,
     )
