@@ -16,7 +16,7 @@ _SECTIONS = {
 }
 _MEANING = ["semantics.md", "glossary.md"]
 _ORDER = [
-    *("index", "pyspark", "operators", "explain", "troubleshooting"),
+    *("index", "pyspark", "operators", "explain", "cluster", "troubleshooting"),
     *("language", "expressions", "functions", "api", "command-line", "sources", "sinks", "kafka"),
     *("spark", "codegen", "auto-parallel", "profiler", "greedyfuse", "cola", "throughput-model", "throughput-search"),
 ]
