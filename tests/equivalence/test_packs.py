@@ -1,7 +1,7 @@
 """Every operator, every example and random graphs: on Spark each sink receives what the reference gives it.
 
-Each pack is one query. On one channel all of it is fused; on three it is cut at every region, and the small programs into
-two layers.
+Each pack is one query. On one channel all of it is fused; on three it is cut at every region, and the small programs
+also into two layers.
 """
 
 from __future__ import annotations
