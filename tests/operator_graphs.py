@@ -97,6 +97,10 @@ BY_TIME = (
          aggregateIncompleteWindows: true; output {o}: n = Min(n), x = Average(x), s = Last(s); }}""",
     """stream<{a}> {o} = Aggregate({a}) {{ window {a}: sliding, count(3), time(1.5);
          output {o}: n = Count(), x = Sum(x); }}""",
+    """stream<{a}> {o} = Aggregate({a}) {{ window {a}: sliding, count(3), partitioned, partitionAge(1.5);
+         param partitionBy: s; aggregateIncompleteWindows: true; output {o}: n = Sum(n), x = Sum(x), s = Any(s); }}""",
+    """stream<{a}> {o} = Aggregate({a}) {{ window {a}: tumbling, time(1.0), partitioned, partitionAge(2.0);
+         param partitionBy: s; output {o}: n = Count(), x = Sum(x), s = Any(s); }}""",
     "stream<{a}> {o} = Delay({a}) {{ param delay: 1.0; }}",
     "stream<{a}> {o} = Throttle({a}) {{ param rate: 2.0; }}",
     """stream<{a}> {o} = Join({a} as L; {b} as R) {{ window L: sliding, time(2.0); R: sliding, time(1.0);
