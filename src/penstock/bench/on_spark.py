@@ -68,9 +68,8 @@ def run_timed(
     turns_per_batch: int,
     fusion: str | Sequence[Sequence[str]] = "all",
     channels: int | None = 1,
-    seconds: float | None = None,
 ) -> Timed:
-    """Run a program to its end, or for a time, with a new checkpoint; files are written to `out`."""
+    """Run a program to its end with a new checkpoint; files are written to `out`."""
     from penstock.spark.run import run_on_spark
 
     ids = [o.id for o in program.application.operators]
@@ -86,7 +85,6 @@ def run_timed(
             environment=Environment(data_directory=data, output_directory=out),
             checkpoint=Path(checkpoint) / "job",
             turns_per_batch=turns_per_batch,
-            seconds=seconds,
             on_progress=lambda p: seen.update({p["batchId"]: p["batchDuration"] / 1000}),
         )
     middle = [seconds for batch, seconds in seen.items() if 0 < batch < outcome.batches - 1]
