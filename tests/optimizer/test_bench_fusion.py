@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.bench.fusion import SUBJECTS, by_composite, by_operator
+from penstock.bench.fusion_subjects import SUBJECTS, by_composite, by_operator
 from penstock.codegen.plan import physical_plan
 from penstock.expr.environment import Environment
 from penstock.testing import run
