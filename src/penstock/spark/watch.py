@@ -99,6 +99,9 @@ class _Watcher:
 
     def tell(self) -> None:
         """Tell of the batches since the last time."""
+        last = self._query.lastProgress
+        if last is None or last["batchId"] <= self._seen:
+            return
         for latest in self._query.recentProgress:
             if latest["batchId"] > self._seen and latest["numInputRows"]:
                 self._seen = latest["batchId"]
