@@ -21,8 +21,7 @@ from penstock.toolkit.program import Program
 from plan_runner import run_plan
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "spl" / "valid"
-# Streams between applications do not run on Spark yet.
-PROGRAMS = sorted(path for path in FIXTURES.glob("*.spl") if "Import(" not in path.read_text())
+PROGRAMS = sorted(FIXTURES.glob("*.spl"))
 
 
 def files(folder: Path) -> dict[str, bytes]:
