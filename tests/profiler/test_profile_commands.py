@@ -90,12 +90,15 @@ def planted(case: Case) -> Measured:
     for pe in range(case.pes):
         for kind, each in (("receive", 50.0), ("send", 80.0)):
             found.add((kind, f"PE {pe}", 0), (each + 0.5 * case.tuple_bytes) * tuples, tuples=tuples)
-    staged = case.stateful or case.channels - 1
+    further = case.channels - 1
     return Measured(
         case=case,
         jvm_seconds=0.2 + crossing + source,
         worker_seconds=0.1 + workers + source,
-        batch_seconds=0.3 + 0.02 * case.pes + 0.1 * case.stateful + staged * (0.05 + 0.03 * (case.channels - 1)),
+        batch_seconds=0.3
+        + 0.02 * case.pes
+        + 0.05 * (case.stateful or further)
+        + (0.1 + 0.03 * further) * case.stateful,
         statistics=found,
     )
 

@@ -42,7 +42,7 @@ _MEANING = {
 def command(output: Path | None, master: str, tuples: int, as_json: bool) -> int:
     """Measure what a crossing between the JVM and Python and an exchange cost, and what a batch takes in any case.
 
-    Small jobs run on Spark; it takes less than a minute on a machine that does nothing else. Costs are CPU time for a
+    Small jobs run on Spark; it takes two minutes on a machine that does nothing else. Costs are CPU time for a
     tuple and for a byte. The throughput model, `optimize` and `run --fusion auto` read the result; on another machine
     costs are scaled by the speed of its cores.
 
@@ -81,7 +81,7 @@ def _print(transfer: Transfer) -> None:
     console.print(
         f"a micro-batch takes {transfer.batch_seconds:.3f} s in any case, {transfer.pe_seconds:.3f} s more for each PE "
         f"and {transfer.state_seconds:.3f} s if that has state, {transfer.stage_seconds:.3f} s for each stage behind "
-        f"the first and {transfer.task_seconds:.3f} s for each further task of it"
+        f"the first and {transfer.task_seconds:.3f} s for each further task with state"
     )
 
 

@@ -125,14 +125,13 @@ def fixed_seconds(pes: Sequence[PlacedPE], transfer: Transfer) -> float:
     """
     widest = max((pe.channels for pe in pes), default=1)
     before = [PlacedPE(operators=(), hosts=pe.hosts[:1]) for pe in pes[:1]]
-    staged = [pe for one, pe in pairwise([*before, *pes]) if is_exchanged(one, pe)]
-    tasks = sum(widest if pe.stateful else pe.channels for pe in staged)
+    stages = sum(is_exchanged(one, pe) for one, pe in pairwise([*before, *pes]))
+    stateful = sum(pe.stateful for pe in pes)
     return (
         transfer.batch_seconds
         + transfer.pe_seconds * len(pes)
-        + transfer.stage_seconds * len(staged)
-        + transfer.state_seconds * sum(pe.stateful for pe in pes)
-        + transfer.task_seconds * (tasks - len(staged))
+        + transfer.stage_seconds * stages
+        + (transfer.state_seconds + transfer.task_seconds * (widest - 1)) * stateful
     )
 
 

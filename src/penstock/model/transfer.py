@@ -80,7 +80,7 @@ class Transfer:
         stage_seconds: Each stage of a micro-batch behind the first, however small: launching its tasks, and waiting for
             the last one.
         state_seconds: A PE with state in a micro-batch, however small: loading and storing it.
-        task_seconds: Each task of a stage behind its first one, however small.
+        task_seconds: Each task of such a PE behind its first one, however small.
         pe_seconds: A PE in a micro-batch, however small: handing its code to a worker, and asking for its answer.
         pipelined: Whether Spark's `spark.python.udf.pipelined.enabled` was on.
     """

@@ -12,12 +12,11 @@ Formulation:
         batch + k pe + n (source + k crossing), each of the last two with a part by tuple and a part by byte.
 
     What receiving and sending cost in Python the signals in the PEs tell; what workers take beside that is `pass`, half
-    of it on the way in. Batches of one tuple give by the clock what a batch (A), a PE (B), a stage, a PE with state (C)
-    and a further task of a stage take in any case (`_fixed_seconds`). An exchange is the difference between a query
-    with one and without.
+    of it on the way in. Batches of one tuple give by the clock what a batch, a PE, a stage, state and a further task
+    with state take in any case (`_fixed_seconds`). An exchange is the difference between a query with one and without.
 
 Example:
-    `penstock calibrate` runs ten small jobs and six queries.
+    `penstock calibrate` runs eleven small jobs and six queries.
 
 When it does not apply:
     Other machines: their times are these, times the ratio of speeds (`profiler.speed`). Networks: an exchange here
@@ -42,7 +41,7 @@ from penstock.codegen.transport import ARROW_SCHEMA, SPARK_SCHEMA
 from penstock.model.transfer import Cost, Transfer
 from penstock.model.transfer_fit import TransferSample, fit_costs
 from penstock.profiler.speed import core_mips
-from penstock.spark.calibration_jobs import TUPLES, Case, Measured, cases, measure
+from penstock.spark.calibration_jobs import TUPLES, Measured, cases, measure, warm_up
 from penstock.spark.cpu_time import jvm_seconds
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def calibrate(spark: SparkSession, *, tell: Tell = lambda text: None, tuples: in
         tuples: How many tuples the larger jobs take.
     """
     tell("warming up")
-    measure(spark, Case(pes=5, tuples=tuples))
+    warm_up(spark, tuples)
     found = []
     for case in cases(tuples):
         tell(
@@ -131,10 +130,10 @@ def _fixed_seconds(tiny: Sequence[Measured]) -> dict[str, float]:
     pe = max(0.0, took[5, 0, 1] - took[1, 0, 1]) / 4
     batch = max(0.0, took[1, 0, 1] - pe)
     without = batch + 3 * pe
-    # Two PEs with state take two stages, and on two channels each of these has a task more.
-    task = max(0.0, took[3, 2, 2] - took[3, 2, 1]) / 2
-    stage = max(0.0, took[3, 0, 2] - without - task)
+    stage = max(0.0, took[3, 0, 2] - without)
+    # Two PEs with state take two stages, and on two channels each of them has a task more.
     state = max(0.0, took[3, 2, 1] - without - 2 * stage) / 2
+    task = max(0.0, took[3, 2, 2] - took[3, 2, 1]) / 2
     return {
         "batch_seconds": batch,
         "stage_seconds": stage,

@@ -26,6 +26,8 @@ _SMALL, _LARGE = 8, 200
 _BATCHES, _COLD = 8, 3
 """How many batches a job has, and how many of them come before it runs as it will run on."""
 
+_WARMING = 24
+
 TUPLES = 800_000
 """Of the larger jobs."""
 
@@ -40,6 +42,7 @@ class Case:
         channels: On how many channels they run.
         tuples: How many tuples go through.
         text_bytes: The size of the text in each.
+        batches: In how many batches they come.
     """
 
     pes: int
@@ -47,16 +50,17 @@ class Case:
     channels: int = 1
     tuples: int = _BATCHES
     text_bytes: int = _SMALL
+    batches: int = _BATCHES
 
     @property
     def is_tiny(self) -> bool:
         """Whether a batch has one tuple."""
-        return self.tuples == _BATCHES
+        return self.tuples == self.batches
 
     @property
     def per_batch(self) -> int:
         """The tuples of a batch."""
-        return self.tuples // _BATCHES
+        return self.tuples // self.batches
 
     @property
     def tuple_bytes(self) -> float:
@@ -98,6 +102,12 @@ def cases(tuples: int = TUPLES) -> tuple[Case, ...]:
     )
 
 
+def warm_up(spark: SparkSession, tuples: int = TUPLES) -> None:
+    """Let Java compile what the jobs run: large batches, and many small ones with state on several channels."""
+    measure(spark, Case(pes=5, tuples=tuples))
+    measure(spark, Case(pes=4, stateful=3, channels=2, tuples=_WARMING, batches=_WARMING))
+
+
 def measure(spark: SparkSession, case: Case) -> Measured:
     """Run a job and take its accounts."""
     program = chain(case)
@@ -119,7 +129,7 @@ def measure(spark: SparkSession, case: Case) -> Measured:
             signals=Sampling(),
         )
     # Some workers have ended by the time of the last batch.
-    durations, jvm, workers = zip(*seen[_COLD - 1 : _BATCHES - 1], strict=True)
+    durations, jvm, workers = zip(*seen[_COLD - 1 : case.batches - 1], strict=True)
     return Measured(
         case=case,
         jvm_seconds=(jvm[-1] - jvm[0]) / (len(jvm) - 1),
