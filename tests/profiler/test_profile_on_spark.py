@@ -1,4 +1,4 @@
-"""One profile run on Spark, from signals in workers to the profile."""
+"""One profile run on Spark, from signals in workers to the profile, and one job of a calibration."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.profiler.sampling import Sampling
+from penstock.spark.calibration_jobs import Case, measure
 from penstock.spark.profiling import profile_on_spark
 from spark_session import everything_fused, session
 
@@ -41,3 +42,11 @@ def test_a_profile_run_tells_what_each_operator_costs(tmp_path):
     assert operators["Sink"].cpu_seconds > 0
     assert found.profile.stream["Numbers"].tuple_bytes == pytest.approx(15.0, abs=1.0)
     assert found.python_metrics["sent"] > 0
+
+
+def test_a_job_of_a_calibration_tells_what_a_batch_takes():
+    found = measure(session(), Case(pes=2, stateful=1, tuples=400))
+    assert 0 < found.batch_seconds < 60
+    assert found.jvm_seconds > 0
+    assert found.worker_seconds >= 0
+    assert {("receive", "PE 1", 0), ("receive", "PE 2", 0), ("send", "PE 1", 0)} <= found.statistics.metrics.keys()

@@ -2,7 +2,7 @@
 
 Four steps, in one session:
 
-1. Calibrate the machine.
+1. Calibrate the machine; with `--quick`, take typical costs.
 2. Profile three applications, unfused: bargain detection, network monitoring, and a chain of light and heavy operators.
 3. Run each with different fusions and channel counts, and predict each from its profile, the calibration and the plan
    alone. Measured throughput is that of the batches between the first and the last.
@@ -33,6 +33,7 @@ from penstock.ir.graph import Application
 from penstock.lang import compile_file
 from penstock.model import OperatorProfile, Profile, StreamProfile, Transfer, equal_hosts
 from penstock.optimizer import Setting
+from penstock.optimizer.machine import TYPICAL
 from penstock.optimizer.prediction import predict, throughput_model
 from penstock.optimizer.spark_problem import inner_operators
 from penstock.toolkit.program import Program
@@ -71,7 +72,7 @@ def run(bench: Bench) -> None:
 
     spark = open_bench_session()
     bench.progress("calibrating")
-    transfer = calibrate(spark, tuples=40_000) if bench.quick else calibrate(spark)
+    transfer = TYPICAL if bench.quick else calibrate(spark, tell=bench.progress)
     found: list[tuple[str, float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         for make in (chain_subject,) if bench.quick else (bargains_subject, monitoring_subject, chain_subject):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from penstock.model import Transfer
 
-_TUPLES = 800_000
+_TUPLES = 3_200_000
 _MEANING = {
     "jvm_feed": "the JVM hands tuples to a PE",
     "python_receive": "the PE takes them in",
