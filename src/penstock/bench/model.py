@@ -28,6 +28,7 @@ from penstock import App, agg, col, map_
 from penstock.bench import Bench
 from penstock.bench.on_spark import ROOT, load_file, open_bench_session, run_timed
 from penstock.bench.spark_data import log_lines, write_csv
+from penstock.codegen.transport import ITEMS_PER_VALUE
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.lang import compile_file
@@ -165,17 +166,24 @@ def _judge(bench: Bench, found: Sequence[tuple[str, float, float]]) -> None:
 
 
 def _facts(bench: Bench, transfer: Transfer) -> None:
-    """What the model alone says of the two facts, for large batches."""
-    light = [f"l{i}" for i in range(16)]
-    gain = _scale(light, _LIGHT, [light], transfer) / _scale(light, _LIGHT, [[o] for o in light], transfer)
+    """What the model alone says of the two facts, for batches of the size that `bench crossings` has."""
+    light, heavy = [f"l{i}" for i in range(16)], ["h0", "h1"]
+    gain = _gain(light, [light], [[o] for o in light], _LIGHT, transfer, 2_000_000)
     bench.check("model: fusing 16 light operators gains, at least", gain, at_least=6.0)
-    heavy = ["h0", "h1"]
-    split = _scale(heavy, _HEAVY, [["h0"], ["h1"]], transfer) / _scale(heavy, _HEAVY, [heavy], transfer)
+    split = _gain(heavy, [["h0"], ["h1"]], [heavy], _HEAVY, transfer, 240_000)
     bench.check("model: splitting two heavy operators gains, at least", split, at_least=1.5)
     bench.check("model: splitting two heavy operators gains, at most", split, at_most=2.0)
 
 
-def _scale(operators: Sequence[str], seconds: float, groups: Sequence[Sequence[str]], transfer: Transfer) -> float:
+def _gain(
+    operators: Sequence[str],
+    better: Sequence[Sequence[str]],
+    worse: Sequence[Sequence[str]],
+    seconds: float,
+    transfer: Transfer,
+    batch_tuples: int,
+) -> float:
+    """How many times as fast one fusion of a chain is as another."""
     from penstock.model import PlacedPE, Plan, ThroughputModel
 
     names = ["in", *operators]
@@ -188,9 +196,11 @@ def _scale(operators: Sequence[str], seconds: float, groups: Sequence[Sequence[s
         StreamProfile(id=a, producer=a, consumers=(b,), rate_tps=1000.0, tuple_bytes=24.0) for a, b in pairwise(names)
     )
     profile = Profile(mips=transfer.mips, operators=made, streams=streams)
-    model = ThroughputModel(profile, equal_hosts(1, cores=2, core_mips=transfer.mips), transfer)
-    pes = [PlacedPE(operators=tuple(g), hosts=("h0",)) for g in [["in"], *groups]]
-    return model.evaluate(Plan(pes=tuple(pes), is_line=True)).scale
+    hosts = equal_hosts(1, cores=2, core_mips=transfer.mips)
+    model = ThroughputModel(profile, hosts, transfer, batch_tuples=batch_tuples, piece_tuples=ITEMS_PER_VALUE)
+    plans = [[PlacedPE(operators=tuple(g), hosts=("h0",)) for g in [["in"], *groups]] for groups in (better, worse)]
+    one, other = (model.evaluate(Plan(pes=tuple(pes), is_line=True)).scale for pes in plans)
+    return one / other
 
 
 def plans_of(
