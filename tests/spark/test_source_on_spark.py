@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
+import timed_logs
 
+from penstock import App, Output, agg, col, time, tumbling
 from penstock.lang import compile_text
 from spark_session import everything_fused, run_reference, run_spark
 
@@ -50,3 +53,23 @@ def test_a_file_is_read_by_tasks_for_several_channels(tmp_path: Path) -> None:
     found, outcome = run_spark(program, tmp_path, fusion, turns_per_batch=150, channels=2)
     assert found["out.csv"] == run_reference(program, tmp_path)["out.csv"]
     assert outcome.totals.submitted["A"] == [272]
+
+
+def test_logs_that_carry_their_time_are_merged_by_tasks(tmp_path: Path) -> None:
+    for name in "abc":
+        times = sorted(random.Random(name).randrange(200) / 8 for _ in range(150))
+        lines = [f"{seconds} {i % 7 if i % 20 else 'x'}\n" for i, seconds in enumerate(times)]
+        timed_logs.write(tmp_path, {name: "".join(lines)})
+    app = App("Counts")
+    output = Output(schema="rstring file, int32 n", name="A")
+    params = {"folder": str(tmp_path)}
+    (logs,) = app.invoke(timed_logs.Logs, outputs=[output], params=params, role="source", on_error="skip")
+    counts = logs.aggregate(tumbling(time(3.0)), by="n", n=agg.any(col.n), total=agg.count(), name="Counts")
+    counts.write_file("counts.csv")
+    program = app.program()
+    found, outcome = run_spark(
+        program, tmp_path, everything_fused(program.application), turns_per_batch=150, channels=2
+    )
+    assert found["counts.csv"] == run_reference(program, tmp_path)["counts.csv"]
+    assert outcome.totals.rejected["A"] == 24
+    assert outcome.batches >= 3
