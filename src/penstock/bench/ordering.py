@@ -43,7 +43,7 @@ _FEW_TUPLES = 1000
 
 def run(bench: Bench) -> None:
     """Let the strategies take turns, then compare them."""
-    works = [1] if bench.quick else [1, 16, 512]
+    works = [1] if bench.quick else [1, 32, 512]
     batches, rounds = (2, 1) if bench.quick else (4, 3)
     spark = open_bench_session()
     measured: dict[str, list[list[float]]] = {name: [] for name in STRATEGIES}
@@ -96,12 +96,23 @@ def _costs_us(spark: SparkSession, strategy: str, works: list[int], *, batches: 
         return _cpu_seconds_of_a_run(spark, program, size)
 
     def cost_us(work: int) -> float:
-        size = (100_000 if quick else 500_000) // (1 + work // 16)
+        size = _batch_size(work, quick=quick)
         return (used(work, size) - small) / (batches * (size - _FEW_TUPLES)) * 1e6
 
     with _numbers(spark, always=strategy != STRATEGIES[0]):
         small = used(works[0], _FEW_TUPLES)
         return [cost_us(work) for work in works]
+
+
+def _batch_size(work: int, *, quick: bool) -> int:
+    """Tuples for up to four seconds of work, so that what the JVM does beside it counts for little.
+
+    Example:
+        >>> [_batch_size(work, quick=False) for work in (1, 32, 512)]
+        [500000, 500000, 254226]
+    """
+    most, seconds = (100_000, 0.2) if quick else (500_000, 4.0)
+    return min(most, int(seconds / (1.91e-6 + 27e-9 * work)))
 
 
 @contextmanager
