@@ -14,6 +14,7 @@ from penstock.diagnostics import UserError
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.toolkit.program import Program
+from spark_session import everything_fused, run_reference, run_spark
 
 
 @contextmanager
@@ -69,3 +70,20 @@ def test_a_server_that_is_not_there_is_named() -> None:
         port = taken.getsockname()[1]
     with pytest.raises(UserError, match=rf"TCPSource `A` cannot connect to 127\.0\.0\.1:{port}: Connection refused"):
         run(program(port))
+
+
+@pytest.mark.xdist_group("spark")
+def test_what_a_server_sends_means_the_same_on_spark(tmp_path):
+    pieces = [f"k{n % 5},{n}\n".encode() for n in range(40)]
+    with server(pieces, pieces) as port:
+        summed = compile_text(
+            f"""composite Main {{ graph
+            stream<rstring s, int32 n> A = TCPSource() {{ param role: client; address: "127.0.0.1"; port: {port}u; }}
+            stream<rstring s, int32 n> B = Aggregate(A) {{
+              window A: tumbling, count(3), partitioned; param partitionBy: s; output B: s = Any(s), n = Sum(n); }}
+            () as Sink = FileSink(B) {{ param file: "out.csv"; }} }}"""
+        )
+        wanted = run_reference(summed, tmp_path)
+        found, _ = run_spark(summed, tmp_path, everything_fused(summed.application), turns_per_batch=15, channels=3)
+    assert found == wanted
+    assert len(found["out.csv"].splitlines()) == 10
