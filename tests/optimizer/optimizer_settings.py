@@ -30,7 +30,6 @@ TRANSFER = Transfer(
     exchange_read=CROSSING,
     batch_seconds=0.1,
     stage_seconds=0.02,
-    task_seconds=0.02,
 )
 
 BRANCHES = """

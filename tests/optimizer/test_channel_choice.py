@@ -21,7 +21,8 @@ composite Main {
 
 
 def channels(work_us: float, cores: int) -> int:
-    made = setting(compile_text(HEAVY).application, {"In": 0.01, "Work": work_us}, hosts=equal_hosts(1, cores=cores))
+    costs = {"In": 0.01, "Work": work_us}
+    made = setting(compile_text(HEAVY).application, costs, hosts=equal_hosts(1, cores=cores), batch_tuples=2_000.0)
     return fewest_channels(made, cores)
 
 
