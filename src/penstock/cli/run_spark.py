@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +38,14 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     from penstock.cli.fusion_choice import chosen_fusion
     from penstock.cli.live import live_progress
     from penstock.cli.short_profile import keep_profile_of
+    from penstock.optimizer import read_plan
     from penstock.reference.result import DEAD_LETTERS
     from penstock.spark.run import can_have_more, run_on_spark
     from penstock.spark.session import open_session
 
+    if settings.plan is not None:
+        # What is wrong with it is told before the seconds that Spark takes to start.
+        read_plan(settings.plan).check(program.application, str(settings.plan))
     click.echo(f"starting Spark at {settings.master}", err=True)
     spark = open_session(settings.master)
     checkpoint = settings.checkpoint
@@ -85,12 +90,17 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
         engine="spark",
         stopped=outcome.stopped,
         seconds=outcome.seconds,
-        received=outcome.totals.received,
-        submitted=outcome.totals.submitted,
+        received=_in_order(outcome.totals.received, program),
+        submitted=_in_order(outcome.totals.submitted, program),
         rejected=outcome.totals.rejected,
         dead_letters_file=letters,
         more={"batches": outcome.batches, "resumed": outcome.resumed, "pes": [list(pe) for pe in outcome.pes]},
     )
+
+
+def _in_order(counts: Mapping[str, Sequence[int]], program: Program) -> dict[str, Sequence[int]]:
+    """Counts in the order of declaration; PEs report as they end."""
+    return {o.id: counts[o.id] for o in program.application.operators if o.id in counts}
 
 
 def _how_to_resume(checkpoint: Path | None) -> str:
