@@ -89,7 +89,6 @@ def _compare(
     """Name, predicted and measured throughput of every plan of an application."""
     profile = _profile(bench, spark, subject, transfer)
     for groups, channels in subject.plans:
-        bench.progress(f"{subject.name}: {len(groups)} PEs, {channels} channels")
         setting = Setting(
             application=subject.program.application,
             profile=profile,
@@ -111,6 +110,10 @@ def _compare(
                 channels=channels,
             )
         measured = timed.steady_tps(subject.per_batch)
+        bench.progress(
+            f"{subject.name}: {len(groups)} PEs, {channels} channels: "
+            f"{predicted:,.0f} tuples/s predicted, {measured:,.0f} measured"
+        )
         bench.row(
             application=subject.name,
             pes=len(groups),
