@@ -5,9 +5,9 @@ programs are those of `examples/`, those by hand are `benchmarks/handwritten_*.p
 many batches, in one session and in turns, and what they write is compared: Penstock keeps the sequential order, so
 bargains must be equal line by line; native windows come in any order.
 
-Penstock has a channel for each core, the programs by hand two shuffle partitions. Seconds are those of the whole run,
-the start of the query included, after a short run of each to warm up. The largest memory of each part of a job is
-reported, too.
+Penstock has a channel for each core, the programs by hand two shuffle partitions; checkpoint files are written the same
+way. Seconds are those of the whole run, the start of the query included, after a short run of each to warm up. The
+largest memory of each part of a job is reported, too.
 
 With PENSTOCK_BENCH_ONLY in the environment, only the application of that name is run.
 """
@@ -48,6 +48,7 @@ class Application:
     Attributes:
         name: Of the module by hand, and of the example.
         rows: Makes so many rows of input.
+        size: How many rows.
         file: What the example reads.
         output: What it writes.
         compare: Raises an error unless two files of output say the same.
@@ -56,6 +57,7 @@ class Application:
 
     name: str
     rows: Callable[[int], pa.Table]
+    size: int
     file: str
     output: str
     compare: Callable[[Path, Path], None]
@@ -65,9 +67,9 @@ class Application:
 def run(bench: Bench) -> None:
     """Run both applications."""
     spark = open_bench_session()
-    rows = 40_000 if bench.quick else 2_000_000
     with tempfile.TemporaryDirectory() as folder:
         for application in chosen():
+            rows = 40_000 if bench.quick else application.size
             bench.progress(f"{application.name}: warming up")
             _Sides(spark, Path(folder) / f"{application.name}-warm", application, 8_000).run_each()
             _side_by_side(bench, _Sides(spark, Path(folder) / application.name, application, rows))
@@ -162,6 +164,7 @@ APPLICATIONS = (
     Application(
         name="bargains",
         rows=lambda rows: ticks(rows, symbols=500),
+        size=2_000_000,
         file="ticks.csv",
         output="bargains.csv",
         compare=same_bargains,
@@ -170,6 +173,7 @@ APPLICATIONS = (
     Application(
         name="network_monitoring",
         rows=lambda rows: log_lines(rows, users=500),
+        size=8_000_000,
         file="logs0.com",
         output="suspects.csv",
         compare=same_suspects,

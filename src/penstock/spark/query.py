@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-LOCAL_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-"""How checkpoints are written on one machine; Spark's usual way starts programs and takes three times as long."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -65,8 +62,6 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     dump(job.program, job.plan, job.environment, pickled)
     spark.dataSource.register(source_door(FORMAT, SourceReader.__module__, SourceReader.__name__))
     spark.conf.set("spark.sql.shuffle.partitions", str(job.plan.channels))
-    if spark.sparkContext.master.startswith("local"):
-        spark.conf.set("spark.sql.streaming.checkpointFileManagerClass", LOCAL_FILES)
     frame = _line(spark, job, pickled)
     sink = next((pe.index for pe in job.plan.pes if pe.role == "sink"), None)
     sinks = SinkPE(job.program, job.plan, sink, job.environment, job.checkpoint / "sinks")

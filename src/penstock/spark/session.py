@@ -41,6 +41,13 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+ON_ONE_MACHINE = {
+    # Spark's usual manager of checkpoint files starts programs, and takes three times as long for a file.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+
 
 def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
     """Open a session with the settings that our plans rely on.
@@ -56,7 +63,8 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
         )
     # Workers run the interpreter that has our packages, not whatever `python3` means.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if master.startswith("local"):
+    is_local = master.startswith("local")
+    if is_local:
         # One machine talks to itself; nothing is offered to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark import SparkConf, SparkContext
@@ -64,7 +72,8 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
 
     quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET.as_uri()}"}
     conf = SparkConf().setAppName("penstock").setMaster(master)
-    conf.setAll(list({**SETTINGS, **quiet, **connector_settings(), **settings}.items()))
+    local = ON_ONE_MACHINE if is_local else {}
+    conf.setAll(list({**SETTINGS, **local, **quiet, **connector_settings(), **settings}.items()))
     if SparkContext._active_spark_context is None:
         SparkContext(conf=conf, gateway=_gateway(conf))
     return SparkSession.builder.config(conf=conf).getOrCreate()
