@@ -80,7 +80,7 @@ def by_composite(application: Application) -> Groups:
 def radio_astronomy(folder: Path, *, quick: bool) -> Subject:
     """Outlier detection with one station, or with six."""
     small = Size(parts=1, per_batch=4_000, batches=2, rounds=1, iterations=1)
-    size = small if quick else Size(parts=6, per_batch=100_000, batches=5, rounds=3, iterations=4)
+    size = small if quick else Size(parts=6, per_batch=100_000, batches=8, rounds=3, iterations=4)
     examples = ROOT / "examples" / "radio_astronomy"
     generate = load_file(examples / "generate.py").generate
     samples = size.per_batch * size.batches
@@ -92,7 +92,7 @@ def radio_astronomy(folder: Path, *, quick: bool) -> Subject:
 def bargain_detection(folder: Path, *, quick: bool) -> Subject:
     """Bargain detection with one group of symbols, or with four."""
     small = Size(parts=1, per_batch=4_000, batches=2, rounds=1, iterations=1)
-    size = small if quick else Size(parts=4, per_batch=100_000, batches=5, rounds=3, iterations=4)
+    size = small if quick else Size(parts=4, per_batch=100_000, batches=8, rounds=3, iterations=4)
     examples = ROOT / "examples" / "bargains"
     generate = load_file(examples / "generate.py").generate
     generate(folder / "ticks.csv", ticks=size.per_batch * size.batches, symbols=256)
