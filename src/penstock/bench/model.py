@@ -33,6 +33,7 @@ from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.lang import compile_file
 from penstock.model import OperatorProfile, Profile, StreamProfile, Transfer, equal_hosts
+from penstock.model.transfer import FIXED, PARTS
 from penstock.optimizer import Setting
 from penstock.optimizer.machine import TYPICAL
 from penstock.optimizer.prediction import predict, throughput_model
@@ -74,6 +75,7 @@ def run(bench: Bench) -> None:
     spark = open_bench_session()
     bench.progress("calibrating")
     transfer = TYPICAL if bench.quick else calibrate(spark, tell=bench.progress)
+    _show(bench, transfer)
     found: list[tuple[str, float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         for make in (chain_subject,) if bench.quick else (bargains_subject, monitoring_subject, chain_subject):
@@ -81,6 +83,16 @@ def run(bench: Bench) -> None:
             found += _compare(bench, spark, subject, transfer)
     _judge(bench, found)
     _facts(bench, transfer)
+
+
+def _show(bench: Bench, transfer: Transfer) -> None:
+    """Report the calibration."""
+    for part in PARTS:
+        cost = transfer.part(part)
+        per_tuple, per_byte = cost.seconds_per_tuple * 1e9, cost.seconds_per_byte * 1e9
+        bench.row(calibrated=part, ns_a_tuple=per_tuple, ns_a_byte=per_byte)
+    for fixed in FIXED:
+        bench.row(calibrated=fixed, seconds=getattr(transfer, fixed))
 
 
 def _compare(
