@@ -5,9 +5,10 @@ programs are those of `examples/`, those by hand are `benchmarks/handwritten_*.p
 many batches, in one session and in turns, and what they write is compared: Penstock keeps the sequential order, so
 bargains must be equal line by line; native windows come in any order.
 
-Penstock has a channel for each core, the programs by hand two shuffle partitions; checkpoint files are written the same
-way. Seconds are those of the whole run, the start of the query included, after a short run of each to warm up. The
-largest memory of each part of a job is reported, too.
+Penstock has one channel for bargain detection, whose batches are too light for more, and two for network monitoring;
+the programs by hand have two shuffle partitions. Checkpoint files are written the same way. Seconds are those of the
+whole run, the start of the query included, after a short run of each to warm up. The largest memory of each part of a
+job is reported, too.
 
 With PENSTOCK_BENCH_ONLY in the environment, only the application of that name is run.
 """
@@ -49,6 +50,7 @@ class Application:
         name: Of the module by hand, and of the example.
         rows: Makes so many rows of input.
         size: How many rows.
+        channels: How many channels Penstock gets.
         file: What the example reads.
         output: What it writes.
         compare: Raises an error unless two files of output say the same.
@@ -58,6 +60,7 @@ class Application:
     name: str
     rows: Callable[[int], pa.Table]
     size: int
+    channels: int
     file: str
     output: str
     compare: Callable[[Path, Path], None]
@@ -121,7 +124,7 @@ class _Sides:
             data=self.folder,
             out=self._ours,
             turns_per_batch=self.rows // _BATCHES,
-            channels=self.spark.sparkContext.defaultParallelism,
+            channels=self.application.channels,
         )
 
     def by_hand(self) -> None:
@@ -165,6 +168,7 @@ APPLICATIONS = (
         name="bargains",
         rows=lambda rows: ticks(rows, symbols=500),
         size=2_000_000,
+        channels=1,
         file="ticks.csv",
         output="bargains.csv",
         compare=same_bargains,
@@ -174,6 +178,7 @@ APPLICATIONS = (
         name="network_monitoring",
         rows=lambda rows: log_lines(rows, users=500),
         size=8_000_000,
+        channels=2,
         file="logs0.com",
         output="suspects.csv",
         compare=same_suspects,
