@@ -13,12 +13,13 @@ from penstock.bench.crashes import expected
 from penstock.bench.crashing_job import FUSION, PROGRAM
 from penstock.bench.crossings import heavy_operators, light_operators
 from penstock.bench.keyed_state import count_and_sum
-from penstock.bench.processes import cpu_seconds, family, peak_memory
+from penstock.bench.processes import cpu_seconds, peak_memory
 from penstock.bench.spark_data import keyed_rows, log_lines, ticks, write_csv, write_slices
 from penstock.bench.vs_handwritten import same_bargains, same_suspects
 from penstock.codegen.plan import physical_plan
 from penstock.diagnostics import UserError
 from penstock.lang import compile_text
+from penstock.process_tree import family
 
 
 def test_slices_hold_the_rows_of_the_file_in_the_order_of_their_times(tmp_path):

@@ -30,10 +30,10 @@ from pathlib import Path
 
 from penstock.bench import Bench
 from penstock.bench.crashing_job import BATCHES, PROGRAM, SINKS
-from penstock.bench.processes import PROC, family, stat_of
 from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
+from penstock.process_tree import PROC, family, stat_of
 from penstock.reference import run as run_reference
 
 MASTERS = {"worker": "local[2,4]", "executor": "local-cluster[2,1,1024]", "driver": "local[2]"}

@@ -10,44 +10,13 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-PROC = Path("/proc")
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_PARENT, _CPU = 1, slice(11, 15)
-"""Fields of /proc/PID/stat behind the name: the parent; user and system time, own and of children that have ended."""
-
-
-def stat_of(pid: int) -> list[str] | None:
-    """The fields of /proc/PID/stat behind the process's name, which may contain anything; None if it has ended."""
-    try:
-        return (PROC / str(pid) / "stat").read_text().rpartition(") ")[2].split()
-    except OSError:
-        return None
-
-
-def family(root: int | None = None) -> list[int]:
-    """The ids of a process, this one by default, and of all its descendants.
-
-    Example:
-        >>> os.getpid() in family()
-        True
-    """
-    children: dict[int, list[int]] = {}
-    for entry in PROC.iterdir() if PROC.is_dir() else ():
-        fields = stat_of(int(entry.name)) if entry.name.isdigit() else None
-        if fields is not None:
-            children.setdefault(int(fields[_PARENT]), []).append(int(entry.name))
-    found = [os.getpid() if root is None else root]
-    for pid in found:
-        found.extend(children.get(pid, ()))
-    return found
+from penstock.process_tree import PROC, family, seconds_of
 
 
 def cpu_seconds() -> float:
     """The processor time that this process and its descendants have used, ended children included."""
-    stats = [fields for pid in family() if (fields := stat_of(pid)) is not None]
-    return sum(int(field) for fields in stats for field in fields[_CPU]) / _TICKS_PER_SECOND
+    return sum(seconds_of(pid, with_ended_children=True) or 0.0 for pid in family())
 
 
 def kind_of(pid: int) -> str:

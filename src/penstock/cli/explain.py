@@ -147,12 +147,10 @@ class Wanted:
     def groups(self, application: Application) -> Groups:
         """The operators of each PE."""
         from penstock.cli.fusion_choice import by_algorithm, without_costs
-        from penstock.optimizer import read_plan
+        from penstock.optimizer import plan_for
 
         if self.plan is not None:
-            plan = read_plan(self.plan)
-            plan.check(application, str(self.plan))
-            return plan.fusion
+            return plan_for(application, self.plan).fusion
         if self.fusion in ("none", "all"):
             return without_costs(application, self.fusion, self.channels)
         assert self.profile is not None

@@ -122,10 +122,9 @@ def cores_of(spark: Any) -> int:
 
 
 def _from_plan(application: Application, path: Path, channels: int | None) -> Choice:
-    from penstock.optimizer import read_plan
+    from penstock.optimizer import plan_for
 
-    plan = read_plan(path)
-    plan.check(application, str(path))
+    plan = plan_for(application, path)
     return Choice(
         fusion=plan.fusion, channels=plan.channels if channels is None else channels, reason=f"as {path} says"
     )

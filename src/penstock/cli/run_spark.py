@@ -38,14 +38,14 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     from penstock.cli.fusion_choice import chosen_fusion
     from penstock.cli.live import live_progress
     from penstock.cli.short_profile import keep_profile_of
-    from penstock.optimizer import read_plan
+    from penstock.optimizer import plan_for
     from penstock.reference.result import DEAD_LETTERS
     from penstock.spark.run import can_have_more, run_on_spark
     from penstock.spark.session import open_session
 
     if settings.plan is not None:
         # What is wrong with it is told before the seconds that Spark takes to start.
-        read_plan(settings.plan).check(program.application, str(settings.plan))
+        plan_for(program.application, settings.plan)
     click.echo(f"starting Spark at {settings.master}", err=True)
     spark = open_session(settings.master)
     checkpoint = settings.checkpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.ir.codec import fingerprint
 from penstock.optimizer.candidates import fused_by, ranked
 from penstock.optimizer.loop import Iteration, Measure, Outcome, optimize
-from penstock.optimizer.plan_format import PlanFile, read_plan, write_plan
+from penstock.optimizer.plan_format import PlanFile, plan_for, read_plan, write_plan
 from penstock.optimizer.prediction import model_plan, predict, throughput_model
 from penstock.optimizer.spark_problem import Groups, Setting, inner_operators, without_profile
 
@@ -21,6 +21,7 @@ __all__ = [
     "inner_operators",
     "model_plan",
     "optimize",
+    "plan_for",
     "predict",
     "ranked",
     "read_plan",

@@ -104,6 +104,17 @@ def read_plan(path: Path) -> PlanFile:
     return plan_from_json(value, str(path))
 
 
+def plan_for(application: Application, path: Path) -> PlanFile:
+    """Read the plan of an application.
+
+    Raises:
+        UserError: The file cannot be read or is no plan, or the plan does not fit the application.
+    """
+    plan = read_plan(path)
+    plan.check(application, str(path))
+    return plan
+
+
 def write_plan(plan: PlanFile, path: Path) -> None:
     """Write a plan, for `read_plan` and for people."""
     path.parent.mkdir(parents=True, exist_ok=True)
