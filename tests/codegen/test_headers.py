@@ -24,8 +24,9 @@ def runs(draw: st.DrawFn) -> list[Place]:
     found: list[Place] = []
     for _ in range(draw(st.integers(0, 20))):
         time_ns, number = draw(st.integers(0, 2)), draw(st.integers(-1, 30))
+        step, period = draw(st.sampled_from([0, 1, 3])), draw(st.sampled_from([0, 0, 5, 2**33]))
         path, kind = draw(st.sampled_from([b"", b"0001", b"0002", b"00010001"])), draw(st.integers(0, 3))
-        found += [(time_ns, number + i, path, kind) for i in range(draw(st.integers(1, 12)))]
+        found += [(time_ns + i * period, number + i * step, path, kind) for i in range(draw(st.integers(1, 12)))]
     return found
 
 
@@ -52,18 +53,26 @@ def test_gaps_travel_as_distances_of_two_bytes():
     assert expanded(found) == given_
 
 
-def test_numbers_far_apart_travel_in_four_bytes_or_as_they_are():
+def test_numbers_far_apart_travel_in_four_bytes_or_eight():
     far = header([(0, 2**20 * n, b"0001", TUPLE) for n in range(100)])
     assert compact(far).column("_d").type == pa.list_(pa.uint32())
     farther = header([(0, 2**40 * n, b"0001", TUPLE) for n in range(100)])
-    assert compact(farther) is farther
+    assert compact(farther).column("_d").type == pa.list_(pa.int64())
 
 
-def test_numbers_that_fall_and_times_that_differ_travel_as_they_are():
+def test_numbers_and_times_that_fall_travel_as_they_are():
     falling = header([(0, -n, b"0001", TUPLE) for n in range(100)])
-    timed = header([(n, 0, b"0001", TUPLE) for n in range(100)])
+    back = header([(100 - n, n, b"0001", TUPLE) for n in range(100)])
     assert compact(falling) is falling
-    assert compact(timed) is timed
+    assert compact(back) is back
+
+
+def test_times_travel_as_distances_in_nanoseconds():
+    given_ = header([(7 + 1000 * n, n, b"0001", TUPLE) for n in range(100)])
+    found = compact(given_)
+    assert found.schema.names == ["_t", "_n", "_k", "_p", "_r", "_s"]
+    assert found.column("_s").type == pa.list_(pa.uint32())
+    assert expanded(found) == given_
 
 
 def test_numbers_can_be_made_to_travel_and_then_a_value_is_larger():

@@ -96,7 +96,9 @@ def text_lines(block: bytes) -> pa.StringArray:
         ['a', '', 'b']
     """
     assert _read_lines is not None
-    batch = _read_lines(block.replace(b"\r\n", b"\n").removesuffix(b"\r"))
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n").removesuffix(b"\r")
+    batch = _read_lines(block)
     if batch is None:
         raise ValueError("the lines are not UTF-8")
     return batch.column(0)

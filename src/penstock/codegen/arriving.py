@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.codegen.frames import Frame
 from penstock.codegen.paths import Paths
 from penstock.codegen.places import NOWHERE, Array, Places
-from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, read_batches
+from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, filled_column, read_batches
 from penstock.expr.vector_frame import to_column
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import Schema
@@ -116,7 +116,7 @@ def _frame(order: _Order, edge: int, batches: list[pa.RecordBatch], schema: Sche
     items = order.items(edge, TUPLE)
     columns = {}
     for i, attribute in enumerate(schema.attributes):
-        parts = [batch.column(i) for batch in batches]
+        parts = [filled_column(batch.column(i), attribute.type) for batch in batches]
         array = pa.concat_arrays(parts) if parts else pa.array([], arrow_schema(schema).field(i).type)
         columns[attribute.name] = to_column(array, attribute.type)
     # A merge drops window markers: they would come once from each channel.
@@ -124,5 +124,4 @@ def _frame(order: _Order, edge: int, batches: list[pa.RecordBatch], schema: Sche
     positions = order.value_positions(edge, items)
     if positions is None or (np.diff(positions) == 1).all():
         return Frame(Places(items), columns, marks)
-    shuffled = Frame(Places(np.arange(len(items))), columns).take(positions)
-    return Frame(Places(items), {name: shuffled[name] for name in columns}, marks)
+    return Frame(Places(np.arange(len(items))), columns).take(positions).at(Places(items), marks)

@@ -13,7 +13,7 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,10 @@ class Frame:
         cells = {name: _chosen(cell, chosen, again) for name, cell in self._cells.items()}
         return Frame(self.places.take(chosen), cells, self.marks)
 
+    def at(self, places: Places, marks: Places | None) -> Frame:
+        """The same rows in other places."""
+        return Frame(places, self._cells, marks)
+
     def to(self, copied: Sequence[str] = (), made: Mapping[str, Column] | None = None) -> Frame:
         """The same rows with other columns: `made`, beside those of the old ones that are `copied`."""
         cells = {name: self._cells[name] for name in copied}
@@ -97,11 +101,16 @@ class Frame:
         """The same rows with other markers."""
         return Frame(self.places, self._cells, marks)
 
-    def batch(self, schema: Schema) -> pa.RecordBatch:
-        """The rows as Arrow memory."""
-        arrays = [to_array(self[a.name], a.type, len(self)) for a in schema.attributes]
-        if not arrays:
+    def batch(self, schema: Schema, dead: Collection[str] = ()) -> pa.RecordBatch:
+        """The rows as Arrow memory, nothing of attributes that are dead."""
+        if not schema.attributes:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * len(self), pa.struct([])))
+        arrays = [
+            pa.nulls(len(self)) if a.name in dead else to_array(self[a.name], a.type, len(self))
+            for a in schema.attributes
+        ]
+        if dead:
+            return pa.RecordBatch.from_arrays(arrays, names=list(schema.names))
         return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
 
 

@@ -89,6 +89,7 @@ class GeneratedPE:
         part = module.generated.part
         self._module = module
         self._schemas = part.schemas(part.entering), part.schemas(part.leaving)
+        self._dead = {e.index: part.plan.dead[e.stream] for e in part.leaving}
         self._merged = frozenset(e.index for e in part.entering if e.senders > 1)
         self._endings = _endings(part)
         self._states = module.fresh_states()
@@ -114,7 +115,7 @@ class GeneratedPE:
 
     def take_arrived(self, came: Arriving, receive_ns: int = 0) -> Iterator[tuple[int, list[bytes]]]:
         """Process a batch that is decoded."""
-        left = Leaving(came, self._schemas[1])
+        left = Leaving(came, self._schemas[1], self._dead)
         batch = Batch(came, left, self._states, self._time_ns)
         batch.ends(sum(self._endings.open.values()))
         with np.errstate(all="ignore"):

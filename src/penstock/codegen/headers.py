@@ -2,20 +2,21 @@
 
 Introduction:
     The rows of table 1 of the auto-parallelization paper, as a matter of encoding, for every edge. Items that stand
-    next to each other at one time, by one path and of one kind are a run, and a run travels as its first place and its
-    length. Where a region has no state and makes exactly one tuple of one, what is routed in turns goes in runs whose
+    next to each other, by one path and of one kind, are a run, and a run travels as its first place and its length.
+    Where a region has no state and makes exactly one tuple of one, what is routed in turns goes in runs whose
     numbers follow each other, and the region keeps them; then no number travels, and the merge knows the order from
     channel and position: round-robin. Where tuples are routed by key or dropped there are gaps, and every tuple carries
-    its number, as the distance from the first of its run in two or four bytes: sequence numbers.
+    its number, as the distance from the first of its run in as few bytes as it takes: sequence numbers. Times
+    that differ travel in the same way.
 
 Example:
     20,000 tuples of a source, one after the other, and a pulse: two runs instead of 20,001 places of 29 bytes. Half of
     them, chosen by their key: two runs, and two bytes for each tuple.
 
 When it does not apply:
-    Headers with many runs (more than a quarter of the items) are left as they are, and so are those whose numbers lie
-    further apart than four bytes tell; `compact` then returns the same object. Items that come at different times, or
-    that an operator made of one item, are in different runs.
+    Headers with many runs (more than a quarter of the items) are left as they are, and so are those whose numbers or
+    times fall within a run; `compact` then returns the same object. Items that an operator made of one item are in
+    different runs.
 
 Algorithm:
     Compare each item with the one before it: linear, on whole columns.
@@ -41,6 +42,7 @@ from penstock.codegen.places import Array
 
 _LENGTH = "_r"
 _DISTANCES = "_d"
+_TIMES = "_s"
 _FEWEST = 4
 """A run of so many items on average is worth it."""
 
@@ -73,35 +75,45 @@ def compact(header: pa.RecordBatch) -> pa.RecordBatch:
         [{'_t': 0, '_n': 5, '_k': b'x', '_p': 0, '_r': 4}]
         >>> compact(pa.record_batch(places | {"_n": [5, 8, 9, 12]})).to_pylist()
         [{'_t': 0, '_n': 5, '_k': b'x', '_p': 0, '_r': 4, '_d': [0, 3, 4, 7]}]
+        >>> compact(pa.record_batch(places | {"_t": [1, 3, 9, 9]})).to_pylist()
+        [{'_t': 1, '_n': 5, '_k': b'x', '_p': 0, '_r': 4, '_s': [0, 2, 8, 8]}]
     """
     if header.num_rows < _FEWEST:
         return header
+    time_ns, number = header.column(0).to_numpy(), header.column(1).to_numpy()
     is_alike = _is_alike(header)
-    if is_alike is None:
-        return header
-    number = header.column(1).to_numpy()
-    follows = np.diff(number) == 1
-    starts = None if _numbers_travel else _starts(is_alike & follows)
-    if starts is not None:
-        return _runs(header, starts)
-    starts = _starts(is_alike)
-    return header if starts is None else _with_distances(header, starts, number)
+    stays, follows = time_ns[1:] == time_ns[:-1], np.diff(number) == 1
+    # The first form that fits is the smallest.
+    for goes_on in (is_alike & stays & follows, is_alike & stays, is_alike):
+        starts = _starts(goes_on)
+        if starts is not None:
+            return _by_runs(header, starts, time_ns, number)
+    return header
 
 
-def _runs(header: pa.RecordBatch, starts: Array) -> pa.RecordBatch:
+def _by_runs(header: pa.RecordBatch, starts: Array, time_ns: Array, number: Array) -> pa.RecordBatch:
+    """The runs, and for each item what does not follow from the first of its run; the header if something falls."""
     lengths = np.diff(np.append(starts, header.num_rows))
-    return header.take(pa.array(starts)).append_column(_LENGTH, pa.array(lengths))
-
-
-def _with_distances(header: pa.RecordBatch, starts: Array, number: Array) -> pa.RecordBatch:
-    """The runs, and for each item how far its number is from the first of its run."""
-    runs = _runs(header, starts)
-    distances = number - np.repeat(number[starts], runs.column(4).to_numpy())
-    if distances.min() < 0 or distances.max() >= 2**32:
+    runs = header.take(pa.array(starts)).append_column(_LENGTH, pa.array(lengths))
+    in_run = np.arange(header.num_rows) - np.repeat(starts, lengths)
+    numbers, times = (values - np.repeat(values[starts], lengths) for values in (number, time_ns))
+    travelling: dict[str, Array] = {}
+    if _numbers_travel or not np.array_equal(numbers, in_run):
+        travelling[_DISTANCES] = numbers
+    if times.any():
+        travelling[_TIMES] = times
+    if any(far.min() < 0 for far in travelling.values()):
         return header
-    narrow = distances.astype(np.uint16 if distances.max() < 2**16 else np.uint32)
     ends = pa.array(np.append(starts, header.num_rows), pa.int32())
-    return runs.append_column(_DISTANCES, pa.ListArray.from_arrays(ends, pa.array(narrow)))
+    for name, far in travelling.items():
+        runs = runs.append_column(name, pa.ListArray.from_arrays(ends, pa.array(_narrow(far))))
+    return runs
+
+
+def _narrow(far: Array) -> Array:
+    """Distances in as many bytes as the longest takes."""
+    longest = int(far.max())
+    return far if longest >= 2**32 else far.astype(np.uint16 if longest < 2**16 else np.uint32)
 
 
 def expanded(header: pa.RecordBatch) -> pa.RecordBatch:
@@ -114,22 +126,25 @@ def expanded(header: pa.RecordBatch) -> pa.RecordBatch:
     """
     if header.num_columns < 5:
         return header
-    time_ns, number, kind, lengths = (header.column(i).to_numpy() for i in (0, 1, 3, 4))
+    time_ns, number, kind, lengths = (np.asarray(header.column(i)) for i in (0, 1, 3, 4))
+    distances = _told(header, _DISTANCES)
+    if distances is None:
+        ends = np.cumsum(lengths)
+        distances = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+    times, later = np.repeat(time_ns, lengths), _told(header, _TIMES)
     columns = [
-        pa.array(np.repeat(time_ns, lengths)),
-        pa.array(np.repeat(number, lengths) + _distances(header, lengths)),
+        pa.array(times if later is None else times + later),
+        pa.array(np.repeat(number, lengths) + distances),
         _repeated(header.column(2), lengths),
         pa.array(np.repeat(kind, lengths)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(list(header.schema)[:4]))
 
 
-def _distances(header: pa.RecordBatch, lengths: Array) -> Array:
-    """How far the number of each item is from the first of its run."""
-    if header.num_columns > 5:
-        return header.column(5).flatten().to_numpy()
-    ends = np.cumsum(lengths)
-    return np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+def _told(header: pa.RecordBatch, name: str) -> Array | None:
+    """How far each item is from the first of its run, where that travels."""
+    position = header.schema.get_field_index(name)
+    return None if position < 0 else header.column(position).flatten().to_numpy()
 
 
 def _repeated(paths: pa.BinaryArray, lengths: Array) -> pa.BinaryArray:
@@ -138,14 +153,12 @@ def _repeated(paths: pa.BinaryArray, lengths: Array) -> pa.BinaryArray:
     return pa.concat_arrays([pa.repeat(path, length) for path, length in zip(paths, lengths.tolist(), strict=True)])
 
 
-def _is_alike(header: pa.RecordBatch) -> Array | None:
-    """Whether each item but the first has time, path and kind of the one before; None if too few have."""
-    time_ns, kind, paths = header.column(0).to_numpy(), header.column(3).to_numpy(), header.column(2)
-    found: Array = (time_ns[1:] == time_ns[:-1]) & (kind[1:] == kind[:-1])
-    if _starts(found) is None:
-        return None
-    if not _are_alike(paths):
-        found &= pc.equal(paths.slice(1), paths.slice(0, len(paths) - 1)).to_numpy(zero_copy_only=False)
+def _is_alike(header: pa.RecordBatch) -> Array:
+    """Whether each item but the first has path and kind of the one before."""
+    kind, paths = header.column(3).to_numpy(), header.column(2)
+    found: Array = kind[1:] == kind[:-1]
+    if not are_alike(paths):
+        found = found & pc.equal(paths.slice(1), paths.slice(0, len(paths) - 1)).to_numpy(zero_copy_only=False)
     return found
 
 
@@ -156,7 +169,7 @@ def _starts(goes_on: Array) -> Array | None:
     return np.append(0, np.flatnonzero(~goes_on) + 1)
 
 
-def _are_alike(paths: pa.BinaryArray) -> bool:
+def are_alike(paths: pa.BinaryArray) -> bool:
     """Whether all paths are the same, but for the last, which may be that of a mark; told without looking at each."""
     count = len(paths) - 1
     offsets = np.frombuffer(paths.buffers()[1], np.int32)[paths.offset : paths.offset + count + 1]

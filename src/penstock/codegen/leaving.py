@@ -35,12 +35,21 @@ class _Part:
 
 
 class Leaving:
-    """The items that leave a PE."""
+    """The items that leave a PE.
 
-    def __init__(self, arriving: Arriving, schemas: Mapping[int, Schema]) -> None:
+    Args:
+        arriving: What they descend from.
+        schemas: Of the edges.
+        dead: The attributes of each edge that need not travel.
+    """
+
+    def __init__(
+        self, arriving: Arriving, schemas: Mapping[int, Schema], dead: Mapping[int, frozenset[str]] | None = None
+    ) -> None:
         self._bases = arriving.time_ns, arriving.number, arriving.paths
         self._offset = 0
         self._schemas = schemas
+        self._dead = dead or {}
         self._parts: list[_Part] = []
         self._frames: dict[int, Frame] = {}
         self._finals: dict[int, list[tuple[int, int]]] = {edge: [] for edge in schemas}
@@ -73,7 +82,7 @@ class Leaving:
         for edge, schema in self._schemas.items():
             mine = [(part, rank) for part, rank in ranked if part.edge == edge]
             header = self._header(edge, mine, time_ns)
-            yield edge, list(_encoded(header, self._frames[edge].batch(schema)))
+            yield edge, list(_encoded(header, self._frames[edge].batch(schema, self._dead.get(edge, ()))))
 
     def _header(self, edge: int, parts: Sequence[tuple[_Part, Level]], time_ns: int) -> pa.RecordBatch:
         """The places of the items of an edge, in order, the mark last."""

@@ -19,6 +19,7 @@ from enum import Enum
 from functools import cached_property
 
 from penstock.codegen.channels import Channels, choose_channels, cut_at_regions
+from penstock.codegen.liveness import dead_attributes
 from penstock.diagnostics import UserError
 from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
@@ -108,6 +109,14 @@ class PhysicalPlan:
     def out_of(self, pe: int) -> tuple[Edge, ...]:
         """The edges that leave a PE."""
         return tuple(e for e in self.edges if e.producer == pe)
+
+    @cached_property
+    def dead(self) -> dict[str, frozenset[str]]:
+        """For each stream the attributes that need not travel: nobody reads them, and no route depends on them."""
+        routed: dict[str, set[str]] = {}
+        for edge in self.edges:
+            routed.setdefault(edge.stream, set()).update(edge.key)
+        return {stream: dead - routed.get(stream, set()) for stream, dead in dead_attributes(self.application).items()}
 
     @cached_property
     def channels(self) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from penstock.codegen.headers import are_alike
 from penstock.codegen.places import Array
 from penstock.codegen.plan import Edge, PhysicalPlan, Route
 from penstock.codegen.transport import (
@@ -63,13 +64,24 @@ class Router:
     def _split(self, number: int, values: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
         edge, schema = self._routing[number]
         for value in values:
-            parts = list(split(edge, schema, value))
-            columns = [
-                pa.array([number] * len(parts), pa.int32()),
-                pa.array([channel for channel, _ in parts], pa.int32()),
-                pa.array([part for _, part in parts], pa.binary()),
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+            yield _as_rows(number, list(split(edge, schema, *read_batches(value))))
+
+    def batch(self, number: int, header: pa.RecordBatch, tuples: pa.RecordBatch) -> pa.RecordBatch:
+        """Items that leave by an edge and are not encoded yet, as rows for Spark."""
+        edge, schema = self._routing[number]
+        if edge.route is Route.ONE:
+            return values_as_rows(number, [encoded_batches(header, tuples)])
+        return _as_rows(number, list(split(edge, schema, header, tuples)))
+
+
+def _as_rows(edge: int, parts: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
+    """Values of an edge with their channels as rows for Spark."""
+    columns = [
+        pa.array([edge] * len(parts), pa.int32()),
+        pa.array([channel for channel, _ in parts], pa.int32()),
+        pa.array([part for _, part in parts], pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
 def rerouted(routing: Routing, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -81,9 +93,8 @@ def rerouted(routing: Routing, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch
     yield from Router(routing).rows((number, [value]) for number, value in pairs)
 
 
-def split(edge: Edge, schema: Schema, value: bytes) -> Iterator[tuple[int, bytes]]:
-    """The parts of a value for each channel that gets any."""
-    header, tuples = read_batches(value)
+def split(edge: Edge, schema: Schema, header: pa.RecordBatch, tuples: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
+    """Items as a value for each channel that gets any."""
     kind = header.column(3).to_numpy()
     items = np.flatnonzero(kind == TUPLE)
     goes_to_all = (kind == FINAL) | (kind == PULSE)
@@ -106,11 +117,22 @@ def _dealt(edge: Edge, schema: Schema, tuples: pa.RecordBatch) -> list[Array]:
 
 
 def _header(header: pa.RecordBatch, items: Array, goes_to_all: Array) -> pa.RecordBatch:
-    if not goes_to_all.any():
-        return _taken(header, items)
+    if header.num_rows > 1 and not goes_to_all.any() and are_alike(header.column(2)):
+        return _tuples(header, items)
     chosen = goes_to_all.copy()
     chosen[items] = True
     return header.filter(pa.array(chosen))
+
+
+def _tuples(header: pa.RecordBatch, items: Array) -> pa.RecordBatch:
+    """The places of some of many tuples that have come by one path."""
+    columns = [
+        pa.array(header.column(0).to_numpy()[items]),
+        pa.array(header.column(1).to_numpy()[items]),
+        header.column(2).slice(0, len(items)),
+        pa.array(np.full(len(items), TUPLE, np.uint8)),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=header.schema)
 
 
 def _taken(batch: pa.RecordBatch, rows: Array) -> pa.RecordBatch:

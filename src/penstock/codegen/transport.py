@@ -16,15 +16,15 @@ not travel (`headers`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from penstock.codegen.headers import compact, expanded
 from penstock.expr.environment import Tuple
-from penstock.expr.values import batch_from_rows, rows_from_batch
-from penstock.ir.types import Schema
+from penstock.expr.values import batch_from_rows, default_value, rows_from_batch, to_arrow_array
+from penstock.ir.types import Schema, Type
 
 TUPLE, WINDOW, FINAL, PULSE = range(4)
 """What an item is: a tuple, a window marker, the end of the stream, or the mark that a batch is complete to a time."""
@@ -104,8 +104,41 @@ def decode(value: bytes, schema: Schema) -> list[Item]:
     """
     header, values = read_batches(value)
     columns = [header.column(i).to_pylist() for i in range(4)]
-    tuples = iter(rows_from_batch(values, schema))
+    tuples = iter(rows_from_batch(filled(values, schema), schema))
     return [Item(t, n, k, p, next(tuples) if p == TUPLE else None) for t, n, k, p in zip(*columns, strict=True)]
+
+
+def pruned(tuples: pa.RecordBatch, dead: Collection[str]) -> pa.RecordBatch:
+    """Tuples without the values of attributes that nobody reads.
+
+    Example:
+        >>> pruned(pa.record_batch({"x": [1, 2], "text": ["a", "b"]}), ["text"]).column("text").type
+        DataType(null)
+    """
+    for name in dead:
+        tuples = tuples.set_column(tuples.schema.get_field_index(name), name, pa.nulls(tuples.num_rows))
+    return tuples
+
+
+def filled(tuples: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+    """Tuples with default values where `pruned` has left none.
+
+    Example:
+        >>> from penstock.ir.types import parse_schema
+        >>> filled(pa.record_batch({"x": [1], "text": pa.nulls(1)}), parse_schema("int64 x, rstring text")).to_pylist()
+        [{'x': 1, 'text': ''}]
+    """
+    for i, attribute in enumerate(schema.attributes):
+        if pa.types.is_null(tuples.column(i).type):
+            tuples = tuples.set_column(i, attribute.name, filled_column(tuples.column(i), attribute.type))
+    return tuples
+
+
+def filled_column(column: pa.Array, type_: Type) -> pa.Array:
+    """A column, of default values if it came without any."""
+    if not pa.types.is_null(column.type):
+        return column
+    return pa.repeat(to_arrow_array([default_value(type_)], type_)[0], len(column))
 
 
 def rows(edge: int, items: Sequence[Item], schema: Schema) -> pa.RecordBatch:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.codegen.plan import PhysicalPlan
+from penstock.codegen.routes import Router, Routing, rerouted, routing_of
 from penstock.codegen.transport import (
     FINAL,
     HEADER,
@@ -25,6 +26,7 @@ from penstock.codegen.transport import (
     Item,
     encode,
     encoded_batches,
+    pruned,
     values_as_rows,
 )
 from penstock.diagnostics import UserError
@@ -63,6 +65,8 @@ class ColumnPE:
         self.start_ns = environment.clock.now_ns
         self.edges = [e.index for e in plan.out_of(pe)]
         self.schema = self._node.operator.outputs[0].schema
+        self.routing: Routing = routing_of(plan, pe)
+        self._dead = plan.dead[self._node.operator.outputs[0].stream]
 
     def read(self, extents: Iterable[Extent], *, again: bool = False) -> Iterator[Chunk]:
         """The tuples of extents; what is malformed is set aside, or ends the run.
@@ -113,9 +117,17 @@ class ColumnPE:
             yield chunk
 
     def tuples(self, batch: pa.RecordBatch, time_ns: Array, number: Array) -> Iterator[pa.RecordBatch]:
-        """Tuples on their way to every subscriber, as rows for Spark."""
+        """Tuples on their way to every subscriber, as rows for Spark that know nothing of channels yet."""
         for i, edge in enumerate(self.edges):
-            yield values_as_rows(edge, list(_encoded(batch, time_ns, number, i.to_bytes(4))))
+            items = _items(pruned(batch, self._dead), time_ns, number, i.to_bytes(4))
+            yield values_as_rows(edge, [encoded_batches(*each) for each in items])
+
+    def routed(self, batch: pa.RecordBatch, time_ns: Array, number: Array) -> Iterator[pa.RecordBatch]:
+        """Tuples on their way to the channels of every subscriber."""
+        router = Router(self.routing)
+        for i, edge in enumerate(self.edges):
+            for header, tuples in _items(pruned(batch, self._dead), time_ns, number, i.to_bytes(4)):
+                yield router.batch(edge, header, tuples)
 
     def marks(self, kind: int, time_ns: int, number: int) -> Iterator[pa.RecordBatch]:
         """A mark on its way to every subscriber."""
@@ -179,12 +191,18 @@ def read_part(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         count = chunk.batch.num_rows
         submitted += count
         if count:
-            yield from pe.tuples(chunk.batch, times_of(chunk) + part["time_ns"], numbers_of(chunk))
+            yield from pe.routed(chunk.batch, times_of(chunk) + part["time_ns"], numbers_of(chunk))
+    for mark in _marks(pe, part):
+        yield from rerouted(pe.routing, mark)
+    yield pe.report(submitted)
+
+
+def _marks(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    """What follows the tuples of a part."""
     if part["end"] is not None:
         yield from pe.end(*part["end"])
     if part["pulse"] is not None:
         yield from pe.marks(PULSE, part["pulse"], PULSE_NUMBER)
-    yield pe.report(submitted)
 
 
 def times_of(chunk: Chunk) -> Array:
@@ -199,8 +217,10 @@ def numbers_of(chunk: Chunk) -> Array:
     return np.arange(chunk.batch.num_rows, dtype=np.int64) * chunk.step + chunk.number
 
 
-def _encoded(batch: pa.RecordBatch, time_ns: Array, number: Array, path: bytes) -> Iterator[bytes]:
-    """Tuples with their places as IPC streams of bounded size."""
+def _items(
+    batch: pa.RecordBatch, time_ns: Array, number: Array, path: bytes
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """The places and the values of tuples, in pieces of bounded size."""
     for start in range(0, batch.num_rows, ITEMS_PER_VALUE):
         values = batch.slice(start, ITEMS_PER_VALUE)
         end = start + values.num_rows
@@ -210,4 +230,4 @@ def _encoded(batch: pa.RecordBatch, time_ns: Array, number: Array, path: bytes) 
             pa.repeat(pa.scalar(path, pa.binary()), values.num_rows),
             pa.array(np.full(values.num_rows, TUPLE, np.uint8)),
         ]
-        yield encoded_batches(pa.RecordBatch.from_arrays(columns, schema=HEADER), values)
+        yield pa.RecordBatch.from_arrays(columns, schema=HEADER), values

@@ -129,8 +129,10 @@ def read_partition(path: str, value: str | dict[str, Any], *, follows: bool) -> 
     """
     # A worker may have seen another program in the same place.
     identity = path, os.stat(path).st_mtime_ns
-    batches = read_rows(value) if isinstance(value, str) else read_part(_column_pe(*identity, follows), value)
-    for batch in batches:
+    if not isinstance(value, str):
+        yield from read_part(_column_pe(*identity, follows), value)
+        return
+    for batch in read_rows(value):
         yield from rerouted(_routing(*identity), batch)
 
 
