@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 PROC = Path("/proc")
-_PARENT, _OWN, _WITH_ENDED_CHILDREN = 1, slice(11, 13), slice(11, 15)
-"""Fields of /proc/PID/stat behind the name: the parent; user and system time, own and of children that have ended."""
+_PARENT, _OWN = 1, slice(11, 13)
+"""Fields of /proc/PID/stat behind the name: the parent; user and system time."""
 
 
 def stat_of(pid: int) -> list[str] | None:
@@ -36,10 +36,9 @@ def family(root: int | None = None) -> list[int]:
     return found
 
 
-def seconds_of(pid: int, *, with_ended_children: bool = False) -> float | None:
+def seconds_of(pid: int) -> float | None:
     """The processor time that a process has used; None if it has ended."""
     fields = stat_of(pid)
     if fields is None:
         return None
-    used = fields[_WITH_ENDED_CHILDREN if with_ended_children else _OWN]
-    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, fields[_OWN])) / os.sysconf("SC_CLK_TCK")

@@ -13,7 +13,7 @@ from penstock.bench.crashes import expected
 from penstock.bench.crashing_job import FUSION, PROGRAM
 from penstock.bench.crossings import heavy_operators, light_operators
 from penstock.bench.keyed_state import count_and_sum
-from penstock.bench.processes import cpu_seconds, peak_memory
+from penstock.bench.processes import peak_memory
 from penstock.bench.spark_data import keyed_rows, log_lines, ticks, write_csv, write_slices
 from penstock.bench.vs_handwritten import same_bargains, same_suspects
 from penstock.codegen.plan import physical_plan
@@ -88,10 +88,8 @@ def test_the_family_of_a_process_is_what_it_has_started():
         child.communicate(b"\n")
 
 
-def test_processor_time_and_memory_grow_with_use():
-    before = cpu_seconds()
+def test_memory_grows_with_use():
     with peak_memory(every_seconds=0.01) as peak:
         kept = pa.array(range(3_000_000)).to_pylist()
-    assert cpu_seconds() > before
     assert peak["driver"] > 50
     assert len(kept) == 3_000_000

@@ -105,7 +105,7 @@ def test_a_hot_file_is_followed_in_whole_lines(tmp_path: Path, wall: Wall) -> No
 
 WINDOW = """composite Main { graph
     stream<int32 x> A = FileSource() { param file: "a.csv"; hotFile: true; }
-    stream<int32 x> B = Aggregate(A) { window A: tumbling, %s; output B: x = Count(); }
+    stream<int32 x> B = Aggregate(A) { window A: tumbling, %s; output B: x = Sum(x); }
     () as Sink = FileSink(B) { param file: "out.csv"; } }"""
 
 

@@ -11,13 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from penstock.codegen.plan import PhysicalPlan
+from penstock.codegen.routes import Router, routing_of
 from penstock.codegen.transport import PULSE, PULSE_NUMBER, REPORT, TUPLE, Item, encode
 from penstock.expr.environment import Environment, Tuple
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.refine import own_seconds
 from penstock.spark.reports import Counts, add, decode_report
-from penstock.spark.workers import Instance, instance_maker
+from penstock.spark.source_column_planner import ColumnPlanner
+from penstock.spark.source_columns import ColumnPE, read_part
+from penstock.spark.workers import Instance, Row, instance_maker
 from penstock.toolkit.program import Program
 
 Values = list[tuple[int, bytes]]
@@ -88,6 +93,44 @@ def _as_in_a_worker() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
+
+
+class Line:
+    """A plan whose only source is read by columns: all PEs but the sinks, on their channels, one after the other.
+
+    What tasks of Spark do at the same time is done by one thread, so that its processor time is that of the tuples.
+    """
+
+    def __init__(self, program: Program, plan: PhysicalPlan) -> None:
+        self._plan = plan
+        source, *inner = (pe for pe in plan.pes if pe.role != "sink")
+        self._source = ColumnPE(program, plan, source.index, Environment())
+        self._planner = ColumnPlanner(self._source, None, waits=False, partitions=plan.channels)
+        makers = {pe.index: instance_maker(program, plan, pe.index, Environment()) for pe in inner}
+        self._instances = {pe.index: [makers[pe.index]() for _ in range(pe.channels)] for pe in inner}
+
+    def cpu_seconds(self, tuples: int) -> float:
+        """Process the next batch; the processor time that it took."""
+        batch = self._planner.next_batch(tuples)
+        assert batch is not None
+        with _as_in_a_worker():
+            began = time.process_time()
+            rows = [row for part in batch.parts for row in _rows(read_part(self._source, part))]
+            for pe, instances in self._instances.items():
+                rows = self._taken(pe, instances, rows)
+            return time.process_time() - began
+
+    def _taken(self, pe: int, instances: Sequence[Instance], rows: list[Row]) -> list[Row]:
+        mine, routing = {edge.index for edge in self._plan.into(pe)}, routing_of(self._plan, pe)
+        left: list[Row] = [row for row in rows if row[0] not in mine]
+        for channel, instance in enumerate(instances):
+            values = [(edge, value) for edge, to, value in rows if edge in mine and to == channel]
+            left += _rows(Router(routing, channel).rows(instance.process_batch(values)))
+        return left
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> list[Row]:
+    return [row for b in batches for row in zip(*(column.to_pylist() for column in b.columns), strict=True)]
 
 
 def _count(value: bytes, outcome: Outcome) -> None:

@@ -6,10 +6,13 @@ One region with a single stateless operator on two channels, under three strateg
 - seqno: the same, but every tuple carries its place;
 - seqno & pulses: the operator may drop tuples, so that only the pulse at the end of a batch tells what will not come.
 
-What is compared is the processor time of a tuple, over the driver, the JVM and all workers: the difference between
-a run with large batches and one with as many small ones, so that neither the start of a query, nor the cost of a batch,
-nor what else the machine does counts. All strategies take turns in one session; each has workers of its own, because
-its setting is in their surroundings.
+The operator does the same work and makes the same tuples under all three: it tests a value that is always positive, and
+the compiler knows, or does not know, that it makes a tuple either way.
+
+Two figures are compared. One is the processor time of a tuple in source, region and merge, run by one thread of this
+process as Spark's tasks run them: batches of the strategies take turns, each is compared with the round-robin batch of
+the same round, and the median tells. The other is the time of a batch on Spark, for the lightest work; there each
+strategy has workers of its own, because its setting is in their surroundings.
 """
 
 from __future__ import annotations
@@ -17,16 +20,17 @@ from __future__ import annotations
 import statistics
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.bench import Bench
-from penstock.bench.on_spark import open_bench_session
-from penstock.bench.processes import cpu_seconds
+from penstock.bench.in_process import Line
+from penstock.bench.on_spark import in_turns, open_bench_session, run_timed
 from penstock.bench.scaling import WORK_BODY
-from penstock.codegen.headers import NUMBERS
-from penstock.expr.environment import Environment
+from penstock.codegen.headers import NUMBERS, numbers_on_every_tuple
+from penstock.codegen.plan import physical_plan
 from penstock.lang import compile_text
 from penstock.toolkit.program import Program
 
@@ -37,82 +41,105 @@ STRATEGIES = ("round-robin", "seqno", "seqno & pulses")
 _CHANNELS = 2
 _BARS = {"seqno": 0.10, "seqno & pulses": 0.15}
 _NEAR_ZERO = 0.05
-_FEW_TUPLES = 1000
-"""In a small batch."""
 
 
 def run(bench: Bench) -> None:
-    """Let the strategies take turns, then compare them."""
-    works = [1] if bench.quick else [1, 32, 512]
-    batches, rounds = (2, 1) if bench.quick else (4, 3)
-    spark = open_bench_session()
-    measured: dict[str, list[list[float]]] = {name: [] for name in STRATEGIES}
-    for name in STRATEGIES:
-        # Start its workers, and warm up what the rounds use.
-        _costs_us(spark, name, [1], batches=2, quick=True)
-    for i in range(rounds):
-        for name in STRATEGIES:
-            measured[name].append(_costs_us(spark, name, works, batches=batches, quick=bench.quick))
-            found = ", ".join(f"{cost:.2f}" for cost in measured[name][-1])
-            bench.progress(f"{name}, round {i + 1} of {rounds}: {found} us a tuple")
-    cost = {name: [statistics.median(each) for each in zip(*rows, strict=True)] for name, rows in measured.items()}
-    overheads = {name: _overheads(cost[name], cost["round-robin"]) for name in STRATEGIES}
-    for name in STRATEGIES:
-        for work, cpu_us, overhead in zip(works, cost[name], overheads[name], strict=True):
-            bench.row(strategy=name, work=work, cpu_us_per_tuple=cpu_us, overhead=overhead, rounds=rounds)
-    _judge(bench, works, overheads)
-
-
-def _overheads(cost: list[float], base: list[float]) -> list[float]:
-    """How much more each costs than the base.
-
-    Example:
-        >>> _overheads([1.5, 2.0], [1.0, 2.0])
-        [0.5, 0.0]
-    """
-    return [own / other - 1 for own, other in zip(cost, base, strict=True)]
-
-
-def _judge(bench: Bench, works: list[int], overheads: dict[str, list[float]]) -> None:
+    """Compare the strategies by processor time, then on Spark."""
+    works = [1, 512] if bench.quick else [1, 8, 32, 128, 512]
+    overheads = {work: _in_turns(bench, work) for work in works}
     for name, bar in _BARS.items():
-        bench.check(f"{name} over round-robin, {works[0]} multiplication a tuple", overheads[name][0], at_most=bar)
-        if len(works) > 1:
-            what = f"{name} over round-robin, {works[-1]} multiplications a tuple"
-            bench.check(what, overheads[name][-1], at_most=_NEAR_ZERO)
+        bench.check(
+            f"{name} over round-robin, {works[0]} multiplication a tuple", overheads[works[0]][name], at_most=bar
+        )
+        what = f"{name} over round-robin, {works[-1]} multiplications a tuple"
+        bench.check(what, overheads[works[-1]][name], at_most=_NEAR_ZERO)
     title = "overhead of keeping the order, over round-robin"
     with bench.figure("ordering", title=title, xlabel="multiplications a tuple", ylabel="overhead, %") as axes:
         for name in _BARS:
-            axes.plot(works, [100 * value for value in overheads[name]], marker="o", label=name)
+            axes.plot(works, [100 * overheads[work][name] for work in works], marker="o", label=name)
         axes.axhline(0, color="black", linewidth=0.8)
         axes.set_xscale("log", base=2)
         axes.legend()
+    _on_spark(bench, works[0])
 
 
-def _costs_us(spark: SparkSession, strategy: str, works: list[int], *, batches: int, quick: bool) -> list[float]:
-    """Microseconds of processor time that one more tuple in a batch costs, for each amount of work."""
+def _in_turns(bench: Bench, work: int) -> dict[str, float]:
+    """The overhead of each strategy in processor time."""
+    rounds = 3 if bench.quick else 15
+    size = _batch_size(work, seconds=0.1 if bench.quick else 0.4)
+    lines = {name: _line(name, work, size * (rounds + 1)) for name in STRATEGIES}
+    measured: dict[str, list[float]] = {name: [] for name in STRATEGIES}
+    bench.progress(f"{work} multiplications a tuple, {rounds} rounds of three strategies, {size:,} tuples each")
+    for _ in range(rounds + 1):
+        for name, line in lines.items():
+            with nullcontext() if name == STRATEGIES[0] else numbers_on_every_tuple():
+                measured[name].append(line.cpu_seconds(size))
+    # The first batch of each warms up.
+    kept = {name: seconds[1:] for name, seconds in measured.items()}
+    overheads = {name: _overhead(seconds, kept[STRATEGIES[0]]) for name, seconds in kept.items()}
+    for name, seconds in kept.items():
+        cpu_us = statistics.median(seconds) / size * 1e6
+        bench.row(
+            part="processor time",
+            strategy=name,
+            work=work,
+            us_per_tuple=cpu_us,
+            overhead=overheads[name],
+            rounds=rounds,
+        )
+    return overheads
 
-    def used(work: int, size: int) -> float:
-        program = application(work, size * batches, may_drop=strategy == STRATEGIES[2])
-        return _cpu_seconds_of_a_run(spark, program, size)
 
-    def cost_us(work: int) -> float:
-        size = _batch_size(work, quick=quick)
-        return (used(work, size) - small) / (batches * (size - _FEW_TUPLES)) * 1e6
-
-    with _numbers(spark, always=strategy != STRATEGIES[0]):
-        small = used(works[0], _FEW_TUPLES)
-        return [cost_us(work) for work in works]
-
-
-def _batch_size(work: int, *, quick: bool) -> int:
-    """Tuples for up to four seconds of work, so that what the JVM does beside it counts for little.
+def _overhead(seconds: list[float], base: list[float]) -> float:
+    """How much more each round costs than the base in the same round, the median.
 
     Example:
-        >>> [_batch_size(work, quick=False) for work in (1, 32, 512)]
-        [500000, 500000, 254226]
+        >>> _overhead([1.5, 2.0, 3.0], [1.0, 2.0, 2.5])
+        0.19999999999999996
     """
-    most, seconds = (100_000, 0.2) if quick else (500_000, 4.0)
-    return min(most, int(seconds / (1.91e-6 + 27e-9 * work)))
+    return statistics.median(own / other for own, other in zip(seconds, base, strict=True)) - 1
+
+
+def _line(strategy: str, work: int, tuples: int) -> Line:
+    program = application(work, tuples, may_drop=strategy == STRATEGIES[2])
+    return Line(program, physical_plan(program.application, [[o.id for o in program.application.operators]], _CHANNELS))
+
+
+def _batch_size(work: int, *, seconds: float) -> int:
+    """Tuples for so much work on a core.
+
+    Example:
+        >>> [_batch_size(work, seconds=0.4) for work in (1, 512)]
+        [354924, 26802]
+    """
+    return int(seconds / (1.1e-6 + 27e-9 * work))
+
+
+def _on_spark(bench: Bench, work: int) -> None:
+    """The time of a batch."""
+    size, batches, rounds = (100_000, 3, 1) if bench.quick else (1_000_000, 6, 3)
+    spark = open_bench_session()
+    bench.progress(f"on Spark: {work} multiplication a tuple, {rounds} rounds, {batches} batches of {size:,} tuples")
+    for name in STRATEGIES:
+        # Start its workers.
+        _batch_seconds(spark, name, work, 10_000, 2)
+    seconds = {name: partial(_batch_seconds, spark, name, work, size, batches) for name in STRATEGIES}
+    found = in_turns(rounds, seconds)
+    for name in STRATEGIES:
+        overhead = found[name] / found[STRATEGIES[0]] - 1
+        bench.row(
+            part="on Spark", strategy=name, work=work, batch_seconds=found[name], overhead=overhead, rounds=rounds
+        )
+        if name in _BARS:
+            bench.check(f"{name} over round-robin, time of a batch on Spark", overhead, at_most=_BARS[name])
+
+
+def _batch_seconds(spark: SparkSession, strategy: str, work: int, size: int, batches: int) -> float:
+    program = application(work, size * batches, may_drop=strategy == STRATEGIES[2])
+    with _numbers(spark, always=strategy != STRATEGIES[0]), tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        timed = run_timed(spark, program, data=out, out=out, turns_per_batch=size, channels=_CHANNELS)
+    return statistics.median(timed.batch_seconds)
 
 
 @contextmanager
@@ -127,23 +154,6 @@ def _numbers(spark: SparkSession, *, always: bool) -> Iterator[None]:
         surroundings.pop(NUMBERS, None)
 
 
-def _cpu_seconds_of_a_run(spark: SparkSession, program: Program, size: int) -> float:
-    from penstock.spark.run import run_on_spark
-
-    before = cpu_seconds()
-    with tempfile.TemporaryDirectory() as folder:
-        run_on_spark(
-            program,
-            spark,
-            fusion=[[o.id for o in program.application.operators]],
-            channels=_CHANNELS,
-            environment=Environment(data_directory=Path(folder), output_directory=Path(folder)),
-            checkpoint=Path(folder) / "job",
-            turns_per_batch=size,
-        )
-    return cpu_seconds() - before
-
-
 def application(work: int, tuples: int, *, may_drop: bool) -> Program:
     """A source, the operator, and a sequential end that keeps one tuple in 1000.
 
@@ -154,11 +164,11 @@ def application(work: int, tuples: int, *, may_drop: bool) -> Program:
         ['round-robin', 'seqno & pulses']
     """
     body = WORK_BODY.replace("WORK", str(work))
-    condition = "if (p > 0.0) " if may_drop else ""
+    otherwise = "" if may_drop else " else submit({k = k, l = l, x = 0.0}, Work);"
     return compile_text(f"""composite Ordering {{ graph
     stream<int64 k, int64 l, float64 x> In = Beacon() {{ param iterations: {tuples}u;
       output In: k = (int64) IterationCount(), l = 7l, x = 1.0; }}
     stream<In> Work = Custom(In as I) {{ logic onTuple I: {{
-      {body}{condition}submit({{k = k, l = l, x = p}}, Work); }} }}
+      {body} if (p > 0.0) submit({{k = k, l = l, x = p}}, Work);{otherwise} }} }}
     stream<float64 x> Few = Aggregate(Work) {{ window Work: tumbling, count(1000); output Few: x = Last(x); }}
     () as Sink = FileSink(Few) {{ param file: "few.csv"; }} }}""")

@@ -1,4 +1,4 @@
-"""What the processes of an experiment use: processor time and memory of this process and its descendants, from /proc.
+"""The memory that the processes of an experiment use: of this process and its descendants, from /proc.
 
 A job on Spark is the driver in Python, the JVM below it and the Python workers below that. Where there is no /proc,
 nothing is reported.
@@ -11,12 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from penstock.process_tree import PROC, family, seconds_of
-
-
-def cpu_seconds() -> float:
-    """The processor time that this process and its descendants have used, ended children included."""
-    return sum(seconds_of(pid, with_ended_children=True) or 0.0 for pid in family())
+from penstock.process_tree import PROC, family
 
 
 def kind_of(pid: int) -> str:

@@ -62,6 +62,7 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     dump(job.program, job.plan, job.environment, pickled)
     spark.dataSource.register(source_door(FORMAT, SourceReader.__module__, SourceReader.__name__))
     spark.conf.set("spark.sql.shuffle.partitions", str(job.plan.channels))
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_bytes_at_once(job.plan)))
     frame = _line(spark, job, pickled)
     sink = next((pe.index for pe in job.plan.pes if pe.role == "sink"), None)
     sinks = SinkPE(job.program, job.plan, sink, job.environment, job.checkpoint / "sinks")
@@ -87,6 +88,16 @@ def _line(spark: SparkSession, job: Job, pickled: Path) -> DataFrame:
             frame, layout = _laid_out(pe, frame, layout, plan)
             frame = frame.mapInArrow(stateless_pe(str(pickled), plan, pe.index), SPARK_SCHEMA)
     return frame
+
+
+def _bytes_at_once(plan: PhysicalPlan) -> int:
+    """How much of a crossing Spark gathers before Python gets it.
+
+    Next to nothing where PEs overlap: a row with many tuples goes on at once, so that the next PE works on it while
+    this one goes on. A stateful PE takes a batch as a whole.
+    """
+    overlap = any(pe.role == "stateless" for pe in plan.pes)
+    return 1 << 16 if overlap else 1 << 23
 
 
 class Layout(Enum):

@@ -9,11 +9,13 @@ import shutil
 import socket
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.diagnostics import UserError
 from penstock.spark.connectors import connector_settings
+from penstock.spark.spark_home import without_zipped_python
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -30,8 +32,6 @@ SETTINGS = {
     ),
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
-    # A row with many tuples goes on at once, so that the next PE works on it while this one goes on.
-    "spark.sql.execution.arrow.maxBytesPerBatch": "65536",
     "spark.sql.pyspark.jvmStacktrace.enabled": "false",
     "spark.python.daemon.module": "penstock.spark.daemon",
     # The daemon is forked after imports, so libraries must not have started threads.
@@ -75,7 +75,9 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
     local = ON_ONE_MACHINE if is_local else {}
     conf.setAll(list({**SETTINGS, **local, **quiet, **connector_settings(), **settings}.items()))
     if SparkContext._active_spark_context is None:
-        SparkContext(conf=conf, gateway=_gateway(conf))
+        with without_zipped_python() if is_local else nullcontext():
+            gateway = _gateway(conf)
+        SparkContext(conf=conf, gateway=gateway)
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 

@@ -119,14 +119,16 @@ class ColumnPE:
     def tuples(self, batch: pa.RecordBatch, time_ns: Array, number: Array) -> Iterator[pa.RecordBatch]:
         """Tuples on their way to every subscriber, as rows for Spark that know nothing of channels yet."""
         for i, edge in enumerate(self.edges):
-            items = _items(pruned(batch, self._dead), time_ns, number, i.to_bytes(4))
+            items = _items(pruned(batch, self._dead), time_ns, number, i.to_bytes(4), ITEMS_PER_VALUE)
             yield values_as_rows(edge, [encoded_batches(*each) for each in items])
 
     def routed(self, batch: pa.RecordBatch, time_ns: Array, number: Array) -> Iterator[pa.RecordBatch]:
         """Tuples on their way to the channels of every subscriber."""
         router = Router(self.routing)
         for i, edge in enumerate(self.edges):
-            for header, tuples in _items(pruned(batch, self._dead), time_ns, number, i.to_bytes(4)):
+            # Of what is split, each channel gets a part.
+            size = ITEMS_PER_VALUE * self.routing[edge][0].channels
+            for header, tuples in _items(pruned(batch, self._dead), time_ns, number, i.to_bytes(4), size):
                 yield router.batch(edge, header, tuples)
 
     def marks(self, kind: int, time_ns: int, number: int) -> Iterator[pa.RecordBatch]:
@@ -218,11 +220,13 @@ def numbers_of(chunk: Chunk) -> Array:
 
 
 def _items(
-    batch: pa.RecordBatch, time_ns: Array, number: Array, path: bytes
+    batch: pa.RecordBatch, time_ns: Array, number: Array, path: bytes, most: int
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """The places and the values of tuples, in pieces of bounded size."""
-    for start in range(0, batch.num_rows, ITEMS_PER_VALUE):
-        values = batch.slice(start, ITEMS_PER_VALUE)
+    """The places and the values of tuples, in pieces of equal size, of which none is larger than a bound."""
+    pieces = -(-batch.num_rows // most)
+    for piece in range(pieces):
+        start = batch.num_rows * piece // pieces
+        values = batch.slice(start, batch.num_rows * (piece + 1) // pieces - start)
         end = start + values.num_rows
         columns = [
             pa.array(time_ns[start:end]),
