@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from penstock.cli.python_application import python_program
+from penstock.cli.unread_settings import Watched, unread
 from penstock.diagnostics import UserError, did_you_mean
 
 if TYPE_CHECKING:
@@ -56,7 +57,12 @@ class AppArguments:
             raise UserError(f"`{self.app}` is a folder, not a file")
         if not Path(self.app).is_file():
             raise UserError(f"there is no file `{self.app}`", hint=_near_file(Path(self.app)))
-        return compile_file(Path(self.app), main=self.main, toolkits=self.toolkits, compile_values=self.settings)
+        watched = Watched(self.settings)
+        program = compile_file(Path(self.app), main=self.main, toolkits=self.toolkits, compile_values=watched)
+        for name, asked in unread(program.application, watched):
+            hint = did_you_mean(name, asked)
+            click.echo(f"warning: nothing asks for `--set {name}`" + (f"; {hint}" if hint else ""), err=True)
+        return program
 
     def environment(self, program: Program, out: Path | None = None) -> Environment:
         """The surroundings that these options describe."""

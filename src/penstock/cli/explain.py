@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock.optimizer import Groups
     from penstock.toolkit.program import Program
 
-STAGES = ("logical", "parallel", "fused", "generated")
+STAGES = ("logical", "parallel", "fused", "placed", "generated")
 FUSIONS = ("none", "all", "greedy", "cola", "advanced-cola", "throughput")
 BEYOND = ("prolific", "fan-out", "fan-in")
 ALL = "all"
@@ -46,7 +46,7 @@ ALL = "all"
     type=click.Choice(FUSIONS),
     default="all",
     show_default=True,
-    help="For fused, generated and --profile: which operators share a PE; all but the first two want a profile.",
+    help="From fused on, and for --profile: which operators share a PE; all but the first two want a profile.",
 )
 @click.option(
     "--plan",
@@ -65,7 +65,13 @@ ALL = "all"
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="For fused, generated and --profile: channels of parallel regions.",
+    help="From fused on, and for --profile: channels of parallel regions.",
+)
+@click.option(
+    "--hosts",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="For placed: the hosts of the cluster; docs/formats/hosts.md. Default: this machine.",
 )
 @click.option(
     "--cores", type=click.IntRange(min=1), metavar="N", help="For --profile: cores of the host. Default: ours."
@@ -80,6 +86,7 @@ def command(
     plan: Path | None,
     profile: Path | None,
     channels: int,
+    hosts: Path | None,
     cores: int | None,
 ) -> int:
     """Show APP at a stage of its compilation.
@@ -89,7 +96,8 @@ def command(
     parallel  the parallel regions, how their tuples are routed and ordered,
               and why all else is not parallel
     fused     the PEs and the streams between them
-    generated the same with the code of each
+    placed    the hosts of the PEs, and what crosses between them
+    generated the PEs with the code of each
 
     \b
     Example:
@@ -97,6 +105,8 @@ def command(
         penstock explain examples/bargains/bargains.spl --stage parallel
         penstock explain examples/bargains/bargains.spl --stage fused --channels 2
         penstock explain examples/bargains/bargains.spl --stage generated
+        penstock explain examples/bargains/bargains.spl --stage placed \\
+            --profile profile.json --hosts hosts.json
         penstock explain examples/bargains/bargains.spl --html graph.html
         penstock explain examples/bargains/bargains.spl --profile profile.json
     """
@@ -104,11 +114,15 @@ def command(
     application = program.application
     if profile is None and plan is None and fusion not in ("none", "all"):
         raise click.UsageError(f"--fusion {fusion} wants a --profile")
-    wanted = Wanted(fusion=fusion, plan=plan, profile=profile, channels=channels, cores=cores or os.cpu_count() or 1)
+    wanted = Wanted(
+        fusion=fusion, plan=plan, profile=profile, channels=channels, hosts=hosts, cores=cores or os.cpu_count() or 1
+    )
     if stage == "generated":
         view = _generated(program, wanted)
     elif stage == "fused":
         view = _fused(application, wanted)
+    elif stage == "placed":
+        view = _placed(application, wanted)
     elif profile is not None:
         view = _costs(application, profile, wanted)
     elif stage == "parallel":
@@ -142,6 +156,7 @@ class Wanted:
     plan: Path | None
     profile: Path | None
     channels: int
+    hosts: Path | None
     cores: int
 
     def groups(self, application: Application) -> Groups:
@@ -233,6 +248,39 @@ def _fused(application: Application, wanted: Wanted) -> View:
 
     plan = physical_plan(application, wanted.groups(application), wanted.channels)
     return View(text=lambda: fused_text(plan), json=lambda: fused_json(plan), page=lambda: _pe_page(plan))
+
+
+def _placed(application: Application, wanted: Wanted) -> View:
+    from dataclasses import replace
+
+    from penstock.cli.placed_view import placed_json, placed_page, placed_text
+    from penstock.model import read_hosts
+    from penstock.optimizer.machine import machine_setting
+    from penstock.optimizer.placing import placed
+
+    setting = machine_setting(application, _any_profile(application, wanted.profile), wanted.channels, wanted.cores)
+    if wanted.hosts is not None:
+        setting = replace(setting, hosts=read_hosts(wanted.hosts))
+    found = placed(setting, wanted.groups(application))
+    return View(
+        text=lambda: placed_text(found, setting.hosts),
+        json=lambda: placed_json(found, setting.hosts),
+        page=lambda: placed_page(found),
+    )
+
+
+def _any_profile(application: Application, path: Path | None) -> Profile:
+    """The profile that is given, or the last one of the application."""
+    from penstock.diagnostics import UserError
+    from penstock.optimizer.kept_profiles import kept_profile
+
+    if path is not None:
+        return _profile_of(application, path)
+    kept = kept_profile(application)
+    if kept is None:
+        hint = "take one: penstock profile APP -o profile.json, and give it with --profile"
+        raise UserError("PEs are placed by what they cost, and there is no profile of this application", hint=hint)
+    return kept
 
 
 def _generated(program: Program, wanted: Wanted) -> View:

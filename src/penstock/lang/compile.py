@@ -120,7 +120,7 @@ def _compile(
 
 
 def _environment(compile_values: Mapping[str, list[str]]) -> Environment:
-    return Environment(compile_values=dict(compile_values))
+    return Environment(compile_values=compile_values)
 
 
 def _with_toolkits(registry: Registry, toolkits: Iterable[str | Path]) -> Registry:
