@@ -25,9 +25,6 @@ from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
 from penstock.profiler.sampling import Sampling
 
-_MOST_READERS = 8
-"""Tasks that read a batch of a source, unless there are more channels: more would have little to read."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PE:
@@ -125,19 +122,6 @@ class PhysicalPlan:
     def channels(self) -> int:
         """The largest number of channels of a PE."""
         return max((pe.channels for pe in self.pes), default=1)
-
-    def reading_tasks(self, cores: int) -> int:
-        """In how many tasks a source that is read by columns is read.
-
-        One that is alone is read by all cores up to a bound, and by a task for each channel, where an exchange follows.
-        The task of a PE on one channel that needs no exchange reads it itself.
-        """
-        sources, others = (
-            [pe for pe in self.pes if pe.role == "source"],
-            [pe for pe in self.pes if pe.role != "source"],
-        )
-        is_joined = bool(others) and others[0].role == "stateless" and others[0].channels == 1
-        return 1 if len(sources) != 1 or is_joined else max(self.channels, min(cores, _MOST_READERS))
 
 
 def is_source(operator: Operator) -> bool:

@@ -2,8 +2,8 @@
 
 The back end's PEs stand in one line. A stateful PE is a `transformWithState` behind an exchange, so it starts a stage,
 and so does one whose tuples change channels; another stateless PE joins the stage of the PE before it. In the model's
-terms the former are `keyed`. The PE of the sinks runs in the driver. Sources are a PE each, as in `codegen.plan`, which
-says in how many tasks one that is alone is read.
+terms the former are `keyed`. The PE of the sinks runs in the driver. Sources are a PE each, as in `codegen.plan`; one
+that is alone is read in as many tasks as there are channels, unless the task of a PE on one channel reads it.
 
 A stateless PE that takes one stream from one channel works on each value of the transport as it comes. All other PEs
 put a batch in order first: they gather.
@@ -49,15 +49,14 @@ def model_plan(setting: Setting, groups: Groups) -> Plan:
     """
     plan = physical_plan(setting.application, groups, setting.regions)
     hosts = tuple(host.id for host in setting.hosts.hosts)
-    readers = plan.reading_tasks(int(setting.hosts.cores.sum()))
-    return Plan(pes=tuple(_placed(pe, plan, hosts, readers) for pe in plan.pes), is_line=True)
+    return Plan(pes=tuple(_placed(pe, plan, hosts) for pe in plan.pes), is_line=True)
 
 
-def _placed(pe: PE, plan: PhysicalPlan, hosts: tuple[str, ...], readers: int) -> PlacedPE:
+def _placed(pe: PE, plan: PhysicalPlan, hosts: tuple[str, ...]) -> PlacedPE:
     into = plan.into(pe.index)
     in_pieces = pe.role == "stateless" and len(into) == 1 and into[0].senders == 1
     changes_channel = pe.channels > 1 and any(edge.route is not Route.SAME for edge in into)
-    channels = readers if pe.role == "source" else pe.channels
+    channels = _reading_tasks(plan) if pe.role == "source" else pe.channels
     return PlacedPE(
         operators=pe.operators,
         hosts=hosts[:channels],
@@ -68,3 +67,11 @@ def _placed(pe: PE, plan: PhysicalPlan, hosts: tuple[str, ...], readers: int) ->
         stateful=pe.role == "stateful",
         region=pe.region,
     )
+
+
+def _reading_tasks(plan: PhysicalPlan) -> int:
+    """In how many tasks a source is read."""
+    others = [pe for pe in plan.pes if pe.role != "source"]
+    is_alone = len(plan.pes) - len(others) == 1
+    is_joined = bool(others) and others[0].role == "stateless" and others[0].channels == 1
+    return plan.channels if is_alone and not is_joined else 1

@@ -141,7 +141,6 @@ def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame
             "log": str(job.checkpoint / "sources"),
             "turns_per_batch": str(job.turns_per_batch),
             "continuous": str(job.continuous).lower(),
-            "partitions": str(job.plan.reading_tasks(spark.sparkContext.defaultParallelism)),
         }
         if not job.continuous:
             plan_ahead(job.program, job.plan, job.environment, options)

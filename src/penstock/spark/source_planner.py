@@ -83,8 +83,8 @@ def make_planner(
         environment: Its surroundings.
         pes: The PEs of the sources.
         continuous: Whether the run goes on when there is nothing new.
-        partitions: How many tasks read a batch, where that is possible, unless the source asks for more; without it one
-            for each channel.
+        partitions: How many tasks read a batch, where that is possible; without it one for each channel, or as many as
+            the source asks for.
     """
     clock = WallClock(start_ns=environment.clock.now_ns) if continuous else None
     waits = waits_for_time(plan.application)
@@ -93,7 +93,7 @@ def make_planner(
     by_columns = {i: ColumnPE(program, plan, i, environment.renewed(), follows=continuous) for i in columns}
     if len(sources) == 1 and columns:
         alone = by_columns[pes[0]]
-        return ColumnPlanner(alone, clock, waits, max(partitions or plan.channels, alone.source.tasks))
+        return ColumnPlanner(alone, clock, waits, partitions or max(plan.channels, alone.source.tasks))
     runs: list[SourceRun | ColumnRun] = []
     for index in pes:
         if index in columns and not by_columns[index].source.is_timed:
