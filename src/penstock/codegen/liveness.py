@@ -104,10 +104,15 @@ def _is_plain(operator: Operator, reads: list[Expression]) -> bool:
     """Whether an operator computes values only, and cannot fail."""
     if operator.logic is not None or operator.on_error is ErrorPolicy.SKIP:
         return False
-    return all(_cannot_fail(node) for x in reads for node in x.walk())
+    return all(map(cannot_fail, reads))
 
 
-def _cannot_fail(x: Expression) -> bool:
+def cannot_fail(x: Expression) -> bool:
+    """Whether an expression has a value whatever its attributes hold, as far as can be told without much thought."""
+    return all(map(_has_a_value, x.walk()))
+
+
+def _has_a_value(x: Expression) -> bool:
     match x:
         case Binary(operator=operator, left=left):
             return operator not in _MAY_FAIL and isinstance(left.type, Primitive) and not is_decimal(left.type)

@@ -7,6 +7,7 @@ Beside other sources it is a `source_column_run.ColumnRun`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ from penstock.expr.environment import Environment
 from penstock.profiler.clock import cpu_ns
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.spark.container import Container
-from penstock.spark.reports import Report
+from penstock.spark.reports import Report, add
+from penstock.spark.source_selection import selection
 from penstock.toolkit.column_source import Chunk, ColumnSource, Extent, Planned, Position, ReadByColumns
 from penstock.toolkit.program import Program
 
@@ -67,6 +69,7 @@ class ColumnPE:
         self.schema = self._node.operator.outputs[0].schema
         self.routing: Routing = routing_of(plan, pe)
         self._dead = plan.dead[self._node.operator.outputs[0].stream]
+        self._selections = {e.index: selection(plan, e) for e in plan.out_of(pe)}
 
     def read(self, extents: Iterable[Extent], *, again: bool = False) -> Iterator[Chunk]:
         """The tuples of extents; what is malformed is set aside, or ends the run.
@@ -119,7 +122,7 @@ class ColumnPE:
     def tuples(self, batch: pa.RecordBatch, time_ns: Array, number: Array) -> Iterator[pa.RecordBatch]:
         """Tuples on their way to every subscriber, as rows for Spark that know nothing of channels yet."""
         for i, edge in enumerate(self.edges):
-            items = _items(pruned(batch, self._dead), time_ns, number, i.to_bytes(4), ITEMS_PER_VALUE)
+            items = self._items(edge, i, batch, time_ns, number, ITEMS_PER_VALUE)
             yield values_as_rows(edge, [encoded_batches(*each) for each in items])
 
     def routed(self, batch: pa.RecordBatch, time_ns: Array, number: Array) -> Iterator[pa.RecordBatch]:
@@ -128,8 +131,18 @@ class ColumnPE:
         for i, edge in enumerate(self.edges):
             # Of what is split, each channel gets a part.
             size = ITEMS_PER_VALUE * self.routing[edge][0].channels
-            for header, tuples in _items(pruned(batch, self._dead), time_ns, number, i.to_bytes(4), size):
+            for header, tuples in self._items(edge, i, batch, time_ns, number, size):
                 yield router.batch(edge, header, tuples)
+
+    def _items(
+        self, edge: int, step: int, batch: pa.RecordBatch, time_ns: Array, number: Array, most: int
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """The tuples that somebody behind an edge wants, with their places."""
+        chosen = self._selections[edge]
+        wanted = None if chosen is None else chosen.wanted(batch)
+        if wanted is not None:
+            batch, time_ns, number = batch.filter(pa.array(wanted)), time_ns[wanted], number[wanted]
+        return _items(pruned(batch, self._dead), time_ns, number, step.to_bytes(4), most)
 
     def marks(self, kind: int, time_ns: int, number: int) -> Iterator[pa.RecordBatch]:
         """A mark on its way to every subscriber."""
@@ -148,17 +161,21 @@ class ColumnPE:
         """Whether anything was set aside that has not been told of."""
         return bool(self._container.engine.dead_letters)
 
-    def forget_letters(self) -> None:
-        """Forget what a task has set aside that failed before it could tell."""
+    def forget(self) -> None:
+        """Forget what a task has set aside and dropped that failed before it could tell."""
         self._container.engine.dead_letters.clear()
+        for chosen in filter(None, self._selections.values()):
+            chosen.forget()
 
     def report(self, submitted: int) -> pa.RecordBatch:
         """What has been counted and set aside."""
         letters = tuple(self._container.engine.dead_letters)
         self._container.engine.dead_letters.clear()
         signals = self._container.signals
+        dropped = (chosen.told() for chosen in self._selections.values() if chosen is not None)
         report = Report(
             pe=self._container.pe,
+            received=reduce(add, dropped, {}),
             submitted={self._operator: [submitted]},
             dead_letters=letters,
             signals=() if signals is None else (signals.take().to_json(),),
@@ -187,7 +204,7 @@ def read_part(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         part: `extents`, `time_ns` to add to the times of the tuples, `end` (time and number) where nothing follows,
             `pulse` (a time) in the last part of a batch.
     """
-    pe.forget_letters()
+    pe.forget()
     submitted = 0
     for chunk in pe.read(part["extents"]):
         count = chunk.batch.num_rows
