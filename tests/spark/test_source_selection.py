@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from spark_session import everything_fused, nothing_fused, run_reference, run_spark
 
 from penstock.codegen.plan import physical_plan
 from penstock.lang import compile_text
 from penstock.profiler.sampling import Sampling
 from penstock.spark import source_selection
 from penstock.spark.source_selection import Selection, selection
+from spark_session import everything_fused, nothing_fused, run_reference, run_spark
 
 pytestmark = pytest.mark.xdist_group("spark")
 
