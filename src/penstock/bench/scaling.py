@@ -87,7 +87,7 @@ def _measure(
     bench: Bench, spark: SparkSession, folder: Path, name: str, work: int, channels: list[int]
 ) -> list[dict[int, float]]:
     """The steady rate for each number of channels, in each round."""
-    per_batch = _batch_size(work * (2 if name == "shuffle" else 1), quick=bench.quick)
+    per_batch = _batch_size(work, quick=bench.quick)
     batches, rounds = (2, 1) if bench.quick else (3, 3)
     program = application(name, work, per_batch * batches)
 
@@ -100,6 +100,8 @@ def _measure(
 
 def _batch_size(work: int, *, quick: bool) -> int:
     """Tuples for some seconds of work on a core, at about 27 ns a multiplication, so that a batch's own cost is small.
+
+    Where there are two operators they are as many, and work for twice as long.
 
     Example:
         >>> _batch_size(1024, quick=False), _batch_size(1, quick=False)
