@@ -13,23 +13,23 @@ from penstock.optimizer.spark_problem import Setting
 CALIBRATION = "transfer.json"
 TURNS_PER_BATCH = 50_000
 
-_JVM = Cost(seconds_per_tuple=1.1e-7, seconds_per_byte=8.5e-10)
-_EXCHANGE = Cost(seconds_per_byte=1.5e-9)
+_JVM = Cost(seconds_per_tuple=3.3e-8, seconds_per_byte=1.2e-9)
+_EXCHANGE = Cost(seconds_per_byte=1.25e-9)
 
 TYPICAL = Transfer(
     mips=900.0,
     jvm_feed=_JVM,
-    python_receive=Cost(seconds_per_tuple=7.3e-8, seconds_per_byte=2e-10),
-    python_send=Cost(seconds_per_tuple=8.7e-8, seconds_per_byte=6.6e-10),
+    python_receive=Cost(seconds_per_tuple=5.5e-8, seconds_per_byte=2.6e-10),
+    python_send=Cost(seconds_per_tuple=8.2e-8, seconds_per_byte=7.1e-10),
     jvm_drain=_JVM,
     exchange_write=_EXCHANGE,
     exchange_read=_EXCHANGE,
-    python_pass=Cost(seconds_per_tuple=2.6e-8, seconds_per_byte=6.8e-10),
-    batch_seconds=0.16,
-    stage_seconds=0.10,
-    state_seconds=0.13,
-    task_seconds=0.10,
-    pe_seconds=0.017,
+    python_pass=Cost(seconds_per_byte=6.7e-10),
+    batch_seconds=0.13,
+    stage_seconds=0.08,
+    state_seconds=0.064,
+    task_seconds=0.066,
+    pe_seconds=0.0035,
 )
 """For a machine that was never calibrated: what the jobs of `penstock calibrate` took on an idle one with two cores
 (x86-64, Python 3.11, Spark 4.3.0), in batches of 100,000 tuples, rounded."""
