@@ -38,6 +38,8 @@ composite Main { graph
   stream<Tick> Few = Filter(Quotes) { param filter: time < 0.1; }
   () as Sink = FileSink(Few) { param file: "few.csv"; format: csv; } }"""
 ROUNDS, SMALLER = 3, 10
+ONE_BATCH = 10**8
+"""Tuples of a batch: all, as Spark's own job has no batches either."""
 
 
 def few(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -60,7 +62,7 @@ def crossing(spark: SparkSession, folder: Path) -> None:
 
 
 def columns(spark: SparkSession, folder: Path) -> None:
-    run_timed(spark, compile_text(PROGRAM), data=folder, out=folder / "out", turns_per_batch=500_000)
+    run_timed(spark, compile_text(PROGRAM), data=folder, out=folder / "out", turns_per_batch=ONE_BATCH)
 
 
 def cpu_seconds() -> float:
