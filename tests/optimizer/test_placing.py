@@ -12,7 +12,7 @@ from penstock.cli import cli
 from penstock.lang import compile_text
 from penstock.model import equal_hosts, write_profile
 from penstock.model.hosts import hosts_to_json
-from penstock.optimizer.placing import placed
+from penstock.placement.pes import placed
 
 KEYED = """
 composite Main {

@@ -256,7 +256,7 @@ def _placed(application: Application, wanted: Wanted) -> View:
     from penstock.cli.placed_view import placed_json, placed_page, placed_text
     from penstock.model import read_hosts
     from penstock.optimizer.machine import machine_setting
-    from penstock.optimizer.placing import placed
+    from penstock.placement.pes import placed
 
     setting = machine_setting(application, _any_profile(application, wanted.profile), wanted.channels, wanted.cores)
     if wanted.hosts is not None:

@@ -7,7 +7,7 @@ from penstock.codegen.report import fused_json, pe_title
 from penstock.draw.page import Group, graph_page
 from penstock.figures import figure
 from penstock.model import Hosts
-from penstock.optimizer.placing import Placed, Task
+from penstock.placement.pes import Placed, Task
 
 
 def placed_text(found: Placed, hosts: Hosts) -> str:
