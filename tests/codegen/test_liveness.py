@@ -45,11 +45,20 @@ def test_a_functor_reads_what_its_live_attributes_are_made_of():
         "stream<In> Kept = Filter(In) { param filter: x / key > 3; }",
         "stream<In> Kept = Filter(In) { param filter: many[0] > 3; }",
         "stream<In> Kept = Filter(In) { param filter: length(text) > 3; }",
+        "stream<In> Kept = Filter(In) { param filter: (int32) ((float64) x * 2.0) > 3; }",
         "stream<In> Kept = Custom(In as I) { logic onTuple I: { if (x > 3) submit(I, Kept); } }",
     ],
 )
 def test_an_operator_that_may_fail_or_has_code_reads_all(invocation):
     assert dead(invocation, COUNTS)["In"] == []
+
+
+def test_what_unwraps_an_optional_may_fail_so_it_reads_all():
+    made = compile_text(f"""composite Main {{ graph
+        stream<int32 key, optional<int32> x, rstring text> In = Beacon() {{}}
+        stream<In> Kept = Filter(In) {{ param filter: x! > 3; }}
+        {COUNTS} }}""")
+    assert dead_attributes(made.application)["In"] == frozenset()
 
 
 def test_a_stream_with_a_sink_among_others_lives_as_a_whole():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -251,8 +251,6 @@ def _fused(application: Application, wanted: Wanted) -> View:
 
 
 def _placed(application: Application, wanted: Wanted) -> View:
-    from dataclasses import replace
-
     from penstock.cli.placed_view import placed_json, placed_page, placed_text
     from penstock.model import read_hosts
     from penstock.optimizer.machine import machine_setting

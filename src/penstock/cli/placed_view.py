@@ -18,8 +18,8 @@ def placed_text(found: Placed, hosts: Hosts) -> str:
         load = sum(found.work_mips[task] for task in tasks)
         cores = "1 core" if host.cores == 1 else f"{host.cores} cores"
         lines.append(f"{host.id}, {cores}, {figure(load)} of {figure(host.capacity_mips)} mips")
-        lines += [f"  {_title(found, task)}" for task in tasks]
-    lines += [line for pe in found.plan.pes if pe.role == "sink" for line in ("driver", f"  {_named(pe)}")]
+        lines += [f"  {_title(found.plan.pes[pe], channel)}" for pe, channel in tasks]
+    lines += [line for pe in found.plan.pes if pe.role == "sink" for line in ("driver", f"  {_title(pe)}")]
     rates = sum(found.prediction.sustained_rates.values())
     lines.append("")
     lines.append(f"between hosts  {figure(found.between_bytes)} bytes a second")
@@ -58,14 +58,9 @@ def _tasks_on(found: Placed, host: str) -> list[Task]:
     return [task for task, where in found.host_of.items() if where == host]
 
 
-def _title(found: Placed, task: Task) -> str:
-    pe = found.plan.pes[task[0]]
-    channel = f", channel {task[1]} of {pe.channels}" if pe.channels > 1 else ""
-    return f"PE {pe.index}, {pe.role}{channel}: {', '.join(pe.operators)}"
-
-
-def _named(pe: PE) -> str:
-    return f"{pe_title(pe)}: {', '.join(pe.operators)}"
+def _title(pe: PE, channel: int = 0) -> str:
+    which = f", channel {channel} of {pe.channels}" if pe.channels > 1 else ""
+    return f"PE {pe.index}, {pe.role}{which}: {', '.join(pe.operators)}"
 
 
 def _where(found: Placed, pe: PE) -> str:

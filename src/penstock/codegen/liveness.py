@@ -37,15 +37,16 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 
 from penstock.expr.analysis import attributes_of
+from penstock.expr.vector_operators import can_cast_fail
 from penstock.ir.expressions import Attribute, Binary, Cast, Conditional, Expression, Literal, OutputCall, Symbol, Unary
 from penstock.ir.graph import Application, ErrorPolicy, Operator, OutputPort
 from penstock.ir.types import Primitive, Type, is_decimal, is_float, is_integer
 
-_CANNOT_FAIL = (Attribute, Literal, Symbol, Conditional, Unary, OutputCall)
+_CANNOT_FAIL = (Attribute, Literal, Symbol, Conditional, OutputCall)
 _MAY_FAIL = ("/", "%")
 
 
@@ -83,7 +84,7 @@ def _needed(operator: Operator, port: int, live: dict[str, frozenset[str]]) -> s
     """What an operator reads of the tuples that come by a port."""
     schema = operator.inputs[port].schema
     reads = [*_expressions(operator, live)]
-    if operator.kind not in ("Aggregate", "Filter", "Functor") or not _is_plain(operator, reads):
+    if operator.kind not in ("Aggregate", "Filter", "Functor") or not is_plain(operator, reads):
         return {*schema.names}
     handed_on = [live[output.stream] for output in operator.outputs if operator.kind == "Filter"]
     return {name for _, name in attributes_of(*reads)}.union(*handed_on)
@@ -100,27 +101,25 @@ def _expressions(operator: Operator, live: dict[str, frozenset[str]]) -> Iterato
             yield from () if policy is None else filter(None, (policy.size, policy.attribute))
 
 
-def _is_plain(operator: Operator, reads: list[Expression]) -> bool:
-    """Whether an operator computes values only, and cannot fail."""
+def is_plain(operator: Operator, reads: Iterable[Expression]) -> bool:
+    """Whether an operator only computes these values of its tuples, and cannot fail on any of them."""
     if operator.logic is not None or operator.on_error is ErrorPolicy.SKIP:
         return False
-    return all(map(cannot_fail, reads))
+    return all(_cannot_fail(node) for x in reads for node in x.walk())
 
 
-def cannot_fail(x: Expression) -> bool:
-    """Whether an expression has a value whatever its attributes hold, as far as can be told without much thought."""
-    return all(map(_has_a_value, x.walk()))
-
-
-def _has_a_value(x: Expression) -> bool:
+def _cannot_fail(x: Expression) -> bool:
     match x:
         case Binary(operator=operator, left=left):
             return operator not in _MAY_FAIL and isinstance(left.type, Primitive) and not is_decimal(left.type)
+        case Unary(operator=operator):
+            return operator != "unwrap"
         case Cast(operand=operand):
-            return _is_number(x.type) and _is_number(operand.type)
+            are_numbers = _is_number(x.type) and _is_number(operand.type)
+            return are_numbers and not can_cast_fail(operand.type, x.type)
     return isinstance(x, _CANNOT_FAIL)
 
 
 def _is_number(type_: Type) -> bool:
-    """Whether the machine computes with a type, so that nothing fails."""
+    """Whether the machine computes with a type."""
     return is_integer(type_) or is_float(type_)

@@ -98,9 +98,16 @@ def split(edge: Edge, schema: Schema, header: pa.RecordBatch, tuples: pa.RecordB
     kind = header.column(3).to_numpy()
     items = np.flatnonzero(kind == TUPLE)
     goes_to_all = (kind == FINAL) | (kind == PULSE)
+    is_one_path = header.num_rows > 1 and not goes_to_all.any() and are_alike(header.column(2))
     for channel, chosen in enumerate(_dealt(edge, schema, tuples)):
         if len(chosen) or goes_to_all.any():
-            yield channel, encoded_batches(_header(header, items[chosen], goes_to_all), _taken(tuples, chosen))
+            yield (
+                channel,
+                encoded_batches(
+                    _tuples(header, items[chosen]) if is_one_path else _header(header, items[chosen], goes_to_all),
+                    _taken(tuples, chosen),
+                ),
+            )
 
 
 def _dealt(edge: Edge, schema: Schema, tuples: pa.RecordBatch) -> list[Array]:
@@ -117,8 +124,6 @@ def _dealt(edge: Edge, schema: Schema, tuples: pa.RecordBatch) -> list[Array]:
 
 
 def _header(header: pa.RecordBatch, items: Array, goes_to_all: Array) -> pa.RecordBatch:
-    if header.num_rows > 1 and not goes_to_all.any() and are_alike(header.column(2)):
-        return _tuples(header, items)
     chosen = goes_to_all.copy()
     chosen[items] = True
     return header.filter(pa.array(chosen))

@@ -7,7 +7,7 @@ Beside other sources it is a `source_column_run.ColumnRun`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from penstock.profiler.clock import cpu_ns
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.spark.container import Container
 from penstock.spark.reports import Report, add
-from penstock.spark.source_selection import selection
+from penstock.spark.source_selection import Selection, selection
 from penstock.toolkit.column_source import Chunk, ColumnSource, Extent, Planned, Position, ReadByColumns
 from penstock.toolkit.program import Program
 
@@ -68,8 +68,16 @@ class ColumnPE:
         self.edges = [e.index for e in plan.out_of(pe)]
         self.schema = self._node.operator.outputs[0].schema
         self.routing: Routing = routing_of(plan, pe)
-        self._dead = plan.dead[self._node.operator.outputs[0].stream]
-        self._selections = {e.index: selection(plan, e) for e in plan.out_of(pe)}
+        self._plan, self._pe = plan, pe
+
+    @cached_property
+    def _dead(self) -> frozenset[str]:
+        """The attributes that need not travel; who only plans does not ask."""
+        return self._plan.dead[self._node.operator.outputs[0].stream]
+
+    @cached_property
+    def _selections(self) -> dict[int, Selection | None]:
+        return {e.index: selection(self._plan, e) for e in self._plan.out_of(self._pe)}
 
     def read(self, extents: Iterable[Extent], *, again: bool = False) -> Iterator[Chunk]:
         """The tuples of extents; what is malformed is set aside, or ends the run.
@@ -142,7 +150,7 @@ class ColumnPE:
         wanted = None if chosen is None else chosen.wanted(batch)
         if wanted is not None:
             batch, time_ns, number = batch.filter(pa.array(wanted)), time_ns[wanted], number[wanted]
-        return _items(pruned(batch, self._dead), time_ns, number, step.to_bytes(4), most)
+        return _pieces(pruned(batch, self._dead), time_ns, number, step.to_bytes(4), most)
 
     def marks(self, kind: int, time_ns: int, number: int) -> Iterator[pa.RecordBatch]:
         """A mark on its way to every subscriber."""
@@ -236,7 +244,7 @@ def numbers_of(chunk: Chunk) -> Array:
     return np.arange(chunk.batch.num_rows, dtype=np.int64) * chunk.step + chunk.number
 
 
-def _items(
+def _pieces(
     batch: pa.RecordBatch, time_ns: Array, number: Array, path: bytes, most: int
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """The places and the values of tuples, in pieces of equal size, of which none is larger than a bound."""

@@ -27,13 +27,13 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 
-from penstock.codegen.liveness import cannot_fail
+from penstock.codegen.liveness import is_plain
 from penstock.codegen.places import Array
 from penstock.codegen.plan import Edge, PhysicalPlan
 from penstock.expr.evaluate import Evaluator
 from penstock.expr.vector import compile_vector
 from penstock.ir.expressions import Expression
-from penstock.ir.graph import ErrorPolicy, Operator
+from penstock.ir.graph import Operator
 from penstock.spark.reports import Counts
 
 _ENOUGH_SEEN = 50_000
@@ -92,7 +92,5 @@ def selection(plan: PhysicalPlan, edge: Edge) -> Selection | None:
 def _predicate(operator: Operator) -> tuple[Expression, ...]:
     """What a tuple must satisfy for an operator to do anything with it; nothing if it takes every tuple."""
     is_filter = (operator.kind == "Filter" and len(operator.outputs) == 1) or operator.kind == "Functor"
-    if not is_filter or operator.logic is not None or operator.on_error is ErrorPolicy.SKIP:
-        return ()
     condition = operator.param("filter")
-    return condition if all(map(cannot_fail, condition)) else ()
+    return condition if is_filter and is_plain(operator, condition) else ()
