@@ -61,7 +61,8 @@ def test_a_tuple_travels_if_one_of_those_behind_the_edge_wants_it():
         ['stream<In> L = Filter(In) { param filter: 7 / x > 1; } () as A = FileSink(L) { param file: "a"; }'],
         ['stream<In> L = Filter(In) { param filter: length(s) > 1; } () as A = FileSink(L) { param file: "a"; }'],
         [
-            'stream<In> L = Filter(In) { param filter: (int32) (x * 1.5) > 1; } () as A = FileSink(L) { param file: "a"; }'
+            "stream<In> L = Filter(In) { param filter: (int32) (x * 1.5) > 1; }",
+            '() as A = FileSink(L) { param file: "a"; }',
         ],
         [
             "(stream<In> L; stream<In> Rest) = Filter(In) { param filter: x > 1; }",
