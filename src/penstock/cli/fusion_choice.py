@@ -91,11 +91,11 @@ def without_costs(application: Application, option: str, channels: int | None) -
     Raises:
         Infeasible: The program's constraints contradict each other.
     """
-    if not application.constraints:
-        ids = [o.id for o in application.operators]
-        return (tuple(ids),) if option == "all" else tuple((id_,) for id_ in ids)
     from penstock.model import Transfer, equal_hosts
-    from penstock.optimizer import Setting, fused_by, without_profile
+    from penstock.optimizer import Setting, fused_by, unfused, without_profile
+
+    if not application.constraints:
+        return (tuple(o.id for o in application.operators),) if option == "all" else unfused(application)
 
     blank = without_profile(application)
     transfer = Transfer(mips=blank.mips)

@@ -14,6 +14,7 @@ from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
 from penstock.cli.channel_choice import ChannelsType
 from penstock.cli.fusion_names import FUSIONS
+from penstock.cli.loop_choice import LOOPS
 from penstock.cli.summary import Summary, print_summary
 from penstock.cli.surroundings import takes_surroundings
 
@@ -54,6 +55,14 @@ PROGRESS_SECONDS = 3.0
     type=ChannelsType(),
     help="How many channels parallel regions get on Spark; auto: as many as gain by the last profile. "
     "Default: as @parallel annotations say.",
+)
+@click.option(
+    "--loops",
+    type=click.Choice(LOOPS),
+    default="auto",
+    show_default=True,
+    help="Where a loop leads on Spark: inside one PE; through the next batch, so that regions on it get channels and "
+    "each round is a batch; auto: whichever is faster by the last profile.",
 )
 @click.option(
     "--checkpoint",
@@ -98,6 +107,7 @@ def command(
     fusion: str,
     plan: Path | None,
     channels: int | str | None,
+    loops: str,
     checkpoint: Path | None,
     batch: int,
     until_done: bool,
@@ -141,6 +151,7 @@ def command(
             fusion=fusion,
             plan=plan,
             channels=channels,
+            loops=loops,
             checkpoint=checkpoint,
             batch=batch,
             until_done=until_done,

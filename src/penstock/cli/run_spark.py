@@ -30,13 +30,15 @@ class SparkSettings:
     batch: int
     until_done: bool
     seconds: float | None
+    loops: str = "auto"
 
 
 def run_with(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
-    from penstock.cli.channel_choice import chosen_channels
-    from penstock.cli.fusion_choice import chosen_fusion
+    from penstock.cli.channel_choice import AUTO, chosen_channels
+    from penstock.cli.fusion_choice import chosen_fusion, cores_of
     from penstock.cli.live import live_progress
+    from penstock.cli.loop_choice import chosen_way
     from penstock.cli.short_profile import keep_profile_of
     from penstock.optimizer import plan_for
     from penstock.reference.result import DEAD_LETTERS
@@ -53,14 +55,24 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     def tell(text: str) -> None:
         click.echo(text, err=True)
 
-    channels = chosen_channels(program, environment, spark, settings.channels, checkpoint, tell)
+    continuous = not settings.until_done and can_have_more(program.application)
+    way = chosen_way(
+        program.application,
+        settings.loops,
+        channels=chosen_channels(program, environment, spark, settings.channels, checkpoint, tell),
+        chooses_channels=settings.channels == AUTO,
+        cores=cores_of(spark),
+        continuous=continuous,
+        checkpoint=checkpoint,
+        tell=tell,
+    )
     choice = chosen_fusion(
         program,
         environment,
         spark,
         option=settings.fusion,
         plan=settings.plan,
-        channels=channels,
+        channels=way.channels,
         checkpoint=checkpoint,
         tell=tell,
     )
@@ -75,10 +87,11 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
             channels=choice.channels,
             signals=choice.sampling,
             turns_per_batch=settings.batch,
-            continuous=not settings.until_done and can_have_more(program.application),
+            continuous=continuous,
             seconds=settings.seconds,
             on_progress=on_progress,
             notice=tell,
+            open_loop=way.is_open,
         )
     if choice.sampling is not None:
         keep_profile_of(outcome, program.application)

@@ -3,7 +3,7 @@
 `penstock.parallel` says what is safe; the submission says how many channels. What is left out here runs on one channel:
 sources, which are PEs of their own, and of which Spark may read the parts in several tasks; regions with several
 operators that fire by time, because the places of timers tell the order only among those of one operator; and regions
-on a loop, because a loop stays inside one PE. A parallel sink runs on the channels of its region, not in the driver.
+on a loop that stays inside one PE. A parallel sink runs on the channels of its region, not in the driver.
 
 Regions that are routed by the same key to equally many channels, and of which none sends tuples to another, count as
 one: a tuple's channel is the same in all of them, so their operators may share a PE, and a stream that several of them
@@ -41,13 +41,14 @@ class Channels:
 ONE_CHANNEL = Channels()
 
 
-def choose_channels(application: Application, channels: int | None) -> Channels:
+def choose_channels(application: Application, channels: int | None, *, loops_are_open: bool = False) -> Channels:
     """Give every parallel region its channels.
 
     Args:
         application: The logical graph.
         channels: For regions without an instruction of their own; without it only `@parallel` makes channels, and
             with 1 nothing does.
+        loops_are_open: Whether what goes round a loop leaves the plan, so that regions on it may have channels, too.
 
     Example:
         >>> choose_channels(Application(name="Empty"), 4).width
@@ -56,7 +57,8 @@ def choose_channels(application: Application, channels: int | None) -> Channels:
     if channels == 1:
         return ONE_CHANNEL
     united: list[_Union] = []
-    on_loops, around = _on_loops(application), _around(application)
+    on_loops = set() if loops_are_open else {id_ for loop in loops(application) for id_ in loop}
+    around = _around(application)
     for region in parallel_regions(application, BEYOND).regions:
         width = _instructed(region) or channels or 1
         inside = frozenset(id_ for id_ in region.operators if application.operator[id_].inputs)
@@ -134,13 +136,18 @@ def _value(width: Expression) -> object:
     return width.value if isinstance(width, Literal) else None
 
 
-def _on_loops(application: Application) -> set[str]:
-    """The operators from which a path leads back to them."""
+def loops(application: Application) -> list[set[str]]:
+    """The sets of operators from each of which a path leads to all others of its set, and back.
+
+    Example:
+        >>> loops(Application(name="Empty"))
+        []
+    """
     # Here, because the processes of a query that plan nothing would import it, too, for a quarter of a second each.
     import networkx as nx
 
     graph = nx.DiGraph((producer, consumer) for producer, consumer, _, _ in application.edges())
-    return {id_ for part in nx.strongly_connected_components(graph) if len(part) > 1 for id_ in part}
+    return [part for part in nx.strongly_connected_components(graph) if len(part) > 1]
 
 
 def cut_at_regions(

@@ -7,7 +7,7 @@ from penstock.optimizer.candidates import fused_by, ranked
 from penstock.optimizer.loop import Iteration, Measure, Outcome, optimize
 from penstock.optimizer.plan_format import PlanFile, plan_for, read_plan, write_plan
 from penstock.optimizer.prediction import model_plan, predict, throughput_model
-from penstock.optimizer.spark_problem import Groups, Setting, inner_operators, without_profile
+from penstock.optimizer.spark_problem import Groups, Setting, inner_operators, unfused, without_profile
 
 __all__ = [
     "Groups",
@@ -26,6 +26,7 @@ __all__ = [
     "ranked",
     "read_plan",
     "throughput_model",
+    "unfused",
     "without_profile",
     "write_plan",
 ]

@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from penstock.codegen.channels import Channels, choose_channels
+from penstock.codegen.channels import Channels, choose_channels, loops
 from penstock.codegen.plan import is_sink, is_source
 from penstock.fusion import FusionProblem, fusion_problem
 from penstock.ir.constraints import Constraint, ConstraintKind
@@ -80,6 +80,20 @@ def inner_operators(application: Application) -> list[str]:
         []
     """
     return [o.id for o in application.operators if not is_source(o) and not is_sink(o)]
+
+
+def unfused(application: Application) -> Groups:
+    """Every operator a PE by itself; those of a loop share one, for no PE may be its own successor.
+
+    Example:
+        >>> unfused(Application(name="Empty"))
+        ()
+    """
+    loop_of = {id_: number for number, loop in enumerate(loops(application)) for id_ in loop}
+    groups: dict[int | str, list[str]] = {}
+    for id_ in inner_operators(application):
+        groups.setdefault(loop_of.get(id_, id_), []).append(id_)
+    return tuple(map(tuple, groups.values()))
 
 
 def spark_problem(setting: Setting) -> FusionProblem:

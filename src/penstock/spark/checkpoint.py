@@ -13,6 +13,7 @@ from typing import Any
 from penstock.codegen.plan import PhysicalPlan
 from penstock.diagnostics import UserError
 from penstock.ir.codec import fingerprint
+from penstock.spark.open_loops import has_open_loop
 
 FORMAT = 1
 FILE = "plan.json"
@@ -54,6 +55,7 @@ def _fingerprint(plan: PhysicalPlan) -> dict[str, object]:
         "graph": fingerprint(plan.application),
         "pes": [list(pe.operators) for pe in plan.pes],
         "channels": [pe.channels for pe in plan.pes],
+        "open_loop": has_open_loop(plan.application),
     }
 
 
@@ -62,6 +64,9 @@ def _difference(theirs: dict[str, object], mine: dict[str, object]) -> str | Non
         return f"it has format {theirs.get('format')}, this version of penstock writes {mine['format']}"
     if theirs.get("application") != mine["application"]:
         return f"it belongs to the application `{theirs.get('application')}`, this is `{mine['application']}`"
+    if theirs.get("open_loop", False) != mine["open_loop"]:
+        ways = ("inside one PE", "through batches")
+        return f"its loop led {ways[bool(theirs.get('open_loop'))]}, now it is to lead {ways[bool(mine['open_loop'])]}"
     if theirs.get("graph") != mine["graph"]:
         return "the application has changed since it was written"
     if theirs.get("pes") != mine["pes"]:

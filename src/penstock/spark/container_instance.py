@@ -22,6 +22,11 @@ class ContainerInstance:
         self.container = container
         self.remember, self.recall = container.remember, container.recall
 
+    @property
+    def is_open(self) -> bool:
+        """Whether none of its operators has ended, so that it may take another batch, or the same one again."""
+        return not any(node.has_ended for node in self.container.nodes)
+
     def process_batch(self, values: Values) -> Left:
         """Take a batch; yields a report, and what leaves."""
         return process_batch(self.container, values)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.codegen.entry import dealt_out
@@ -42,17 +42,21 @@ class LoadedPE:
         modules: The generated modules, by piece; containers run the others.
         program: What the PE is part of.
         environment: The surroundings of its code.
+        kept: Containers of pieces without state, while nobody uses them.
     """
 
     pieces: Pieces
     modules: dict[int, LoadedModule]
     program: Program
     environment: Environment
+    kept: dict[int, ContainerInstance] = field(default_factory=dict)
 
     def instance(self, piece: int) -> GeneratedPE | ContainerInstance:
-        """A fresh instance of a piece."""
+        """An instance of a piece: a fresh one, or one that was kept."""
         if piece in self.modules:
             return GeneratedPE(self.modules[piece])
+        if piece in self.kept:
+            return self.kept.pop(piece)
         # Pieces work one after the other, so each has its own time, as PEs have.
         own = replace(self.environment, clock=Clock(), random=copy(self.environment.random), metrics={})
         return ContainerInstance(Container(self.program, self.pieces.plan, piece, own))
@@ -133,6 +137,11 @@ class GeneratedContainer:
                 else:
                     left.append((edge, values))
         return report, left
+
+    def keep_containers(self) -> None:
+        """Let the containers of a PE without state, which have done their work, serve another batch."""
+        found = {p: i for p, i in self._instances.items() if isinstance(i, ContainerInstance) and i.is_open}
+        self._loaded.kept.update(found)
 
     def remember(self) -> dict[str, Any]:
         """The state, as plain data."""

@@ -20,7 +20,9 @@ import pyspark.sql.functions as F
 from penstock.codegen.plan import PE, PhysicalPlan, Route
 from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
+from penstock.spark.open_loops import has_open_loop
 from penstock.spark.outside_sources import outside_source
+from penstock.spark.sink_loop import rounds_folder
 from penstock.spark.sinks import SinkPE
 from penstock.spark.slots import channel_keys
 from penstock.spark.source_door import source_door
@@ -142,7 +144,9 @@ def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame
             "turns_per_batch": str(job.turns_per_batch),
             "continuous": str(job.continuous).lower(),
         }
-        if not job.continuous:
+        if has_open_loop(job.program.application):
+            options["rounds"] = str(rounds_folder(job.checkpoint / "sinks"))
+        elif not job.continuous:
             plan_ahead(job.program, job.plan, job.environment, options)
         yield spark.readStream.format(FORMAT).options(**options).load()
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.codegen.channels import choose_channels
 from penstock.codegen.plan import physical_plan
 from penstock.diagnostics import Diagnostic, UserError
 from penstock.expr.environment import Environment
@@ -16,6 +17,7 @@ from penstock.ir.graph import Application
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.sampling import Sampling
 from penstock.spark.checkpoint import claim
+from penstock.spark.open_loops import with_open_loop
 from penstock.spark.pickling import ship_user_modules
 from penstock.spark.query import Job, start
 from penstock.spark.sinks import Totals
@@ -77,6 +79,7 @@ def run_on_spark(
     on_progress: Progress | None = None,
     notice: Notice = print,
     signals: Sampling | None = None,
+    open_loop: bool = False,
 ) -> SparkRun:
     """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
 
@@ -93,12 +96,17 @@ def run_on_spark(
         on_progress: Is told of every batch: Spark's progress, with `totals` so far.
         notice: Is told what the user should know at once.
         signals: How much to profile; without it, nothing.
+        open_loop: Whether the application's loop leads through the next batch, instead of staying inside one PE.
 
     Raises:
-        UserError: An operator failed; the message names it, the tuple and the cause.
+        UserError: An operator failed; the message names it, the tuple and the cause. Or the loop cannot be opened.
     """
+    # The regions are those of the graph with its loop: what goes round has a merge and a split, wherever it leads.
+    regions = choose_channels(program.application, channels, loops_are_open=open_loop)
+    if open_loop:
+        program = with_open_loop(program)
     ship_user_modules(program)
-    plan = replace(physical_plan(program.application, fusion, channels), signals=signals)
+    plan = replace(physical_plan(program.application, fusion, regions), signals=signals)
     resumed = claim(checkpoint, plan)
     job = Job(
         program=program,

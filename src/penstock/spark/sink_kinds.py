@@ -2,8 +2,8 @@
 
 Every sink is an operator of one container, which knows when its input has ended. Its tuples come by one of three ways:
 
-- *batch sinks* (exported streams, Kafka, PostgreSQL) take whole batches and commit each under its id. In the container
-  an outlet stands for them.
+- *batch sinks* (exported streams, Kafka, PostgreSQL, the end of an open loop) take whole batches and commit each under
+  its id. In the container an outlet stands for them.
 - *column sinks* (FileSink in most of its forms) take Arrow columns. What they have written is part of the container's
   state.
 - the others take one tuple at a time, in one order over all of them, because what they do may show in one place.
@@ -26,8 +26,10 @@ from penstock.ir.graph import Operator
 from penstock.ir.models import UNKNOWN_MODEL
 from penstock.reference.node import Node
 from penstock.spark.kafka_streams import KafkaExportSink, kafka_streams
+from penstock.spark.open_loops import END
 from penstock.spark.sink_export import ExportSink
 from penstock.spark.sink_kafka import KafkaSink
+from penstock.spark.sink_loop import LoopSink
 from penstock.spark.sink_order import Chunk
 from penstock.spark.sink_postgres import PostgresBatchSink
 from penstock.toolkit.definition import OperatorDefinition
@@ -103,6 +105,7 @@ def _export_sink(operator: Operator, output: JobOutput) -> BatchSink:
 _KINDS: Mapping[str, Callable[[Operator, JobOutput], BatchSink]] = {
     "Export": _export_sink,
     "KafkaProducer": KafkaSink,
+    END: LoopSink,
     "PostgresSink": PostgresBatchSink,
 }
 

@@ -28,17 +28,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any, Protocol
 
 from penstock.codegen.plan import PhysicalPlan
 from penstock.expr.environment import Environment
-from penstock.ir.graph import Application, PolicyKind
+from penstock.spark.loop_planner import LoopPlanner, start_of_loop
 from penstock.spark.source_batch import PlannedBatch, check_form
 from penstock.spark.source_clock import WallClock, began, is_due, set_began
 from penstock.spark.source_column_planner import ColumnPlanner
 from penstock.spark.source_column_run import ColumnRun
 from penstock.spark.source_columns import ColumnPE, is_read_by_columns
 from penstock.spark.source_run import SourceRun
+from penstock.spark.waiting import waits_for_time
 from penstock.toolkit.program import Program
 
 TURNS_PER_BATCH = 50_000
@@ -47,10 +49,6 @@ ROUND_TURNS = 1_000
 
 BATCH_SECONDS = 1.0
 """How long a continuous run waits for a batch to fill up."""
-
-_WAIT_FOR_TIME = frozenset({"Delay", "Throttle"})
-_TIMES = ("timePerFile", "hasDelayField", "initDelay")
-"""Parameters with which an operator behind a source waits for time to pass."""
 
 
 class Planner(Protocol):
@@ -74,6 +72,7 @@ def make_planner(
     *,
     continuous: bool = False,
     partitions: int | None = None,
+    rounds: Path | None = None,
 ) -> Planner:
     """The planner of some sources.
 
@@ -85,32 +84,28 @@ def make_planner(
         continuous: Whether the run goes on when there is nothing new.
         partitions: How many tasks read a batch, where that is possible; without it one for each channel, or as many as
             the source asks for.
+        rounds: Where batches write what goes round, if the application's loop is open.
     """
     clock = WallClock(start_ns=environment.clock.now_ns) if continuous else None
     waits = waits_for_time(plan.application)
     sources = [p.index for p in plan.pes if p.role == "source"]
+    loop = start_of_loop(plan)
+    pes = [pe for pe in pes if pe != loop]
     columns = {pe for pe in pes if is_read_by_columns(program, plan, pe, environment, follows=continuous)}
     by_columns = {i: ColumnPE(program, plan, i, environment.renewed(), follows=continuous) for i in columns}
     if len(sources) == 1 and columns:
         alone = by_columns[pes[0]]
         return ColumnPlanner(alone, clock, waits, partitions or max(plan.channels, alone.source.tasks))
-    runs: list[SourceRun | ColumnRun] = []
+    runs: dict[int, SourceRun | ColumnRun] = {}
     for index in pes:
         if index in columns and not by_columns[index].source.is_timed:
-            runs.append(ColumnRun(by_columns[index], sources.index(index), len(sources)))
+            runs[index] = ColumnRun(by_columns[index], sources.index(index), len(sources))
         else:
-            runs.append(SourceRun(program, plan, index, environment.renewed(), follows=continuous))
-    return TurnPlanner(runs, clock, waits)
-
-
-def waits_for_time(application: Application) -> bool:
-    """Whether any operator acts when time passes although no tuple comes."""
-    windows = [p.window for o in application.operators for p in o.inputs if p.window is not None]
-    policies = [p for w in windows for p in (w.eviction, w.trigger) if p is not None]
-    behind = [o for o in application.operators if o.inputs]
-    return any(p.kind is PolicyKind.TIME for p in policies) or any(
-        o.kind in _WAIT_FOR_TIME or any(map(o.param, _TIMES)) for o in behind
-    )
+            runs[index] = SourceRun(program, plan, index, environment.renewed(), follows=continuous)
+    if loop is not None:
+        assert rounds is not None, "whoever opens a loop says where its rounds lie"
+        return LoopPlanner(plan, runs, rounds)
+    return TurnPlanner(list(runs.values()), clock, waits)
 
 
 class TurnPlanner:

@@ -40,13 +40,15 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options: `program` (the path of what `sources.dump` wrote), `log` (a folder); `turns_per_batch` (what suits the
             sources without it); `continuous`, whether the run goes on when there is nothing new (false without it);
             `partitions`, how many tasks read a batch of a source that is read by columns (without it one for each
-            channel of the job, or for each partition of the source).
+            channel of the job, or for each partition of the source); `rounds`, a folder, if the job's loop is open.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
         self.options = options
         self._log = SourceLog(Path(options["log"]))
         self._is_continuous = options.get("continuous", "false") == "true"
+        # A round of a loop is known only when the batch before is done.
+        self._may_plan_ahead = not self._is_continuous and "rounds" not in options
         self._ahead = Ahead()
         self._planning: Planning | None = None
 
@@ -73,7 +75,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             batch = self._log.batch(number)
         if batch is None:
             return start
-        if not batch["has_ended"] and batch["rows"] is not None and not self._is_continuous:
+        if not batch["has_ended"] and batch["rows"] is not None and self._may_plan_ahead:
             self._ahead.begin(lambda: self._plan(number + 1))
         return {"batch": number + 1, "ended": int(batch["has_ended"])}
 

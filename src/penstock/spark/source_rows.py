@@ -29,6 +29,9 @@ from penstock.codegen.transport import (
 from penstock.reference.result import DeadLetter
 from penstock.spark.reports import Report
 
+OUTSIDE = frozenset({"Import", "KafkaConsumer"})
+"""The operators that Spark reads itself."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePE:
@@ -48,11 +51,13 @@ class SourcePE:
     sources: int
     routing: Routing
 
-    def rows(self, items: Items, *, ends: bool = False, letters: Sequence[DeadLetter] = ()) -> Iterator[pa.RecordBatch]:
-        """The items of a batch, perhaps the end of the stream, and a report."""
+    def rows(
+        self, items: Items, *, ends: bool = False, letters: Sequence[DeadLetter] = (), at_least_ns: int = 0
+    ) -> Iterator[pa.RecordBatch]:
+        """The items of a batch, perhaps the end of the stream, and a report; time has come to some point at least."""
         report = Report(pe=self.pe, submitted={self.operator: [items.tuples.num_rows]}, dead_letters=tuple(letters))
         left = [(REPORT, [report.encode()])]
-        closed = items.closed(ends)
+        closed = items.closed(ends, at_least_ns)
         for step, edge in enumerate(self.routing):
             left.append((edge, list(self._encoded(closed, step))))
         yield from Router(self.routing).rows(left)
@@ -98,10 +103,11 @@ class Items:
         if self.number is None:
             object.__setattr__(self, "number", np.arange(len(self.kind)))
 
-    def closed(self, ends: bool) -> Items:
+    def closed(self, ends: bool, at_least_ns: int = 0) -> Items:
         """The same with the mark that the batch is complete, and the end of the stream before it if it has come."""
         marks = [FINAL, PULSE] if ends else [PULSE]
         time_ns, number = (int(column[-1]) if len(column) else 0 for column in (self.time_ns, self.number))
+        time_ns = max(time_ns, at_least_ns)
         return Items(
             time_ns=np.append(self.time_ns, [time_ns] * len(marks)),
             kind=np.append(self.kind, marks),

@@ -33,15 +33,13 @@ from penstock.spark.source_columns import ColumnPE, read_part
 from penstock.spark.source_log import SourceLog, read_rows
 from penstock.spark.source_planner import Planner, make_planner
 from penstock.spark.source_reader import SourceReader
+from penstock.spark.source_rows import OUTSIDE
 from penstock.spark.source_run import SourceRun
 from penstock.toolkit.program import Program
 
 __all__ = ["FORMAT", "SourceReader", "SourceRun", "dump", "load", "plan_ahead"]
 
 FORMAT = "penstock"
-
-OUTSIDE = frozenset({"Import", "KafkaConsumer"})
-"""The operators that have readers of their own."""
 
 AHEAD_SECONDS = 0.25
 """How long planning ahead of a query may hold up its start."""
@@ -97,6 +95,7 @@ class Planning:
                 own_sources(plan),
                 continuous=self._options.get("continuous", "false") == "true",
                 partitions=_number(self._options.get("partitions")),
+                rounds=Path(self._options["rounds"]) if "rounds" in self._options else None,
             )
             state = self._log.state(number)
             if state is not None:

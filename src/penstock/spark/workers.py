@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -66,7 +67,10 @@ def stateless_pe(
                 yield from _processed(instance, waiting, routing)
                 waiting = []
         if waiting:
-            yield from _processed(load_instance(program, pe), waiting, routing)
+            instance = load_instance(program, pe)
+            yield from _processed(instance, waiting, routing)
+        if instance is not None:
+            _keep(instance, program, pe)
 
     return process
 
@@ -134,19 +138,39 @@ def check_form(version: int, form: str, wanted: str) -> None:
         )
 
 
-_modules: dict[tuple[str, int], LoadedPE] = {}
+_Identity = tuple[str, int, int]
+"""The path of a program, when it was written, and a PE: a worker may have seen another program in the same place."""
+
+_modules: dict[_Identity, LoadedPE] = {}
+_containers: dict[_Identity, ContainerInstance] = {}
+"""Containers of PEs without state, while nobody uses them: what an operator has loaded once serves all batches."""
 
 
 def load_instance(path: str, pe: int) -> Instance:
-    """A fresh instance of a PE of a pickled program; a generated module is loaded once for a worker if it may be."""
-    module = _modules.get((path, pe))
+    """An instance of a PE of a pickled program: a fresh one, or one without state that has served a batch."""
+    identity = _identity(path, pe)
+    module, kept = _modules.get(identity), _containers.pop(identity, None)
     if module is not None:
         return GeneratedContainer(module, lambda values: _by_container(load(path), pe, values))
+    if kept is not None:
+        return kept
     program, plan, environment = load(path)
     module = loaded_module(program, plan, pe, environment)
     if module is not None and may_be_kept(module):
-        _modules[path, pe] = module
+        _modules[identity] = module
     return _instance(module, program, plan, pe, environment)
+
+
+def _keep(instance: Instance, path: str, pe: int) -> None:
+    """Let an instance without state, which has done its work, serve another batch."""
+    if isinstance(instance, GeneratedContainer):
+        instance.keep_containers()
+    elif isinstance(instance, ContainerInstance) and instance.is_open:
+        _containers[_identity(path, pe)] = instance
+
+
+def _identity(path: str, pe: int) -> _Identity:
+    return path, os.stat(path).st_mtime_ns, pe
 
 
 def make_instance(program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> Instance:

@@ -1,0 +1,24 @@
+"""Which applications have operators that wait for time to pass."""
+
+from __future__ import annotations
+
+from penstock.ir.graph import Application, PolicyKind
+
+_KINDS = frozenset({"Delay", "Throttle"})
+_TIMES = ("timePerFile", "hasDelayField", "initDelay")
+"""Parameters with which an operator behind a source waits for time to pass."""
+
+
+def waits_for_time(application: Application) -> bool:
+    """Whether any operator acts when time passes although no tuple comes.
+
+    Example:
+        >>> waits_for_time(Application(name="Empty"))
+        False
+    """
+    windows = [p.window for o in application.operators for p in o.inputs if p.window is not None]
+    policies = [p for w in windows for p in (w.eviction, w.trigger) if p is not None]
+    behind = [o for o in application.operators if o.inputs]
+    return any(p.kind is PolicyKind.TIME for p in policies) or any(
+        o.kind in _KINDS or any(map(o.param, _TIMES)) for o in behind
+    )

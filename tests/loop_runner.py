@@ -1,0 +1,80 @@
+"""Runs a program with its loop open batch by batch in this process: planner, PEs, sinks and the stream of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import count
+from pathlib import Path
+
+from penstock.codegen.channels import choose_channels
+from penstock.codegen.plan import physical_plan
+from penstock.codegen.routes import rerouted, routing_of
+from penstock.expr.environment import Environment
+from penstock.spark.open_loops import with_open_loop
+from penstock.spark.sink_loop import rounds_folder
+from penstock.spark.sinks import SinkPE
+from penstock.spark.source_log import SourceLog, read_rows
+from penstock.spark.sources import Planning, own_sources
+from penstock.toolkit.program import Program
+from plan_runner import _rows, _run_pe
+
+MOST_BATCHES = 500
+
+
+def run_with_open_loop(
+    program: Program,
+    fusion: Sequence[Iterable[str]],
+    channels: int,
+    environment: Environment,
+    folder: Path,
+    *,
+    crashes: Collection[int] = (),
+) -> int:
+    """Run to the end; returns how many batches it took.
+
+    Args:
+        program: With its loop closed.
+        fusion: The operators of each PE.
+        channels: Of the regions, on the loop too.
+        environment: Of the run.
+        folder: The checkpoint.
+        crashes: Batches behind which everything in memory is lost, and which then come again.
+    """
+    opened = with_open_loop(program)
+    regions = choose_channels(program.application, channels, loops_are_open=True)
+    plan = physical_plan(opened.application, fusion, regions)
+    options = {"log": str(folder / "sources"), "rounds": str(rounds_folder(folder / "sinks"))}
+    log = SourceLog(folder / "sources")
+    routing = {e: route for pe in own_sources(plan) for e, route in routing_of(plan, pe).items()}
+    sink = next(pe.index for pe in plan.pes if pe.role == "sink")
+
+    def start() -> tuple[Planning, SinkPE]:
+        loaded = opened, plan, environment.renewed()
+        return Planning(loaded, options), SinkPE(opened, plan, sink, environment.renewed(), folder / "sinks")
+
+    planning, sinks = start()
+    states: dict[tuple[int, int], bytes] = {}
+    again = set(crashes)
+    number = 0
+    for _ in count():
+        assert number < MOST_BATCHES, "the loop goes on for ever"
+        planning.plan(number)
+        batch = log.batch(number)
+        assert batch is not None
+        rows = _rows(part for found in read_rows(batch["rows"]) for part in rerouted(routing, found))
+        before = dict(states)
+        for pe in plan.pes:
+            if pe.role not in ("source", "sink"):
+                rows = _run_pe(opened, plan, pe, environment, rows, states)
+        sinks.write_rows([(edge, value) for edge, _, value in rows], number)
+        if number in again:
+            again.discard(number)
+            sinks.close()
+            states = before
+            planning, sinks = start()
+        elif batch["has_ended"]:
+            sinks.close()
+            return number + 1
+        else:
+            number += 1
+    raise AssertionError
