@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections import Counter, defaultdict, deque
 from html import unescape
@@ -16,10 +17,11 @@ from penstock.ir.graph import Application
 from penstock.lang import compile_file
 from penstock.parallel.plan import Joint, Ordering, Region
 from penstock.parallel.regions import parallel_regions
+from penstock.spark.run import run_on_spark
 from penstock.spark.verify_models import verify_models
 from penstock.testing import run
 from plan_runner import run_plan
-from spark_session import everything_fused, files, run_reference
+from spark_session import everything_fused, files, run_reference, session
 
 NETWORK = "network_monitoring/network_kernel"
 SIZES = {
@@ -148,6 +150,26 @@ def test_pagerank_has_one_region_inside_its_loop(kernel):
     assert region.operators == ("Products",)
     assert region.ordering is Ordering.ROUND_ROBIN
     assert any(port.feedback for o in program.application.operators for port in o.inputs)
+
+
+@pytest.mark.xdist_group("spark")
+def test_pagerank_runs_its_region_on_channels_on_spark(kernel, tmp_path):
+    program, data = kernel("pagerank")
+    out = tmp_path / "out"
+    out.mkdir()
+    outcome = run_on_spark(
+        program,
+        session(),
+        fusion=everything_fused(program.application),
+        environment=Environment(data_directory=data, output_directory=out),
+        checkpoint=tmp_path / "job",
+        channels=2,
+        open_loop=True,
+    )
+    assert ("Products",) in outcome.pes
+    assert json.loads((tmp_path / "job" / "plan.json").read_text())["channels"][outcome.pes.index(("Products",))] == 2
+    assert outcome.totals.received["Products"] == [40]
+    assert files(out) == run_reference(program, data)
 
 
 def test_nlp_is_one_stateless_operator_in_a_region(kernel):
