@@ -19,6 +19,7 @@ from penstock.ir.expressions import Expression, Literal
 from penstock.ir.graph import Application
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.instructions import channels as instructed
+from penstock.parallel.loops import loops
 from penstock.parallel.plan import Region
 from penstock.parallel.regions import parallel_regions
 
@@ -134,20 +135,6 @@ def _instructed(region: Region) -> int | None:
 
 def _value(width: Expression) -> object:
     return width.value if isinstance(width, Literal) else None
-
-
-def loops(application: Application) -> list[set[str]]:
-    """The sets of operators from each of which a path leads to all others of its set, and back.
-
-    Example:
-        >>> loops(Application(name="Empty"))
-        []
-    """
-    # Here, because the processes of a query that plan nothing would import it, too, for a quarter of a second each.
-    import networkx as nx
-
-    graph = nx.DiGraph((producer, consumer) for producer, consumer, _, _ in application.edges())
-    return [part for part in nx.strongly_connected_components(graph) if len(part) > 1]
 
 
 def cut_at_regions(

@@ -33,12 +33,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from penstock.codegen.channels import Channels, choose_channels, loops
+from penstock.codegen.channels import Channels, choose_channels
 from penstock.codegen.plan import is_sink, is_source
 from penstock.fusion import FusionProblem, fusion_problem
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.ir.graph import Application
 from penstock.model import Hosts, OperatorProfile, Profile, Transfer
+from penstock.parallel.loops import loops
 
 Groups = tuple[tuple[str, ...], ...]
 """The operators of each PE; sources and sinks are left out."""

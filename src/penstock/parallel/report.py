@@ -10,6 +10,7 @@ from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
 from penstock.ir.pretty import expression_text
 from penstock.parallel.analysis import Analysis
+from penstock.parallel.loops import loops
 from penstock.parallel.plan import Boundary, Entry, Exit, Joint, Ordering, ParallelRegions, Region
 from penstock.parallel.reasons import Reason, key_text, listing
 
@@ -81,6 +82,8 @@ def _region(application: Application, plan: ParallelRegions, region: Region) -> 
     for exit_ in region.exits:
         yield f"  last joint: {_exit(plan, exit_)}"
     yield f"  order: {_order(region)}"
+    if any(not loop.isdisjoint(region.operators) for loop in loops(application)):
+        yield "  on a loop: on channels where the loop leads through batches (`run --loops`), else on one"
 
 
 def _width(region: Region) -> str:

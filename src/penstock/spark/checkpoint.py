@@ -7,6 +7,7 @@ another is refused, with a message that says what changed: nothing is ever dropp
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,17 @@ def claim(checkpoint: Path, plan: PhysicalPlan) -> bool:
             hint="start with the program and options that wrote it, or with a new checkpoint folder",
         )
     return True
+
+
+def clear_false_start(folder: Path) -> None:
+    """Remove what a query has left that died before its first batch was logged; Spark would refuse to start there.
+
+    Args:
+        folder: Spark's own, inside the checkpoint.
+    """
+    offsets = folder / "offsets"
+    if offsets.exists() and not any(path.name.isdecimal() for path in offsets.iterdir()):
+        shutil.rmtree(folder)
 
 
 def claimed(checkpoint: Path) -> dict[str, Any] | None:

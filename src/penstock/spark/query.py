@@ -20,6 +20,7 @@ import pyspark.sql.functions as F
 from penstock.codegen.plan import PE, PhysicalPlan, Route
 from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
+from penstock.spark.checkpoint import clear_false_start
 from penstock.spark.open_loops import has_open_loop
 from penstock.spark.outside_sources import outside_source
 from penstock.spark.sink_loop import rounds_folder
@@ -60,6 +61,7 @@ class Job:
 def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     """Start the query of a job; it ends when every source has ended, unless it is continuous."""
     job.checkpoint.mkdir(parents=True, exist_ok=True)
+    clear_false_start(job.checkpoint / "spark")
     pickled = job.checkpoint / "program.pickle"
     dump(job.program, job.plan, job.environment, pickled)
     spark.dataSource.register(source_door(FORMAT, SourceReader.__module__, SourceReader.__name__))
