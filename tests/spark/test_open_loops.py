@@ -1,4 +1,4 @@
-"""Loops that lead through the next batch: what that changes in the graph, and that it changes nothing in the results."""
+"""Loops that lead through the next batch: how that changes the graph, and that it changes nothing in the results."""
 
 from __future__ import annotations
 
