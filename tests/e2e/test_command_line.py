@@ -90,8 +90,8 @@ def test_the_generated_stage_shows_pes_edges_and_code(tmp_path):
 def test_the_fused_stage_shows_the_pes_of_a_fusion_or_of_a_plan(tmp_path):
     app = EXAMPLES / "bargains/bargains.spl"
     text = penstock("explain", app, "--stage", "fused", "--channels", "2").stdout
-    assert "PE 2, stateful on 2 channels: Group0.Trades, " in text
-    assert "  edge 7: Report to PE 4\nPE 4, sink: Sink\n" in text
+    assert "PE 1, stateful on 2 channels: Group0.Trades, " in text
+    assert "PE 2, stateful: Market, Report\n  edge 6: Report to PE 3\nPE 3, sink: Sink\n" in text
     parts = json.loads(penstock("explain", app, "--stage", "fused", "--fusion", "none", "--json").stdout)["pes"]
     graph = json.loads(penstock("explain", app, "--json").stdout)
     inner = [pe["operators"] for pe in parts if pe["role"] not in ("source", "sink")]

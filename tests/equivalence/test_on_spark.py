@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from penstock import App, col, map_
+from penstock.bench.on_spark import load_file
+from penstock.codegen.plan import physical_plan
 from penstock.diagnostics import UserError
-from penstock.lang import compile_text
+from penstock.lang import compile_file, compile_text
 from penstock.spark.run import run_on_spark
 from penstock.testing import feed
 from spark_session import (
@@ -45,6 +49,15 @@ def test_a_function_before_two_sinks_runs_once_for_each_tuple(tmp_path):
     assert found["left.csv"] == found["right.csv"]
     assert len(set(found["left.csv"].splitlines())) == 50
     assert outcome.totals.received["B"] == [50]
+
+
+def test_a_pe_that_stands_before_a_region_and_behind_it_gives_the_same(tmp_path):
+    folder = Path(__file__).parents[2] / "examples" / "bargains"
+    load_file(folder / "generate.py").generate(tmp_path / "ticks.csv", ticks=3_000, symbols=12, seed=3)
+    made = compile_file(folder / "bargains.spl")
+    plan = physical_plan(made.application, everything_fused(made.application), 2)
+    assert ("Market", "Report") in [pe.operators for pe in plan.pes]
+    assert_equal_on_spark(made, tmp_path, fusions=(everything_fused,), turns_per_batch=700, channels=2)
 
 
 def test_poison_is_set_aside_and_the_counts_add_up(tmp_path):

@@ -16,7 +16,7 @@ from penstock.model import (
     simulate,
     steady,
 )
-from penstock.optimizer import Groups, Setting, model_plan, throughput_model
+from penstock.optimizer import Candidate, Setting, model_plan, throughput_model
 
 MIPS = 1000.0
 CROSSING = Cost(seconds_per_tuple=4e-7, seconds_per_byte=1e-9)
@@ -79,7 +79,7 @@ def setting(application: Application, costs: dict[str, float] | None = None, **m
     return Setting(application=application, profile=profile, transfer=TRANSFER, **given)  # type: ignore[arg-type]
 
 
-def simulated(real: Setting, runs: list[Groups], *, error: float = 1.0):
+def simulated(real: Setting, runs: list[Candidate], *, error: float = 1.0):
     """A measure: how many tuples the sources give while the simulator plays a plan under more input than it takes.
 
     Args:
@@ -88,9 +88,10 @@ def simulated(real: Setting, runs: list[Groups], *, error: float = 1.0):
         error: The factor by which profiles are wrong about every operator.
     """
 
-    def measure(groups: Groups) -> tuple[Profile, float]:
-        runs.append(groups)
-        model, plan = throughput_model(real), model_plan(real, groups)
+    def measure(candidate: Candidate) -> tuple[Profile, float]:
+        runs.append(candidate)
+        there = replace(real, channels=candidate.channels)
+        model, plan = throughput_model(there), model_plan(there, candidate.groups)
         seen = simulate(model, plan, steady(10 * model.evaluate(plan).scale), seconds=60.0, seed=1)
         operators = tuple(replace(o, cpu_seconds=error * o.cpu_seconds) for o in real.profile.operators)
         return replace(real.profile, operators=operators), seen.throughput_tps(after=5.0)

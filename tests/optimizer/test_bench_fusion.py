@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.bench.fusion_subjects import SUBJECTS, by_composite, by_operator
+from penstock.bench.fusion_subjects import SUBJECTS, by_composite
 from penstock.codegen.plan import physical_plan
 from penstock.expr.environment import Environment
+from penstock.optimizer import unfused
 from penstock.testing import run
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_both_ends_and_the_fusion_by_hand_can_be_planned(name, tmp_path):
     application = SUBJECTS[name](tmp_path, quick=True).application
-    alone, by_hand = (physical_plan(application, fuse(application)) for fuse in (by_operator, by_composite))
+    alone, by_hand = (physical_plan(application, fuse(application)) for fuse in (unfused, by_composite))
     assert len(alone.pes) > len(by_hand.pes) > 3
 
 

@@ -37,11 +37,10 @@ def test_ctrl_c_ends_the_loop_and_not_only_the_run(monkeypatch):
         program=compile_text(PROGRAM),
         environment=Environment(),
         spark=None,
-        channels=1,
         mips=1000.0,  # type: ignore[arg-type]
     )
     with pytest.raises(KeyboardInterrupt):
-        measuring.run([["In"], ["Out"]])
+        measuring.run([["In"], ["Out"]], 1)
 
 
 def test_ctrl_c_in_a_short_profile_ends_the_command(monkeypatch, tmp_path):

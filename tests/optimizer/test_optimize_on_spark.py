@@ -47,15 +47,32 @@ def test_the_best_plan_is_written_and_runs_as_the_reference_does(application):
     found = penstock(*command)
     first = found["iterations"][0]
     assert sorted(first["pes"]) == [["Half"], ["Scaled"], ["Sums"]]
+    assert {run["channels"] for run in found["iterations"]} == {None, 2}
+    assert first["channels"] is None
     assert all(run["throughput_tps"] > 0 for run in found["iterations"])
     assert json.loads(plan.read_text()) == found["plan"]
     again = penstock(*command)
     assert again["iterations"] == found["iterations"], "kept runs are not run again"
+    assert " channels " in table(*command)
 
     out = application / "out"
     summary = penstock("run", program, "--master", "local[2]", "--plan", plan, "--out", out)
     assert sorted(map(sorted, summary["pes"][1:-1])) == sorted(map(sorted, found["plan"]["fusion"]))
     assert files(out) == run_reference(compile_file(program), application / "data")
+
+
+def test_a_given_number_of_channels_is_the_only_one(application):
+    program, plan = application / "main.spl", application / "plan.json"
+    command = ("optimize", program, "--master", "local[2]", "--iterations", 1, "--confirm", 0, "--channels", 1, "-o")
+    found = penstock(*command, plan)
+    assert {run["channels"] for run in found["iterations"]} == {found["plan"]["channels"]} == {1}
+    assert " channels " not in table(*command, plan)
+
+
+def table(*arguments: object) -> str:
+    result = CliRunner().invoke(cli, [*map(str, arguments)], standalone_mode=False)
+    assert result.exception is None, result.output
+    return result.stdout
 
 
 def test_automatic_fusion_profiles_first_and_again_while_it_runs(application):

@@ -7,7 +7,10 @@ Two applications, outlier detection in radio astronomy and bargain detection, ea
 - manual: what a developer would do, a PE for each station or group of symbols (FMAN);
 - greedy: GreedyFuse, the paper's automatic fusion (FATM; FINT in the COLA paper);
 - cola: with the profile of the unfused run;
-- throughput: ours, by the loop of `penstock optimize`, which measures as it goes.
+- throughput: ours, by the loop of `penstock optimize`, which measures as it goes and chooses the channels, too.
+
+The first five are the papers' fusions, with one process for a PE: they run on one channel. Ours may run the parallel
+regions that the compiler finds on as many channels as there are cores; nothing in the programs says so.
 
 The fusions take turns in one session, and the median of each is reported, with what the throughput model predicts
 beside it, both relative to none. Fusions that are equal are measured as one, and their rows say so. None takes minutes,
@@ -19,25 +22,29 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.bench import Bench
-from penstock.bench.fusion_subjects import SUBJECTS, Subject, by_composite, by_operator
+from penstock.bench.fusion_subjects import SUBJECTS, Subject, by_composite
 from penstock.bench.on_spark import in_turns, open_bench_session, run_timed
 from penstock.expr.environment import Environment
 from penstock.model import Profile
 from penstock.optimizer import (
-    Groups,
+    Candidate,
     Iteration,
     Setting,
+    channel_numbers,
+    everything_fused,
     fused_by,
     optimize,
     predict,
-    ranked,
+    ranked_on_channels,
     throughput_model,
+    unfused,
 )
 from penstock.optimizer.machine import machine_setting
 
@@ -73,8 +80,7 @@ def _measure(bench: Bench, spark: SparkSession, subject: Subject) -> dict[str, f
     profile, automatic = _by_the_loop(bench, spark, subject)
     setting = _setting(spark, subject, profile)
     fusions = {name: _fused(name, setting, automatic) for name in ORDER}
-    model = throughput_model(setting)
-    predicted = {name: predict(model, setting, groups).scale for name, groups in fusions.items()}
+    predicted = {name: _predicted(setting, candidate) for name, candidate in fusions.items()}
     bench.progress(f"{subject.name}: {', '.join(ORDER)} in turns")
     same = equals(fusions)
     measured = _in_turns(spark, subject, {name: fusions[name] for name in ORDER if same[name] == name})
@@ -83,7 +89,8 @@ def _measure(bench: Bench, spark: SparkSession, subject: Subject) -> dict[str, f
         bench.row(
             part=subject.name,
             fusion=name,
-            pes=len(fusions[name]),
+            pes=len(fusions[name].groups),
+            channels=fusions[name].channels,
             equal_to=same[name] if same[name] != name else "",
             tuples_per_second=tps[name],
             to_none=tps[name] / tps["none"],
@@ -96,30 +103,34 @@ def _measure(bench: Bench, spark: SparkSession, subject: Subject) -> dict[str, f
     return {name: tps[name] / tps["none"] for name in ORDER}
 
 
-def _by_the_loop(bench: Bench, spark: SparkSession, subject: Subject) -> tuple[Profile, Groups]:
-    """The profile of the unfused run, and the fusion that the loop ends with."""
+def _by_the_loop(bench: Bench, spark: SparkSession, subject: Subject) -> tuple[Profile, Candidate]:
+    """The profile of the unfused run, and the fusion and channels that the loop ends with."""
     from penstock.spark.measured_runs import Measuring
 
-    size = subject.size
+    size, blank = subject.size, _setting(spark, subject, None)
+    numbers = channel_numbers(blank, spark.sparkContext.defaultParallelism)
     measuring = Measuring(
         program=subject.program,
         environment=Environment(data_directory=subject.data),
         spark=spark,
-        channels=1,
-        mips=_setting(spark, subject, None).transfer.mips,
+        mips=blank.transfer.mips,
         seconds=_PROFILED_SECONDS,
         rate=0.01,
         turns_per_batch=size.per_batch,
     )
     outcome = optimize(
-        by_operator(subject.application),
-        measuring.run,
-        lambda profile, gamma: ranked(_setting(spark, subject, profile), gamma=gamma, deadline_seconds=10.0),
+        Candidate(groups=unfused(subject.application)),
+        lambda candidate: measuring.run(candidate.groups, candidate.channels),
+        lambda profile, gamma: ranked_on_channels(
+            _setting(spark, subject, profile), numbers, gamma=gamma, deadline_seconds=10.0
+        ),
         iterations=size.iterations,
-        whatever=(fused_by("all", _setting(spark, subject, None)),),
+        whatever=everything_fused(blank, numbers),
         on_run=lambda runs, last: bench.progress(f"{subject.name}: {_line(last)}"),
     )
-    return outcome.iterations[0].profile, outcome.best.groups
+    best = outcome.best.candidate
+    # Nothing is annotated, so what is left to annotations runs on one channel, as the others do.
+    return outcome.iterations[0].profile, replace(best, channels=best.channels or 1)
 
 
 def _setting(spark: SparkSession, subject: Subject, profile: Profile | None) -> Setting:
@@ -130,38 +141,50 @@ def _setting(spark: SparkSession, subject: Subject, profile: Profile | None) -> 
     return machine_setting(subject.application, known, 1, cores, turns_per_batch=subject.size.per_batch)
 
 
-def _fused(name: str, setting: Setting, automatic: Groups) -> Groups:
+def _fused(name: str, setting: Setting, automatic: Candidate) -> Candidate:
     application = setting.application
     if name == "throughput":
         return automatic
-    if name == "manual":
-        return by_composite(application)
-    return by_operator(application) if name == "none" else fused_by(name, setting)  # type: ignore[arg-type] # of ORDER
+    if name in ("none", "manual"):
+        groups = unfused(application) if name == "none" else by_composite(application)
+    else:
+        groups = fused_by(name, setting)  # type: ignore[arg-type] # of ORDER
+    return Candidate(groups=groups, channels=1)
+
+
+def _predicted(setting: Setting, candidate: Candidate) -> float:
+    there = replace(setting, channels=candidate.channels)
+    return predict(throughput_model(there), there, candidate.groups).scale
 
 
 def _line(run: Iteration) -> str:
     """One run of the loop, for people."""
     tps = (run.throughput_tps, *run.confirmed_tps)[-1]
     predicted = "" if run.predicted_tps is None else f", predicted {run.predicted_tps:,.0f}"
-    return f"iteration {run.number}, {len(run.groups)} PEs, {tps:,.0f} tuples a second{predicted}"
+    pes = f"{len(run.candidate.groups)} PEs on {run.candidate.channels or 1} channels"
+    return f"iteration {run.number}, {pes}, {tps:,.0f} tuples a second{predicted}"
 
 
-def equals(fusions: Mapping[str, Groups]) -> Same:
-    """Which fusions are the same.
+def equals(fusions: Mapping[str, Candidate]) -> Same:
+    """Which fusions are the same, on the same number of channels.
 
     Example:
-        >>> equals({"none": (("a",), ("b",)), "all": (("a", "b"),), "cola": (("b", "a"),)})
-        {'none': 'none', 'all': 'all', 'cola': 'all'}
+        >>> none, all_, cola = (Candidate(groups=groups, channels=1)
+        ...                     for groups in ((("a",), ("b",)), (("a", "b"),), (("b", "a"),)))
+        >>> equals({"none": none, "all": all_, "cola": cola, "throughput": replace(all_, channels=2)})
+        {'none': 'none', 'all': 'all', 'cola': 'all', 'throughput': 'throughput'}
     """
-    pes = {name: frozenset(map(frozenset, groups)) for name, groups in fusions.items()}
-    return {name: next(other for other in pes if pes[other] == pes[name]) for name in pes}
+    return {
+        name: next(other for other, given in fusions.items() if given.is_same(candidate))
+        for name, candidate in fusions.items()
+    }
 
 
-def _in_turns(spark: SparkSession, subject: Subject, fusions: Mapping[str, Groups]) -> dict[str, float]:
+def _in_turns(spark: SparkSession, subject: Subject, fusions: Mapping[str, Candidate]) -> dict[str, float]:
     """The median rate of each fusion."""
     size = subject.size
 
-    def rate(groups: Groups, data: Path) -> float:
+    def rate(candidate: Candidate, data: Path) -> float:
         with tempfile.TemporaryDirectory() as out:
             timed = run_timed(
                 spark,
@@ -169,11 +192,12 @@ def _in_turns(spark: SparkSession, subject: Subject, fusions: Mapping[str, Group
                 data=data,
                 out=Path(out),
                 turns_per_batch=size.per_batch,
-                fusion=groups,
+                fusion=candidate.groups,
+                channels=candidate.channels,
             )
         return timed.steady_tps(size.per_batch)
 
-    fused = {name: partial(rate, groups, subject.data) for name, groups in fusions.items() if name != "none"}
+    fused = {name: partial(rate, fusion, subject.data) for name, fusion in fusions.items() if name != "none"}
     return {"none": rate(fusions["none"], _beginning(subject)), **in_turns(size.rounds, fused)}
 
 

@@ -53,11 +53,6 @@ class Subject:
         return self.program.application
 
 
-def by_operator(application: Application) -> Groups:
-    """Every operator a PE by itself."""
-    return tuple((id_,) for id_ in inner_operators(application))
-
-
 def by_composite(application: Application) -> Groups:
     """The operators of each composite in a PE, as a developer would say it: those whose ids share their first part.
 

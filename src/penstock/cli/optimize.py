@@ -11,9 +11,10 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
+from penstock.cli.channel_choice import AUTO, ChannelsType
 
 if TYPE_CHECKING:
-    from penstock.optimizer import Iteration, Outcome, PlanFile, Setting
+    from penstock.optimizer import Candidate, Iteration, Outcome, PlanFile, Setting
 
 _SECONDS_TO_FUSE = 20.0
 
@@ -35,7 +36,14 @@ _SECONDS_TO_FUSE = 20.0
     metavar="N",
     help="How often the fastest fusions are run again, in turns; their medians decide.",
 )
-@click.option("--channels", type=click.IntRange(min=1), metavar="N", help="How many channels parallel regions get.")
+@click.option(
+    "--channels",
+    type=ChannelsType(),
+    default=AUTO,
+    show_default=True,
+    help="How many channels parallel regions get; auto: as many as run fastest, up to the cores of the cluster, and "
+    "where `@parallel` says a width, that one.",
+)
 @click.option(
     "--hosts",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -58,18 +66,19 @@ def command(
     iterations: int,
     first_maximum: bool,
     confirmations: int,
-    channels: int | None,
+    channels: int | str,
     hosts: Path | None,
     master: str,
     seconds: float | None,
     out: Path,
     as_json: bool,
 ) -> int:
-    """Find the fusion with which APP runs fastest on Spark, and write it as a plan.
+    """Find the fusion and the channels with which APP runs fastest on Spark, and write them as a plan.
 
     The application is run without fusion and profiled, fused by that profile, run and profiled again, and so on: early
-    profiles are trusted less. The fastest are then run again in turns. What it writes in these runs is thrown away. The
-    plan is that of the fastest fusion; use it with `penstock run APP --plan FILE`.
+    profiles are trusted less. Each time fusions for 1, 2, 4, ... channels are compared, unless --channels says a
+    number. The fastest are then run again in turns. What it writes in these runs is thrown away. The plan is that of
+    the fastest run; use it with `penstock run APP --plan FILE`.
 
     An interrupted optimization goes on where it stopped, if the same command is given again: its runs are kept beside
     the plan, in FILE.runs.
@@ -79,7 +88,15 @@ def command(
         penstock optimize examples/bargains/bargains.spl -o plan.json
         penstock run examples/bargains/bargains.spl --plan plan.json
     """
-    from penstock.optimizer import fingerprint, fused_by, inner_operators, optimize, ranked, write_plan
+    from penstock.optimizer import (
+        Candidate,
+        everything_fused,
+        fingerprint,
+        optimize,
+        ranked_on_channels,
+        unfused,
+        write_plan,
+    )
     from penstock.optimizer.kept_profiles import keep_profile
     from penstock.optimizer.loop_state import keep_runs, kept_runs, state_path
 
@@ -89,24 +106,29 @@ def command(
     known = kept_runs(runs_file, print_, channels)
     if known:
         click.echo(f"going on after {_runs(known)} in {runs_file}; delete the file to start anew", err=True)
-    measuring, setting = _prepared(arguments, program, channels, hosts, master, seconds)
+    measuring, setting, numbers = _prepared(arguments, program, channels, hosts, master, seconds)
+    names = _channel_names(setting, numbers)
 
     def tell(runs: Sequence[Iteration], last: Iteration) -> None:
         keep_runs(runs_file, print_, channels, runs)
-        click.echo(_line(runs, last), err=True)
+        click.echo(_line(runs, last, names), err=True)
+
+    def measure(candidate: Candidate) -> Any:
+        return measuring.run(candidate.groups, candidate.channels)
 
     def choose(profile: Any, gamma: float) -> Any:
-        return ranked(replace(setting, profile=profile), gamma=gamma, deadline_seconds=_SECONDS_TO_FUSE)
+        at_hand = replace(setting, profile=profile)
+        return ranked_on_channels(at_hand, numbers, gamma=gamma, deadline_seconds=_SECONDS_TO_FUSE)
 
     if not known:
         click.echo(f"running `{application.name}` without fusion", err=True)
     outcome = optimize(
-        tuple((id_,) for id_ in inner_operators(application)),
-        measuring.run,
+        Candidate(groups=unfused(application), channels=numbers[0]),
+        measure,
         choose,
         iterations=iterations,
         until_maximum=first_maximum,
-        whatever=(fused_by("all", setting),),
+        whatever=everything_fused(setting, numbers),
         confirmations=confirmations,
         known=known,
         on_run=tell,
@@ -118,16 +140,17 @@ def command(
     if as_json:
         print_json(_to_json(outcome, plan, chosen))
     else:
-        _print_table(outcome, chosen, out)
+        _print_table(outcome, chosen, names, out)
     return 0
 
 
 def _prepared(
-    arguments: AppArguments, program: Any, channels: int | None, hosts: Path | None, master: str, seconds: float | None
-) -> tuple[Any, Setting]:
+    arguments: AppArguments, program: Any, channels: int | str, hosts: Path | None, master: str, seconds: float | None
+) -> tuple[Any, Setting, tuple[int | None, ...]]:
+    """What runs, what is planned for, and the numbers of channels to try."""
     from penstock.cli.fusion_choice import cores_of
     from penstock.model import read_hosts
-    from penstock.optimizer import without_profile
+    from penstock.optimizer import channel_numbers, without_profile
     from penstock.optimizer.machine import machine_setting
     from penstock.spark.measured_runs import Measuring
     from penstock.spark.session import open_session
@@ -136,18 +159,27 @@ def _prepared(
     given = read_hosts(hosts) if hosts is not None else None
     click.echo(f"starting Spark at {master}", err=True)
     spark = open_session(master)
-    setting = machine_setting(program.application, without_profile(program.application), channels, cores_of(spark))
+    cores = cores_of(spark)
+    setting = machine_setting(program.application, without_profile(program.application), None, cores)
     if given is not None:
         setting = replace(setting, hosts=given)
     measuring = Measuring(
         program=program,
         environment=environment,
         spark=spark,
-        channels=channels,
         mips=setting.transfer.mips,
         seconds=seconds,
     )
-    return measuring, setting
+    numbers = (channels,) if isinstance(channels, int) else channel_numbers(setting, cores)
+    return measuring, setting, numbers
+
+
+def _channel_names(setting: Setting, numbers: Sequence[int | None]) -> dict[int | None, str]:
+    """How people read each number of channels; empty where there is but one to try."""
+    if len(numbers) == 1:
+        return {}
+    least = "annotated" if replace(setting, channels=None).regions.region else "1"
+    return {number: least if number is None else str(number) for number in numbers}
 
 
 def _runs(known: Sequence[Iteration]) -> str:
@@ -155,8 +187,11 @@ def _runs(known: Sequence[Iteration]) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-def _line(runs: Sequence[Iteration], run: Iteration) -> str:
-    pes = "1 PE" if len(run.groups) == 1 else f"{len(run.groups)} PEs"
+def _line(runs: Sequence[Iteration], run: Iteration, names: dict[int | None, str]) -> str:
+    groups, channels = run.candidate.groups, names.get(run.candidate.channels)
+    pes = "1 PE" if len(groups) == 1 else f"{len(groups)} PEs"
+    if channels is not None:
+        pes += f" on {channels} {'channel' if channels == '1' else 'channels'}"
     if run.number == 0:
         return f"unfused: {pes}, {run.throughput_tps:,.0f} tuples a second"
     if run.confirmed_tps:
@@ -170,14 +205,15 @@ def _line(runs: Sequence[Iteration], run: Iteration) -> str:
 def _plan(setting: Setting, outcome: Outcome, chosen: Iteration, print_: str, with_hosts: bool) -> PlanFile:
     from penstock.optimizer import PlanFile, predict, throughput_model
 
-    at_last = replace(setting, profile=chosen.profile)
+    groups, channels = chosen.candidate.groups, chosen.candidate.channels
+    at_last = replace(setting, profile=chosen.profile, channels=channels)
     model = throughput_model(at_last)
-    prediction = predict(model, at_last, chosen.groups)
+    prediction = predict(model, at_last, groups)
     return PlanFile(
         application=setting.application.name,
         fingerprint=print_,
-        fusion=chosen.groups,
-        channels=setting.channels,
+        fusion=groups,
+        channels=channels,
         hosts=tuple(host.id for host in setting.hosts.hosts) if with_hosts else (),
         predicted_tps=prediction.scale * sum(model.source_rates.values()),
         bottleneck=str(prediction.bottleneck),
@@ -193,7 +229,8 @@ def _to_json(outcome: Outcome, plan: PlanFile, chosen: Iteration) -> dict[str, o
         {
             "iteration": run.number,
             "gamma": run.gamma,
-            "pes": [list(group) for group in run.groups],
+            "pes": [list(group) for group in run.candidate.groups],
+            "channels": run.candidate.channels,
             "predicted_tps": run.predicted_tps,
             "throughput_tps": run.throughput_tps,
             "confirmed_tps": list(run.confirmed_tps),
@@ -209,11 +246,12 @@ def _to_json(outcome: Outcome, plan: PlanFile, chosen: Iteration) -> dict[str, o
     }
 
 
-def _print_table(outcome: Outcome, chosen: Iteration, out: Path) -> None:
+def _print_table(outcome: Outcome, chosen: Iteration, names: dict[int | None, str], out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("iteration", "gamma", "PEs", "predicted", "tuples a second", "to unfused")
+    on_channels = ("channels",) if names else ()
+    table = Table("iteration", "gamma", "PEs", *on_channels, "predicted", "tuples a second", "to unfused")
     for column in table.columns[1:]:
         column.justify = "right"
     first = outcome.iterations[0].median_tps
@@ -222,7 +260,8 @@ def _print_table(outcome: Outcome, chosen: Iteration, out: Path) -> None:
         predicted = "" if run.predicted_tps is None else f"{run.predicted_tps:,.0f}"
         gamma = f"{run.gamma:g}" if run.number else ""
         measured = (f"{run.median_tps:,.0f}", f"{run.median_tps / first:.2f}")
-        table.add_row(f"{run.number or 'unfused'}{mark}", gamma, str(len(run.groups)), predicted, *measured)
+        shape = [str(len(run.candidate.groups)), *([names.get(run.candidate.channels, "")] if names else [])]
+        table.add_row(f"{run.number or 'unfused'}{mark}", gamma, *shape, predicted, *measured)
     console = Console(markup=False, emoji=False)
     console.print(table)
     console.print(f"the plan of the run with * is in {out}", highlight=False)

@@ -12,7 +12,6 @@ take is routed once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from penstock.ir.expressions import Expression, Literal
@@ -135,45 +134,3 @@ def _instructed(region: Region) -> int | None:
 
 def _value(width: Expression) -> object:
     return width.value if isinstance(width, Literal) else None
-
-
-def cut_at_regions(
-    application: Application, groups: Iterable[Sequence[str]], channels: Channels
-) -> list[tuple[str, ...]]:
-    """Groups of operators cut so that none spans the boundary of a region, and no path leaves a part and comes back.
-
-    An operator's level counts the boundaries on the way to it. It never falls along a stream and rises where a stream
-    crosses a boundary, so operators of one group, one region and one level can stay together.
-
-    Example:
-        >>> cut_at_regions(Application(name="Empty"), [("A", "B")], ONE_CHANNEL)
-        [('A', 'B')]
-    """
-    if not channels.region:
-        return [tuple(group) for group in groups]
-    level = _levels(application, channels)
-    parts: dict[tuple[int, str | None, int], list[str]] = {}
-    for i, group in enumerate(groups):
-        for id_ in group:
-            parts.setdefault((i, channels.region.get(id_), level[id_]), []).append(id_)
-    return [tuple(part) for part in parts.values()]
-
-
-def _levels(application: Application, channels: Channels) -> dict[str, int]:
-    region = channels.region
-    before: dict[str, list[str]] = {o.id: [] for o in application.operators}
-    after: dict[str, list[str]] = {o.id: [] for o in application.operators}
-    for producer, consumer, _, feedback in application.edges():
-        if not feedback:
-            before[consumer].append(producer)
-            after[producer].append(consumer)
-    level: dict[str, int] = {}
-    waits = {id_: len(producers) for id_, producers in before.items()}
-    ready = [id_ for id_, count in waits.items() if not count]
-    for id_ in ready:
-        level[id_] = max((level[p] + (region.get(p) != region.get(id_)) for p in before[id_]), default=0)
-        for consumer in after[id_]:
-            waits[consumer] -= 1
-            if not waits[consumer]:
-                ready.append(consumer)
-    return level

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
-from penstock.codegen.channels import Channels, choose_channels, cut_at_regions
+from penstock.codegen.channels import Channels, choose_channels
 from penstock.codegen.liveness import dead_attributes
+from penstock.codegen.region_cuts import cut_at_regions
 from penstock.diagnostics import UserError
 from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State

@@ -30,7 +30,8 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from penstock.diagnostics import Infeasible
 from penstock.fusion import Algorithm, FusionProblem, Settings, fuse
@@ -40,6 +41,8 @@ from penstock.fusion.super_graph import super_graph
 from penstock.optimizer.prediction import predict, throughput_model
 from penstock.optimizer.search import improve
 from penstock.optimizer.spark_problem import Groups, Setting, spark_problem
+
+Answer = TypeVar("Answer")
 
 STARTS: tuple[Algorithm, ...] = ("all", "greedy", "cola", "advanced-cola", "manual")
 """What the throughput search starts from, besides the fusion for throughput of the papers' machines."""
@@ -78,7 +81,7 @@ def ranked(
 
     Returns:
         Fusions with the tuples that the sources will give in a second, the best first. The model is not so exact that a
-        percent would tell: of those within `_AS_GOOD` of the best the one with the fewest PEs is first.
+        percent would tell: of those that are as good as the best the one with the fewest PEs is first (`best_first`).
 
     Raises:
         Infeasible: No fusion keeps the constraints.
@@ -95,13 +98,23 @@ def ranked(
         better = improve(graph, model, setting, start, deadline)
         found[better] = predict(model, setting, better).scale
     total = sum(model.source_rates.values())
+    return [(groups, scale * total) for groups, scale in best_first(found, lambda groups: (len(groups),))]
+
+
+def best_first(found: Mapping[Answer, float], size: Callable[[Answer], tuple[int, ...]]) -> list[tuple[Answer, float]]:
+    """Answers by what is predicted for them; of those within `_AS_GOOD` of the best the smallest is first.
+
+    Example:
+        >>> best_first({"three": 1.0, "two": 0.995, "one": 0.5}, lambda word: (len(word),))
+        [('two', 0.995), ('three', 1.0), ('one', 0.5)]
+    """
     best = max(found.values())
 
-    def rank(groups: Groups) -> tuple[bool, int, float]:
-        is_behind = found[groups] < _AS_GOOD * best
-        return is_behind, 0 if is_behind else len(groups), -found[groups]
+    def rank(answer: Answer) -> tuple[bool, tuple[int, ...], float]:
+        is_behind = found[answer] < _AS_GOOD * best
+        return is_behind, () if is_behind else size(answer), -found[answer]
 
-    return [(groups, found[groups] * total) for groups in sorted(found, key=rank)]
+    return [(answer, found[answer]) for answer in sorted(found, key=rank)]
 
 
 def _starts(problem: FusionProblem, gamma: float, deadline: Deadline) -> Iterator[Groups]:

@@ -2,10 +2,11 @@
 
 Introduction:
     A fusion needs a profile, and a profile needs a fusion to be taken with. Unfused runs are slow, so what they show is
-    only moderately useful; the fusion found with it runs faster, and its profile is better. So the two alternate.
+    only moderately useful; the fusion found with it runs faster, and its profile is better. So the two alternate. What
+    is tried is a `Candidate`: a fusion on a number of channels.
 
 Formulation:
-    Iteration 0 measures the unfused application. Iteration k = 1, ..., n chooses a fusion with the profile of the
+    Iteration 0 measures the unfused application. Iteration k = 1, ..., n chooses a candidate with the profile of the
     iteration before, the capacities of the hosts scaled by gamma_k, which grows evenly from 0.5 to 1.0: early profiles
     are trusted less. The answer is the iteration with the highest measured throughput (`Outcome.best`), its median if
     there are several; the first local maximum is known too (`Outcome.first_maximum`).
@@ -17,19 +18,19 @@ When it does not apply:
     An application whose input ends before anything can be measured: the caller's `measure` says so.
 
 Algorithm:
-    A fusion that was measured before is not measured again. If the best predicted one is such a one, the next in line
-    is tried, provided that it is predicted to reach `_WORTH_TRYING` of the best; if none is, the iteration is skipped.
-    What a user would try first, everything fused, is measured at the end whatever is predicted (`whatever`). With
-    `until_maximum` the loop ends once throughput falls. Otherwise the fastest few (`contenders`) take turns in a
+    A candidate that was measured before is not measured again. If the best predicted one is such a one, the next in
+    line is tried, provided that it is predicted to reach `_WORTH_TRYING` of the best; if none is, the iteration is
+    skipped. What a user would try first, everything fused, is measured at the end whatever is predicted (`whatever`).
+    With `until_maximum` the loop ends once throughput falls. Otherwise the fastest few (`contenders`) take turns in a
     few more runs each, and medians decide: single runs differ by more than neighbouring fusions do. Cost: at most n + 1
-    runs, and `_CONTENDERS` for each confirmation.
+    runs, one for each of `whatever`, and `_CONTENDERS` for each confirmation.
 
 Preserves:
-    What the application computes: a fusion changes no results.
+    What the application computes: neither a fusion nor channels change results.
 
 Reference:
-    Khandekar et al., Middleware 2009, section 4, figure 7 and table 2 ("1st-local" and "Max"). Trying the next in line
-    and confirming are ours; so is that a resumed loop goes on where it stopped (`loop_state`).
+    Khandekar et al., Middleware 2009, section 4, figure 7 and table 2 ("1st-local" and "Max"). Channels, trying the
+    next in line and confirming are ours; so is that a resumed loop goes on where it stopped (`loop_state`).
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ from itertools import pairwise
 from statistics import median
 
 from penstock.model import Profile
-from penstock.optimizer.spark_problem import Groups
+from penstock.optimizer.spark_problem import Candidate
 
-Measure = Callable[[Groups], tuple[Profile, float]]
-"""Runs a fusion; gives its profile, and the tuples that left the sources in a second."""
+Measure = Callable[[Candidate], tuple[Profile, float]]
+"""Runs a candidate; gives its profile, and the tuples that left the sources in a second."""
 
-Choose = Callable[[Profile, float], Sequence[tuple[Groups, float]]]
-"""Fusions for a profile and a gamma with the throughput predicted for each, the best first."""
+Choose = Callable[[Profile, float], Sequence[tuple[Candidate, float]]]
+"""Candidates for a profile and a gamma with the throughput predicted for each, the best first."""
 
 FIRST_GAMMA, LAST_GAMMA = 0.5, 1.0
 _WORTH_TRYING = 0.7
@@ -62,7 +63,7 @@ class Iteration:
     Attributes:
         number: From 0, the unfused run.
         gamma: The factor on the capacities of hosts; of the unfused run, 0.
-        groups: The operators of each PE.
+        candidate: What was run.
         predicted_tps: What the model said before, from the profile of the run before.
         throughput_tps: What was measured.
         profile: What was measured of each operator.
@@ -71,7 +72,7 @@ class Iteration:
 
     number: int
     gamma: float
-    groups: Groups
+    candidate: Candidate
     predicted_tps: float | None
     throughput_tps: float
     profile: Profile = field(repr=False)
@@ -92,8 +93,9 @@ class Outcome:
     """All runs.
 
     Example:
-        >>> runs = [Iteration(number=i, gamma=1.0, groups=(), predicted_tps=None, throughput_tps=tps,
-        ...                   profile=Profile(mips=1.0)) for i, tps in enumerate([1.0, 2.0, 1.5, 3.0])]
+        >>> runs = [Iteration(number=i, gamma=1.0, candidate=Candidate(groups=()), predicted_tps=None,
+        ...                   throughput_tps=tps, profile=Profile(mips=1.0))
+        ...         for i, tps in enumerate([1.0, 2.0, 1.5, 3.0])]
         >>> outcome = Outcome(iterations=tuple(runs))
         >>> outcome.first_maximum.number, outcome.best.number, outcome.gain
         (1, 3, 3.0)
@@ -135,13 +137,13 @@ def gammas(iterations: int) -> list[float]:
 
 
 def optimize(
-    unfused: Groups,
+    unfused: Candidate,
     measure: Measure,
     choose: Choose,
     *,
     iterations: int = 6,
     until_maximum: bool = False,
-    whatever: Sequence[Groups] = (),
+    whatever: Sequence[Candidate] = (),
     confirmations: int = 2,
     known: Sequence[Iteration] = (),
     on_run: Told = lambda runs, last: None,
@@ -150,23 +152,27 @@ def optimize(
 
     Args:
         unfused: Every operator in a PE of its own.
-        measure: Runs a fusion.
-        choose: Fuses.
+        measure: Runs a candidate.
+        choose: Gives candidates.
         iterations: How often, after the unfused run.
         until_maximum: Whether to end at the first local maximum.
-        whatever: Fusions that are tried at the end, unless they were or `until_maximum` is given.
+        whatever: Candidates that are tried at the end, unless they were or `until_maximum` is given.
         confirmations: How often the fastest are run again.
         known: Runs of a loop that was interrupted.
         on_run: Told after each run.
     """
     runs = list(known)
 
-    def add(gamma: float, groups: Groups, predicted: float | None) -> None:
-        profile, tps = measure(groups)
-        number = len(runs)
+    def add(gamma: float, candidate: Candidate, predicted: float | None) -> None:
+        profile, tps = measure(candidate)
         runs.append(
             Iteration(
-                number=number, gamma=gamma, groups=groups, predicted_tps=predicted, throughput_tps=tps, profile=profile
+                number=len(runs),
+                gamma=gamma,
+                candidate=candidate,
+                predicted_tps=predicted,
+                throughput_tps=tps,
+                profile=profile,
             )
         )
         on_run(runs, runs[-1])
@@ -178,14 +184,14 @@ def optimize(
             continue
         if until_maximum and len(runs) > 1 and runs[-1].throughput_tps < runs[-2].throughput_tps:
             break
-        following = next_fusion(choose(runs[-1].profile, gamma), _tried(runs))
+        following = next_candidate(choose(runs[-1].profile, gamma), _tried(runs))
         if following is not None:
             add(gamma, *following)
     if until_maximum:
         return Outcome(iterations=tuple(runs))
-    for groups in whatever:
-        if _as_set(groups) not in _tried(runs):
-            add(LAST_GAMMA, groups, None)
+    for candidate in whatever:
+        if not any(candidate.is_same(other) for other in _tried(runs)):
+            add(LAST_GAMMA, candidate, None)
     _confirm(runs, measure, confirmations, on_run)
     return Outcome(iterations=tuple(runs))
 
@@ -197,7 +203,7 @@ def _confirm(runs: list[Iteration], measure: Measure, times: int, on_run: Told) 
         for number in chosen:
             run = runs[number]
             if len(run.confirmed_tps) <= turn:
-                runs[number] = replace(run, confirmed_tps=(*run.confirmed_tps, measure(run.groups)[1]))
+                runs[number] = replace(run, confirmed_tps=(*run.confirmed_tps, measure(run.candidate)[1]))
                 on_run(runs, runs[number])
 
 
@@ -205,8 +211,9 @@ def contenders(runs: Sequence[Iteration]) -> list[int]:
     """The fastest few by their first run, fastest first; none if the fastest has no rival.
 
     Example:
-        >>> runs = [Iteration(number=i, gamma=1.0, groups=(), predicted_tps=None, throughput_tps=tps,
-        ...                   profile=Profile(mips=1.0)) for i, tps in enumerate([10.0, 97.0, 50.0, 99.0])]
+        >>> runs = [Iteration(number=i, gamma=1.0, candidate=Candidate(groups=()), predicted_tps=None,
+        ...                   throughput_tps=tps, profile=Profile(mips=1.0))
+        ...         for i, tps in enumerate([10.0, 97.0, 50.0, 99.0])]
         >>> contenders(runs), contenders(runs[:3])
         ([3, 1], [])
     """
@@ -216,29 +223,25 @@ def contenders(runs: Sequence[Iteration]) -> list[int]:
     return [run.number for run in fastest] if len(fastest) > 1 else []
 
 
-def next_fusion(
-    ranked: Sequence[tuple[Groups, float]], tried: set[frozenset[frozenset[str]]]
-) -> tuple[Groups, float] | None:
-    """The best predicted fusion that is worth a run, if there is any.
+def next_candidate(
+    ranked: Sequence[tuple[Candidate, float]], tried: Sequence[Candidate]
+) -> tuple[Candidate, float] | None:
+    """The best predicted candidate that is worth a run, if there is any.
 
     Example:
-        >>> ranked = [((("a", "b"),), 9.0), ((("a",), ("b",)), 8.0), ((("b",), ("a",)), 1.0)]
-        >>> next_fusion(ranked, {frozenset({frozenset({"a", "b"})})})
-        ((('a',), ('b',)), 8.0)
-        >>> next_fusion(ranked, {_as_set(groups) for groups, _ in ranked}) is None
-        True
+        >>> together, apart = Candidate(groups=(("a", "b"),)), Candidate(groups=(("a",), ("b",)))
+        >>> wide = replace(together, channels=2)
+        >>> ranked = [(wide, 9.0), (together, 8.0), (apart, 1.0)]
+        >>> next_candidate(ranked, [wide]) == (together, 8.0), next_candidate(ranked, [wide, together]) is None
+        (True, True)
     """
-    for groups, predicted in ranked:
+    for candidate, predicted in ranked:
         if predicted < _WORTH_TRYING * ranked[0][1]:
             return None
-        if _as_set(groups) not in tried:
-            return groups, predicted
+        if not any(candidate.is_same(other) for other in tried):
+            return candidate, predicted
     return None
 
 
-def _tried(runs: Sequence[Iteration]) -> set[frozenset[frozenset[str]]]:
-    return {_as_set(run.groups) for run in runs}
-
-
-def _as_set(groups: Groups) -> frozenset[frozenset[str]]:
-    return frozenset(frozenset(group) for group in groups)
+def _tried(runs: Sequence[Iteration]) -> list[Candidate]:
+    return [run.candidate for run in runs]

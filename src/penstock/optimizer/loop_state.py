@@ -10,8 +10,9 @@ from penstock.diagnostics import UserError
 from penstock.json_source import read_json
 from penstock.model.profile_format import profile_from_json, profile_to_json
 from penstock.optimizer.loop import Iteration
+from penstock.optimizer.spark_problem import Candidate
 
-VERSION = 2
+VERSION = 3
 
 
 def state_path(plan: Path) -> Path:
@@ -24,8 +25,8 @@ def state_path(plan: Path) -> Path:
     return plan.with_name(plan.name + ".runs")
 
 
-def keep_runs(path: Path, fingerprint: str, channels: int | None, runs: Sequence[Iteration]) -> None:
-    """Write the runs so far; the file is whole at any time."""
+def keep_runs(path: Path, fingerprint: str, channels: int | str, runs: Sequence[Iteration]) -> None:
+    """Write the runs so far, with the channels that were asked for; the file is whole at any time."""
     value = {
         "version": VERSION,
         "fingerprint": fingerprint,
@@ -38,8 +39,13 @@ def keep_runs(path: Path, fingerprint: str, channels: int | None, runs: Sequence
     fresh.replace(path)
 
 
-def kept_runs(path: Path, fingerprint: str, channels: int | None) -> list[Iteration]:
+def kept_runs(path: Path, fingerprint: str, channels: int | str) -> list[Iteration]:
     """The runs of an interrupted loop over the same application; none if there are none, or they are of another.
+
+    Args:
+        path: Where they are kept.
+        fingerprint: Of the application.
+        channels: What is asked for: a number, or `auto`.
 
     Raises:
         UserError: The file is damaged.
@@ -61,7 +67,8 @@ def _run_to_json(run: Iteration) -> dict[str, object]:
     return {
         "number": run.number,
         "gamma": run.gamma,
-        "groups": [list(group) for group in run.groups],
+        "groups": [list(group) for group in run.candidate.groups],
+        "channels": run.candidate.channels,
         "predicted_tps": run.predicted_tps,
         "throughput_tps": run.throughput_tps,
         "confirmed_tps": list(run.confirmed_tps),
@@ -72,10 +79,14 @@ def _run_to_json(run: Iteration) -> dict[str, object]:
 def _run_from_json(value: dict[str, object], path: str) -> Iteration:
     profile = value["profile"]
     assert isinstance(profile, dict)
+    candidate = Candidate(
+        groups=tuple(tuple(group) for group in value["groups"]),  # type: ignore[attr-defined] # our own file
+        channels=value["channels"],  # type: ignore[arg-type]
+    )
     return Iteration(
-        number=value["number"],  # type: ignore[arg-type] # our own file
+        number=value["number"],  # type: ignore[arg-type]
         gamma=value["gamma"],  # type: ignore[arg-type]
-        groups=tuple(tuple(group) for group in value["groups"]),  # type: ignore[attr-defined]
+        candidate=candidate,
         predicted_tps=value["predicted_tps"],  # type: ignore[arg-type]
         throughput_tps=value["throughput_tps"],  # type: ignore[arg-type]
         confirmed_tps=tuple(value["confirmed_tps"]),  # type: ignore[arg-type]

@@ -20,7 +20,11 @@ When it does not apply:
 
 from __future__ import annotations
 
-from penstock.codegen.channels import choose_channels, cut_at_regions
+from dataclasses import replace
+
+from penstock.codegen.channels import choose_channels
+from penstock.codegen.region_cuts import cut_at_regions
+from penstock.ir.graph import Application, InputPort
 from penstock.model import Transfer
 from penstock.optimizer.spark_problem import Setting, inner_operators
 
@@ -41,9 +45,22 @@ def open_loop_gain(setting: Setting) -> float:
         for id_, region in on_loop.items()
     )
     rounds = sum(stream.rate_tps for stream in profile.streams if stream.feedback)
-    pes = len(cut_at_regions(application, [inner], opened))
+    pes = len(cut_at_regions(_without_feedback(application), [inner], opened))
     batches = (items + rounds) * batch_seconds(setting.transfer, pes, max(opened.width.values()))
     return work / (work - gained + batches)
+
+
+def _without_feedback(application: Application) -> Application:
+    """The graph of an open loop, as far as PEs between sources and sinks go."""
+    operators = (
+        replace(o, inputs=tuple(replace(p, streams=_forward(p), feedback=frozenset()) for p in o.inputs))
+        for o in application.operators
+    )
+    return replace(application, operators=tuple(operators))
+
+
+def _forward(port: InputPort) -> tuple[str, ...]:
+    return tuple(stream for stream in port.streams if stream not in port.feedback)
 
 
 def batch_seconds(transfer: Transfer, pes: int, channels: int) -> float:

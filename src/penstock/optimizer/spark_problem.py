@@ -44,6 +44,32 @@ from penstock.parallel.loops import loops
 Groups = tuple[tuple[str, ...], ...]
 """The operators of each PE; sources and sinks are left out."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """What can be run and measured: a fusion on a number of channels.
+
+    Attributes:
+        groups: The operators of each PE.
+        channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
+
+    Example:
+        >>> one, other = (Candidate(groups=groups, channels=2) for groups in ((("a",), ("b",)), (("b",), ("a",))))
+        >>> one == other, one.is_same(other), one.is_same(replace(other, channels=4))
+        (False, True, False)
+    """
+
+    groups: Groups
+    channels: int | None = None
+
+    def is_same(self, other: Candidate) -> bool:
+        """Whether another has the same PEs, in whatever order, on as many channels."""
+        return self.channels == other.channels and self._as_set() == other._as_set()
+
+    def _as_set(self) -> frozenset[frozenset[str]]:
+        return frozenset(frozenset(group) for group in self.groups)
+
+
 _ABOUT_PES = (ConstraintKind.PE_COLOCATION, ConstraintKind.PE_EXLOCATION, ConstraintKind.PE_DEDICATION)
 
 

@@ -65,7 +65,6 @@ class Measuring:
         program: What runs.
         environment: Its surroundings; output goes elsewhere.
         spark: Where.
-        channels: How many channels parallel regions get.
         mips: The speed of one core.
         seconds: For how long at most; without it, until the input ends.
         rate: The fraction of tuples that signals look at.
@@ -75,14 +74,17 @@ class Measuring:
     program: Program
     environment: Environment
     spark: SparkSession
-    channels: int | None
     mips: float
     seconds: float | None = None
     rate: float = 0.001
     turns_per_batch: int = TURNS_PER_BATCH
 
-    def run(self, groups: Sequence[Sequence[str]]) -> tuple[Profile, float]:
+    def run(self, groups: Sequence[Sequence[str]], channels: int | None) -> tuple[Profile, float]:
         """Run a fusion; gives its profile, and the tuples that left the sources in a second of processing.
+
+        Args:
+            groups: The operators of each PE.
+            channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
 
         Raises:
             UserError: An operator failed, or no tuple came.
@@ -101,7 +103,7 @@ class Measuring:
                 fusion=groups,
                 environment=replace(self.environment, output_directory=out),
                 checkpoint=Path(folder) / "job",
-                channels=self.channels,
+                channels=channels,
                 seconds=self.seconds,
                 turns_per_batch=self.turns_per_batch,
                 on_progress=rates.watch,
