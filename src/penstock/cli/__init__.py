@@ -24,7 +24,7 @@ SUBCOMMANDS = {
     "run": "Run an application.",
     "profile": "Measure what the operators of an application cost.",
     "calibrate": "Measure what moving tuples costs on this machine.",
-    "optimize": "Find the fastest plan of an application: its fusion and its channels.",
+    "optimize": "Find the fastest plan of an application: fusion and channels.",
     "fuse": "Decide which operators share a process, and which host runs what.",
     "place": "Assign communicating tasks to machines.",
     "admit": "Choose which jobs a cluster admits and what each of them gets.",
