@@ -1,12 +1,31 @@
 """Outlier detection in radio astronomy in Python: samples of antennas that stand out from the noise of their antenna.
 
 The graph has eight operators for each station and eight for all of them. `radio_astronomy.spl` is the same application
-in SPL, for six stations.
+in SPL, for six stations. With `bins` each station has one operator more, written in Python (`Spectrum`): a running
+spectrum of so many lines for each antenna.
 """
 
 from __future__ import annotations
 
-from penstock import App, Output, Stream, agg, col, count, fn, lhs, rhs, sliding, tumbling
+import numpy as np
+
+from penstock import (
+    App,
+    Operator,
+    OperatorModel,
+    Output,
+    Selectivity,
+    State,
+    Stream,
+    agg,
+    col,
+    count,
+    fn,
+    lhs,
+    rhs,
+    sliding,
+    tumbling,
+)
 
 PLACE = "float64 time, int32 station, int32 antenna"
 SAMPLE = f"{PLACE}, float64 xr, float64 xi, float64 yr, float64 yi"
@@ -18,14 +37,19 @@ OUTLIER = f"{PEAK}, float64 score, float64 above"
 POWER = col.xr * col.xr + col.xi * col.xi + col.yr * col.yr + col.yi * col.yi
 BY_ANTENNA = {"by": ("antenna", "antenna"), "on": (lhs.antenna, rhs.antenna), "antenna": lhs.antenna}
 
+MEMORY = 0.98
+"""What is left of a sample's weight when the next one comes."""
 
-def app(stations: int = 6) -> App:
+FAINTEST = 1e-12
+
+
+def app(stations: int = 6, bins: int = 0) -> App:
     application = App("RadioAstronomy")
     samples = application.read_file("samples.csv", SAMPLE, name="Samples")
     waves = calibrated(samples)
     sky = waves.aggregate(sliding(count(200)), schema="float64 sky", sky=agg.avg(POWER), name="Sky")
-    rated = [station(waves, number) for number in range(stations)]
-    found = outliers(application, rated, sky)
+    rated = [station(waves, number, bins) for number in range(stations)]
+    found = outliers(application, rated, sky, with_lines(OUTLIER, bins))
     # A burst of a planet is polarized in a circle, what a transmitter sends in a line.
     bursts = found.filter(col.linear < 0.8, name="Bursts")
     interference = found.filter(col.linear >= 0.8, name="Interference")
@@ -47,7 +71,7 @@ def calibrated(samples: Stream) -> Stream:
     )
 
 
-def station(samples: Stream, number: int) -> Stream:
+def station(samples: Stream, number: int, bins: int) -> Stream:
     """Finds what stands out among the samples of one station."""
     prefix = f"Station{number}"
     is_sound = (
@@ -68,11 +92,13 @@ def station(samples: Stream, number: int) -> Stream:
         decibel=10.0 * fn.log10(col.i),
         name=f"{prefix}.Angles",
     )
+    if bins:
+        angles = angles.apply(Spectrum, with_lines(SEEN, bins), bins=bins, name=f"{prefix}.Spectrum")
     peaks = angles.join(
         noise(waves, prefix),
         lhs.i > rhs.mean + 8.0 * rhs.sigma,
         windows=(sliding(count(0)), sliding(count(1))),
-        schema=PEAK,
+        schema=with_lines(PEAK, bins),
         name=f"{prefix}.Peaks",
         **BY_ANTENNA,
     )
@@ -87,12 +113,53 @@ def station(samples: Stream, number: int) -> Stream:
     return peaks.join(
         highest,
         windows=(sliding(count(0)), sliding(count(1))),
-        schema=OUTLIER,
+        schema=with_lines(OUTLIER, bins),
         score=(lhs.i - lhs.mean) / lhs.sigma,
         above=lhs.i / rhs.highest,
         name=f"{prefix}.Rated",
         **BY_ANTENNA,
     )
+
+
+class Spectrum(Operator):
+    """Adds `line`: how far the strongest line in the antenna's circular polarization stands out from the others.
+
+    A Fourier transform over samples whose weight fades: each sample turns every line by its frequency. What a sample
+    gives depends on those before, so nothing here can be computed for many of them at once.
+    """
+
+    # The compiler cannot see into numpy, so it is told.
+    model = OperatorModel(
+        state=State.PARTITIONED,
+        partition_by=(frozenset({"antenna"}),),
+        selectivity=Selectivity.EXACTLY_ONE,
+        forwards=frozenset({"time", "station", "antenna", "i", "linear", "circular", "angle", "decibel"}),
+    )
+
+    def __init__(self, bins: int):
+        self.turns = MEMORY * np.exp(2j * np.pi * np.arange(bins) / bins)
+        self.spectra = {}
+
+    def process(self, t):
+        spectrum = self.spectra.get(t.antenna, 0.0) * self.turns + t.circular
+        self.spectra[t.antenna] = spectrum
+        power = spectrum.real[1:] ** 2 + spectrum.imag[1:] ** 2
+        yield {
+            "time": t.time,
+            "station": t.station,
+            "antenna": t.antenna,
+            "i": t.i,
+            "linear": t.linear,
+            "circular": t.circular,
+            "angle": t.angle,
+            "decibel": t.decibel,
+            "line": float(power.max() / (power.mean() + FAINTEST)),
+        }
+
+
+def with_lines(schema: str, bins: int) -> str:
+    """A schema, with what a spectrum adds if there is one."""
+    return f"{schema}, float64 line" if bins else schema
 
 
 def stokes(mine: Stream, prefix: str) -> Stream:
@@ -125,8 +192,8 @@ def noise(waves: Stream, prefix: str) -> Stream:
     )
 
 
-def outliers(application: App, rated: list[Stream], sky: Stream) -> Stream:
+def outliers(application: App, rated: list[Stream], sky: Stream, schema: str) -> Stream:
     """Each outlier with the brightness of the whole sky when it was found."""
-    output = Output(schema=f"{OUTLIER}, float64 sky", name="Outliers")
+    output = Output(schema=f"{schema}, float64 sky", name="Outliers")
     windows = [sliding(count(0)), sliding(count(1))]
     return application.invoke("Join", rated, sky, outputs=[output], windows=windows)[0]

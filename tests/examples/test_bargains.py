@@ -10,7 +10,8 @@ import pytest
 
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file, compile_text
-from penstock.testing import run
+from penstock.spark.verify_models import verify_models
+from penstock.testing import apply, run
 
 
 @pytest.fixture
@@ -70,3 +71,20 @@ def test_with_28_groups_it_has_the_size_of_the_papers(example):
     assert len(application.operators) == 200
     assert len(list(application.edges())) == 283
     assert application == example("bargains/bargains.py").app(groups=28).program().application
+
+
+def test_a_forecast_follows_a_trend(example):
+    module = example("bargains/bargains.py")
+    trades = [("IBM", 50.0 + 0.1 * n, 1.0, 50.0) if n % 2 else ("HPQ", 20.0, 1.0, 20.0) for n in range(200)]
+    seen = apply(module.Forecast, trades, schema=module.TRADE, output=f"{module.TRADE}, float64 fair")
+    assert [row[:4] for row in seen] == trades
+    assert seen[-1][4] == pytest.approx(trades[-1][1], abs=0.05)
+    assert seen[-2][4] == pytest.approx(20.0)
+
+
+def test_what_the_forecast_claims_is_true_and_the_bargains_are_the_same_with_it(example, ticks):
+    module = example("bargains/bargains.py")
+    scored = bargains(verify_models(module.app(forecast=True).program()), ticks)
+    plain = bargains(module.app().program(), ticks)
+    assert [row[:5] for row in scored] == [row[:5] for row in plain]
+    assert [row[5] for row in scored] != [row[5] for row in plain]

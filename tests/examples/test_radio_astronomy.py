@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import random
 from collections import defaultdict, deque
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from penstock.codegen.generate import Generated, generate
 from penstock.codegen.plan import physical_plan
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file
-from penstock.testing import run
+from penstock.spark.verify_models import verify_models
+from penstock.testing import apply, run
 
 SPL = "radio_astronomy/radio_astronomy.spl"
 PYTHON = "radio_astronomy/radio_astronomy.py"
@@ -83,3 +85,21 @@ def test_all_of_it_has_a_generated_form(example):
     plan = physical_plan(program.application, [[o.id for o in program.application.operators]])
     inner = [pe.index for pe in plan.pes if pe.role not in ("source", "sink")]
     assert [type(generate(program, plan, pe)) for pe in inner] == [Generated]
+
+
+def test_a_spectrum_shows_the_line_that_an_antenna_hears(example):
+    module = example(PYTHON)
+    rng = random.Random(1)
+    heard = [(0, rng.gauss(0.0, 0.3)) for _ in range(400)]
+    heard += [(1, rng.gauss(0.0, 0.3) + 0.5 * math.cos(2 * math.pi * 5 * n / 32)) for n in range(400)]
+    waves = [(0.0, 0, antenna, 1.0, 0.0, circular, 0.0, 0.0) for antenna, circular in heard]
+    seen = apply(module.Spectrum, waves, schema=module.SEEN, output=module.with_lines(module.SEEN, 32), bins=32)
+    silent, humming = ([row[-1] for row in seen if row[2] == antenna] for antenna in (0, 1))
+    assert humming[-1] > 10 > silent[-1]
+
+
+def test_what_the_spectrum_claims_is_true_and_outliers_are_the_same_with_it(example, samples):
+    module = example(PYTHON)
+    without = found(module.app().program(), samples)
+    lines = found(verify_models(module.app(bins=16).program()), samples)
+    assert {name: [row[:12] + row[13:] for row in rows] for name, rows in lines.items()} == without

@@ -73,25 +73,25 @@ def by_composite(application: Application) -> Groups:
 
 
 def radio_astronomy(folder: Path, *, quick: bool) -> Subject:
-    """Outlier detection with one station, or with six."""
+    """Outlier detection with one station, or with six, and a running spectrum of 32 lines for each antenna."""
     small = Size(parts=1, per_batch=4_000, batches=2, rounds=1, iterations=1)
-    size = small if quick else Size(parts=6, per_batch=100_000, batches=8, rounds=3, iterations=4)
+    size = small if quick else Size(parts=6, per_batch=200_000, batches=4, rounds=3, iterations=4)
     examples = ROOT / "examples" / "radio_astronomy"
     generate = load_file(examples / "generate.py").generate
     samples = size.per_batch * size.batches
     generate(folder / "samples.csv", samples=samples, stations=size.parts, rare=samples // 16)
-    program = load_file(examples / "radio_astronomy.py").app(stations=size.parts).program()
+    program = load_file(examples / "radio_astronomy.py").app(stations=size.parts, bins=32).program()
     return Subject(name="radio astronomy", program=program, data=folder, size=size)
 
 
 def bargain_detection(folder: Path, *, quick: bool) -> Subject:
-    """Bargain detection with one group of symbols, or with four."""
+    """Bargain detection with one group of symbols, or with four, and a Kalman filter for each symbol."""
     small = Size(parts=1, per_batch=4_000, batches=2, rounds=1, iterations=1)
-    size = small if quick else Size(parts=4, per_batch=100_000, batches=8, rounds=3, iterations=4)
+    size = small if quick else Size(parts=4, per_batch=200_000, batches=4, rounds=3, iterations=4)
     examples = ROOT / "examples" / "bargains"
     generate = load_file(examples / "generate.py").generate
     generate(folder / "ticks.csv", ticks=size.per_batch * size.batches, symbols=256)
-    program = load_file(examples / "bargains.py").app(groups=size.parts).program()
+    program = load_file(examples / "bargains.py").app(groups=size.parts, forecast=True).program()
     return Subject(name="bargain detection", program=program, data=folder, size=size)
 
 
