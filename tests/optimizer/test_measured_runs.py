@@ -31,16 +31,28 @@ def interrupted_run(*given: object, **options: object) -> ProfileRun:
     return ProfileRun(profile=None, run=Interrupted(), python_metrics={})  # type: ignore[arg-type] # only how it ended
 
 
+def measuring() -> Measuring:
+    return Measuring(program=compile_text(PROGRAM), environment=Environment(), spark=None, mips=1000.0)  # type: ignore[arg-type]
+
+
 def test_ctrl_c_ends_the_loop_and_not_only_the_run(monkeypatch):
     monkeypatch.setattr(measured_runs, "profile_on_spark", interrupted_run)
-    measuring = Measuring(
-        program=compile_text(PROGRAM),
-        environment=Environment(),
-        spark=None,
-        mips=1000.0,  # type: ignore[arg-type]
-    )
     with pytest.raises(KeyboardInterrupt):
-        measuring.run([["In"], ["Out"]], 1)
+        measuring().run([["In"], ["Out"]], 1)
+
+
+def test_every_run_has_its_own_channels(monkeypatch):
+    asked = []
+
+    def watched(*given: object, **options: object) -> ProfileRun:
+        asked.append(options["channels"])
+        return interrupted_run()
+
+    monkeypatch.setattr(measured_runs, "profile_on_spark", watched)
+    for channels in (None, 4):
+        with pytest.raises(KeyboardInterrupt):
+            measuring().run([["In"], ["Out"]], channels)
+    assert asked == [None, 4]
 
 
 def test_ctrl_c_in_a_short_profile_ends_the_command(monkeypatch, tmp_path):
