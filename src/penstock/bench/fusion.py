@@ -12,6 +12,10 @@ Two applications, outlier detection in radio astronomy and bargain detection, ea
 The first five are the papers' fusions, with one process for a PE: they run on one channel. Ours may run the parallel
 regions that the compiler finds on as many channels as there are cores; nothing in the programs says so.
 
+Both applications have an operator in Python that works on one tuple after the other, as jobs in Python do: a running
+spectrum for each antenna, a Kalman filter for each symbol. Without it they are so light that one PE on one channel is
+the best of all plans on two cores, and the loop ends with that one.
+
 The fusions take turns in one session, and the median of each is reported, with what the throughput model predicts
 beside it, both relative to none. Fusions that are equal are measured as one, and their rows say so. None takes minutes,
 so it has one run, of three batches: the first starts a process for each PE, the second is measured. The paper gives
@@ -98,7 +102,7 @@ def _measure(bench: Bench, spark: SparkSession, subject: Subject) -> dict[str, f
             paper_to_none=_PAPER.get(subject.name, {}).get(name, ""),
         )
     others = max(tps[name] for name in ORDER if name != "throughput")
-    bench.check(f"{subject.name}: throughput to the best of the others", tps["throughput"] / others, at_least=1.0)
+    bench.check(f"{subject.name}: throughput to the best of the others", tps["throughput"] / others, at_least=1.05)
     bench.check(f"{subject.name}: throughput to none", tps["throughput"] / tps["none"], at_least=3.0)
     return {name: tps[name] / tps["none"] for name in ORDER}
 
