@@ -165,8 +165,8 @@ def _line(run: Iteration) -> str:
     """One run of the loop, for people."""
     tps = (run.throughput_tps, *run.confirmed_tps)[-1]
     predicted = "" if run.predicted_tps is None else f", predicted {run.predicted_tps:,.0f}"
-    pes = f"{len(run.candidate.groups)} PEs on {run.candidate.channels or 1} channels"
-    return f"iteration {run.number}, {pes}, {tps:,.0f} tuples a second{predicted}"
+    pes, channels = len(run.candidate.groups), run.candidate.channels or 1
+    return f"iteration {run.number}, PEs: {pes}, channels: {channels}, {tps:,.0f} tuples a second{predicted}"
 
 
 def equals(fusions: Mapping[str, Candidate]) -> Same:
