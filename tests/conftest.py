@@ -2,8 +2,14 @@
 
 import os
 
+from hypothesis import settings
+
 from servers import jars
 
 if jars.missing() is None:
     # The one Spark session of the tests has the Kafka connector from its start.
     os.environ.setdefault("PENSTOCK_JARS", str(jars.folder(jars.CONNECTOR)))
+
+# Nothing here is about time: an example that is slow on a busy machine is no failure.
+settings.register_profile("penstock", settings.get_profile(settings.get_current_profile_name()), deadline=None)
+settings.load_profile("penstock")

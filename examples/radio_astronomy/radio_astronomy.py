@@ -44,6 +44,8 @@ FAINTEST = 1e-12
 
 
 def app(stations: int = 6, bins: int = 0) -> App:
+    if bins == 1:
+        raise ValueError("a spectrum has at least two lines")
     application = App("RadioAstronomy")
     samples = application.read_file("samples.csv", SAMPLE, name="Samples")
     waves = calibrated(samples)

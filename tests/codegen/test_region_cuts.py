@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
 import networkx as nx
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feeding import feed, program
@@ -22,6 +23,7 @@ from penstock.toolkit.program import Program
 from plan_runner import run_plan
 
 SCHEMA = parse_schema("int32 x")
+BARGAINS = Path(__file__).parents[2] / "examples/bargains/bargains.spl"
 
 
 def keyed(name: str, of: str) -> str:
@@ -66,7 +68,7 @@ def assert_means_the_same(source: Program, plan: PhysicalPlan, folder: Path) -> 
 
 
 def test_what_stands_before_a_region_and_behind_it_shares_a_pe_if_nothing_leads_through_it():
-    application = compile_file(Path(__file__).parents[2] / "examples/bargains/bargains.spl").application
+    application = compile_file(BARGAINS).application
     plan = physical_plan(application, [[o.id for o in application.operators]], 2)
     assert [pe.operators for pe in plan.pes if pe.region is None] == [("Ticks",), ("Market", "Report"), ("Sink",)]
     assert len(plan.pes) == 4
@@ -157,3 +159,20 @@ def has_cycle(application: Application, parts: list[tuple[str, ...]]) -> bool:
     home = {id_: number for number, part in enumerate(parts) for id_ in part}
     edges = {(home[a], home[b]) for a, b, _, _ in application.edges() if home[a] != home[b]}
     return not nx.is_directed_acyclic_graph(nx.DiGraph(edges))
+
+
+@cache
+def _bargains() -> Application:
+    return compile_file(BARGAINS).application
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_the_pes_of_a_plan_give_the_plan_again(data):
+    application = _bargains()
+    inner = [o.id for o in application.operators if o.inputs and o.outputs]
+    # Runs of operators that were declared one after the other form no cycle.
+    places = sorted(data.draw(st.lists(st.integers(0, 3), min_size=len(inner), max_size=len(inner))))
+    runs = [[id_ for id_, place in zip(inner, places, strict=True) if place == n] for n in range(4)]
+    plan = physical_plan(application, data.draw(st.permutations(runs)), 2)
+    assert physical_plan(application, [pe.operators for pe in plan.pes], 2).pes == plan.pes

@@ -14,7 +14,7 @@ from penstock.cli.loop_choice import Way, chosen_way
 from penstock.diagnostics import UserError
 from penstock.lang import compile_text
 from penstock.model import StreamProfile
-from penstock.optimizer.open_loop_gain import batch_seconds, open_loop_gain
+from penstock.optimizer.open_loop_gain import open_loop_gain
 
 TEXT = """
 composite Main {
@@ -50,9 +50,16 @@ def rounds(work_seconds: float, channels: int = 2):
 
 
 def test_heavy_rounds_gain_what_channels_gain_and_light_ones_lose():
-    batch = batch_seconds(TRANSFER, 3, 2)
-    assert open_loop_gain(rounds(100.0)) == pytest.approx(100 / (50 + 2 * batch))
+    # Two batches: one stage with state behind the region, which is one itself.
+    batch = TRANSFER.batch_seconds + 2 * TRANSFER.stage_seconds
+    assert open_loop_gain(rounds(100.0)) == pytest.approx(100 / (50 + 2 * batch), rel=1e-3)
     assert open_loop_gain(rounds(0.1)) < 0.5
+
+
+def test_a_round_of_one_tuple_has_work_for_one_channel():
+    alone = rounds(100.0)
+    slower = tuple(replace(o, rate_tps=2.0, cpu_seconds=o.cpu_seconds * 4) for o in alone.profile.operators)
+    assert open_loop_gain(replace(alone, profile=replace(alone.profile, operators=slower))) < 1.0
 
 
 def test_without_channels_nothing_is_gained():
@@ -86,6 +93,7 @@ def test_a_resumed_job_goes_on_as_it_was(tmp_path, monkeypatch):
     for is_open in (True, False):
         (tmp_path / "plan.json").write_text(json.dumps({"open_loop": is_open}))
         assert way("auto", checkpoint=tmp_path).is_open is is_open
+    assert way("batches", checkpoint=tmp_path, chooses_channels=True).channels == 2
 
 
 def test_batches_are_refused_where_there_is_no_loop_or_no_end():

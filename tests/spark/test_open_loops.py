@@ -84,6 +84,29 @@ def test_an_open_loop_changes_nothing(work, sources, copies, tmp_path):
         assert files(out) == wanted, (fusion.__name__, channels)
 
 
+MARKERS = """
+composite Main {
+  graph
+    stream<int32 n> Items = Beacon() { param iterations: 3; output Items: n = (int32) IterationCount(); }
+    stream<int32 n> Entered = Functor(Items, Back) {}
+    stream<int32 n> Back = Functor(Entered) { param filter: n > 0; output Back: n = n - 1; }
+    () as Sink = FileSink(Entered) { param file: "passed.txt"; format: txt; writePunctuations: true; }
+}
+"""
+
+
+def test_window_markers_do_not_go_round(tmp_path):
+    program = compile_text(MARKERS)
+    wanted = run_reference(program, tmp_path)
+    assert b"WindowMarker" in wanted["passed.txt"]
+    for number, fusion in enumerate((everything_fused, nothing_fused)):
+        out = tmp_path / f"out{number}"
+        out.mkdir()
+        groups = fusion(program.application)
+        run_with_open_loop(program, groups, 2, environment(tmp_path, out), tmp_path / f"job{number}")
+        assert files(out) == wanted, fusion.__name__
+
+
 def test_a_region_on_a_loop_has_channels_only_if_the_loop_is_open():
     application = looping("stateless", "one", 2).application
     assert "Worked" not in choose_channels(application, 2).region
@@ -132,6 +155,8 @@ LOOP = """
     [
         ("", "it has no loop"),
         (LOOP + LOOP.replace("In", "On").replace("Back", "Again"), "it has 2 feedback edges"),
+        (LOOP.replace("Items, Back as T", "Items as T; Back as B"), "`In` has a port for the feedback edge alone"),
+        (LOOP.replace("submit(T, In);", "submit(Sys.FinalMarker, In);"), "the code of `In` may end a stream"),
         (LOOP + "stream<int32 n> Late = Delay(In) { param delay: 1.0; }", "act when time passes"),
     ],
 )

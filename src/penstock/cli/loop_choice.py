@@ -58,7 +58,8 @@ def chosen_way(
     from penstock.spark.open_loops import why_closed
 
     inside = Way(is_open=False, channels=channels)
-    widest = max(cores, channels or 1) if chooses_channels else channels
+    resumed = _of_checkpoint(checkpoint)
+    widest = max(cores, channels or 1) if chooses_channels and resumed is None else channels
     reason = "the run goes on for ever" if continuous else why_closed(application)
     if option == "inside" or (option == "auto" and reason is not None):
         return inside
@@ -67,7 +68,6 @@ def chosen_way(
             message = f"`--loops batches` does not go with `{application.name}`: {reason}"
             raise UserError(message, hint="leave it out: the loop then stays inside one PE")
         return Way(is_open=True, channels=widest)
-    resumed = _of_checkpoint(checkpoint)
     if resumed is not None:
         return Way(is_open=resumed, channels=channels)
     gain = _gain(application, widest, cores)

@@ -58,7 +58,8 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     continuous = not settings.until_done and can_have_more(program.application)
     way = chosen_way(
         program.application,
-        settings.loops,
+        # `optimize` measures with the loop inside, so a plan says nothing of it.
+        "inside" if settings.plan is not None and settings.loops == "auto" else settings.loops,
         channels=chosen_channels(program, environment, spark, settings.channels, checkpoint, tell),
         chooses_channels=settings.channels == AUTO,
         cores=cores_of(spark),

@@ -166,6 +166,7 @@ def physical_plan(
 
 def _groups(application: Application, fusion: Sequence[Iterable[str]], channels: Channels) -> list[tuple[str, ...]]:
     place = {id_: i for i, group in enumerate(fusion) for id_ in group}
+    number = {o.id: i for i, o in enumerate(application.operators)}
     sources = [(o.id,) for o in application.operators if is_source(o)]
     sinks = tuple(
         o.id for o in application.operators if is_sink(o) and not is_source(o) and o.id not in channels.region
@@ -175,7 +176,9 @@ def _groups(application: Application, fusion: Sequence[Iterable[str]], channels:
         if not is_source(o) and o.id not in sinks:
             # A fusion is about what lies between sources and sinks, so of a parallel sink it may know nothing.
             inner.setdefault(place.get(o.id, o.id) if is_sink(o) else place[o.id], []).append(o.id)
-    return [*sources, *cut_at_regions(application, inner.values(), channels), *([sinks] if sinks else [])]
+    # In one order however the fusion lists them, so that the PEs of a checkpoint give the plan that wrote it.
+    cut = sorted(cut_at_regions(application, inner.values(), channels), key=lambda group: number[group[0]])
+    return [*sources, *cut, *([sinks] if sinks else [])]
 
 
 def _pe(application: Application, index: int, group: tuple[str, ...], channels: Channels) -> PE:

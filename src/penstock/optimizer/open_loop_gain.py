@@ -7,8 +7,9 @@ Introduction:
 
 Formulation:
     For an item of the sources let W be the work of all operators, R that of the regions on the loop, n their channels
-    as far as there are cores, and r the batches it takes: one for the item, and one for each tuple that goes round, at
-    most. Inside a PE it takes W, through batches W - R + R / n + r B, with B the fixed cost of a batch.
+    as far as there are cores, and tuples in a round; and r the batches it takes: one for the item, and one for each
+    tuple that goes round, at most. Inside a PE it takes W, through batches W - R + R / n + r B, with B the fixed cost
+    of a batch.
 
 Example:
     Ten rounds of 10 s of work on two channels, with batches of 0.9 s: 100 s inside a PE, 60 s through batches. With 1 s
@@ -23,9 +24,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.codegen.channels import choose_channels
-from penstock.codegen.region_cuts import cut_at_regions
+from penstock.codegen.plan import physical_plan
 from penstock.ir.graph import Application, InputPort
-from penstock.model import Transfer
+from penstock.model.line import fixed_seconds
+from penstock.optimizer.prediction import placed
 from penstock.optimizer.spark_problem import Setting, inner_operators
 
 
@@ -39,15 +41,20 @@ def open_loop_gain(setting: Setting) -> float:
     work = sum(profile.operator[id_].cpu_fraction for id_ in inner)
     if not on_loop or not items or not work:
         return 0.0
+    batches = items + sum(stream.rate_tps for stream in profile.streams if stream.feedback)
     cores = sum(host.cores for host in setting.hosts.hosts)
-    gained = sum(
-        profile.operator[id_].cpu_fraction * (1 - 1 / min(opened.width[region], cores))
-        for id_, region in on_loop.items()
+
+    def share(id_: str, region: str) -> float:
+        """What of an operator's work a channel has."""
+        in_a_round = profile.operator[id_].rate_tps / batches
+        return 1 / max(1.0, min(opened.width[region], cores, in_a_round))
+
+    gained = sum(profile.operator[id_].cpu_fraction * (1 - share(id_, region)) for id_, region in on_loop.items())
+    plan = physical_plan(_without_feedback(application), [inner], opened)
+    fixed = fixed_seconds(
+        [pe for pe in placed(plan, setting) if not pe.in_driver and pe.operators[0] in inner], setting.transfer
     )
-    rounds = sum(stream.rate_tps for stream in profile.streams if stream.feedback)
-    pes = len(cut_at_regions(_without_feedback(application), [inner], opened))
-    batches = (items + rounds) * batch_seconds(setting.transfer, pes, max(opened.width.values()))
-    return work / (work - gained + batches)
+    return work / (work - gained + batches * fixed)
 
 
 def _without_feedback(application: Application) -> Application:
@@ -61,14 +68,3 @@ def _without_feedback(application: Application) -> Application:
 
 def _forward(port: InputPort) -> tuple[str, ...]:
     return tuple(stream for stream in port.streams if stream not in port.feedback)
-
-
-def batch_seconds(transfer: Transfer, pes: int, channels: int) -> float:
-    """What a batch of a few tuples takes: a stage with state for each PE.
-
-    Example:
-        >>> batch_seconds(Transfer(mips=1.0, batch_seconds=0.1, stage_seconds=0.1, task_seconds=0.05), 3, 2)
-        0.6
-    """
-    stages = pes * (transfer.stage_seconds + transfer.state_seconds + transfer.pe_seconds)
-    return transfer.batch_seconds + stages + (pes - 1 + channels) * transfer.task_seconds

@@ -47,9 +47,13 @@ def model_plan(setting: Setting, groups: Groups) -> Plan:
     Raises:
         UserError: The PEs form a cycle, or a loop of the graph is cut.
     """
-    plan = physical_plan(setting.application, groups, setting.regions)
+    return Plan(pes=placed(physical_plan(setting.application, groups, setting.regions), setting), is_line=True)
+
+
+def placed(plan: PhysicalPlan, setting: Setting) -> tuple[PlacedPE, ...]:
+    """The PEs of a plan in the model's terms."""
     hosts = tuple(host.id for host in setting.hosts.hosts)
-    return Plan(pes=tuple(_placed(pe, plan, hosts) for pe in plan.pes), is_line=True)
+    return tuple(_placed(pe, plan, hosts) for pe in plan.pes)
 
 
 def _placed(pe: PE, plan: PhysicalPlan, hosts: tuple[str, ...]) -> PlacedPE:

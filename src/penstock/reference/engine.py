@@ -60,6 +60,7 @@ class Engine:
         self._is_ending = False
         self._source_tuples = 0
         self._random_at_first = environment.random.getstate()
+        self._began_ns = environment.clock.now_ns
         self._is_over = False
 
     @property
@@ -105,6 +106,12 @@ class Engine:
         if state["random"] is not None:
             self.environment.random.setstate(state["random"])
         self._source_tuples = state["source_tuples"]
+
+    def rewind(self) -> None:
+        """Go back to where a fresh engine stands; the nodes stay as they are."""
+        self.clock.now_ns = self._began_ns
+        self.environment.metrics.clear()
+        self.environment.random.setstate(self._random_at_first)
 
     def stop(self, reason: StopReason) -> None:
         """Ask the run to stop after the item in hand."""

@@ -7,7 +7,6 @@ another is refused, with a message that says what changed: nothing is ever dropp
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +40,18 @@ def claim(checkpoint: Path, plan: PhysicalPlan) -> bool:
 
 
 def clear_false_start(folder: Path) -> None:
-    """Remove what a query has left that died before its first batch was logged; Spark would refuse to start there.
+    """Remove the halves of files that a query has left which died while it logged its very first batch.
+
+    Spark would refuse to start there (`STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`), although nothing was processed.
 
     Args:
         folder: Spark's own, inside the checkpoint.
     """
     offsets = folder / "offsets"
-    if offsets.exists() and not any(path.name.isdecimal() for path in offsets.iterdir()):
-        shutil.rmtree(folder)
+    left = list(offsets.iterdir()) if offsets.exists() else []
+    if not any(path.name.isdecimal() for path in left):
+        for path in left:
+            path.unlink(missing_ok=True)
 
 
 def claimed(checkpoint: Path) -> dict[str, Any] | None:

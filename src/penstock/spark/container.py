@@ -104,6 +104,12 @@ class Container:
             self.node[id_].recall(remembered)
         self._reported = self._counts()
 
+    def rewind(self) -> None:
+        """Stand where a fresh container does: at the beginning of time, with nothing drawn and nothing counted."""
+        self.engine.rewind()
+        self._time_ns = 0
+        self._timers.stand_at(0, AFTER_TIMERS, b"")
+
     def leave(self, edge: int, kind: int, tuple_: Tuple | None = None) -> None:
         """Collect an item that leaves the PE."""
         timers = self._timers

@@ -23,9 +23,13 @@ class ContainerInstance:
         self.remember, self.recall = container.remember, container.recall
 
     @property
-    def is_open(self) -> bool:
-        """Whether none of its operators has ended, so that it may take another batch, or the same one again."""
-        return not any(node.has_ended for node in self.container.nodes)
+    def may_be_kept(self) -> bool:
+        """Whether it may take another batch, or the same one again: nothing has ended, and nothing acts outside."""
+        return not any(node.has_ended or node.operator.model.side_effects for node in self.container.nodes)
+
+    def rewind(self) -> None:
+        """Forget the batch; what its operators have loaded stays."""
+        self.container.rewind()
 
     def process_batch(self, values: Values) -> Left:
         """Take a batch; yields a report, and what leaves."""

@@ -140,8 +140,10 @@ class GeneratedContainer:
 
     def keep_containers(self) -> None:
         """Let the containers of a PE without state, which have done their work, serve another batch."""
-        found = {p: i for p, i in self._instances.items() if isinstance(i, ContainerInstance) and i.is_open}
-        self._loaded.kept.update(found)
+        for piece, instance in self._instances.items():
+            if isinstance(instance, ContainerInstance) and instance.may_be_kept:
+                instance.rewind()
+                self._loaded.kept[piece] = instance
 
     def remember(self) -> dict[str, Any]:
         """The state, as plain data."""

@@ -31,7 +31,7 @@ from penstock.spark.source_run import SourceRun
 
 FORM = "loop"
 _BEFORE_ALL = -1
-"""The number of the loop's end, so that its operator ends where its last other stream does."""
+"""Sorts before every item of its time: the loop's stream ends first, and its operator where its last other one does."""
 
 
 class LoopPlanner:
@@ -62,7 +62,7 @@ class LoopPlanner:
         return self._has_loop_ended and all(run.has_ended for run in self._runs.values())
 
     def next_batch(self, turns: int | None = None) -> PlannedBatch:
-        """What the last batch has sent round, or the next item of the sources."""
+        """What the last batch has sent round, or the next item of the sources, however many turns were asked for."""
         items = self._round()
         if not len(items.kind):
             self._take_turns()
@@ -109,6 +109,8 @@ class LoopPlanner:
 
     def _take_turns(self) -> None:
         """Let the sources take turns in their order until something has left, or one has ended."""
+        for each in self._runs.values():
+            each.is_resting = False
         while (run := self._next()) is not None:
             self._time_ns = max(self._time_ns, run.time_ns)
             run.advance_to(run.turn + 1)
@@ -117,8 +119,10 @@ class LoopPlanner:
 
     def _next(self) -> SourceRun | ColumnRun | None:
         """Whose turn it is."""
-        waiting = [run for run in self._runs.values() if not run.has_ended]
-        return min(waiting, key=lambda run: (run.time_ns, run.turn), default=None)
+        open_ = [run for run in self._runs.values() if not run.has_ended]
+        # One that has nothing for now is asked again when the others have nothing, either.
+        ready = [run for run in open_ if not run.is_resting] or open_
+        return min(ready, key=lambda run: (run.time_ns, run.turn), default=None)
 
 
 def start_of_loop(plan: PhysicalPlan) -> int | None:

@@ -14,8 +14,10 @@ Example:
     them begins the next batch.
 
 When it does not apply:
-    One feedback edge can be opened. Applications stay as they are whose operators act when time passes, because time
-    must not pass between two rounds, and those with sources that Spark reads by itself, which nobody can hold back.
+    One feedback edge can be opened, to a port that has another stream: a feedback edge alone never ends a port, and a
+    source does. Applications stay as they are whose operators act when time passes, because time must not pass between
+    two rounds; those with sources that Spark reads by itself, which nobody can hold back; and those in which code may
+    end a stream, because what still goes round is then dropped, which only a queue can do.
 
 Preserves:
     The results and their order. In the sequential program a feedback edge is a queue: an item of a source is processed,
@@ -36,6 +38,7 @@ from penstock.ir.models import UNKNOWN_MODEL
 from penstock.spark.source_rows import OUTSIDE
 from penstock.spark.waiting import waits_for_time
 from penstock.toolkit.definition import OperatorDefinition
+from penstock.toolkit.logic_analysis import ends_a_stream
 from penstock.toolkit.program import Program
 from penstock.toolkit.runtime import Runtime
 
@@ -59,6 +62,12 @@ def why_closed(application: Application) -> str | None:
         return f"its source `{outside[0]}` is read by Spark and would not wait for the loop"
     if waits_for_time(application):
         return "some of its operators act when time passes"
+    ending = [o.id for o in application.operators if o.logic is not None and ends_a_stream(o.logic)]
+    if ending:
+        return f"the code of `{ending[0]}` may end a stream"
+    ((stream, consumer, port),) = loops
+    if application.operator[consumer].inputs[port].streams == (stream,):
+        return f"`{consumer}` has a port for the feedback edge alone"
     return None
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from penstock.codegen.transport import TUPLE
+from penstock.diagnostics import UserError
 from penstock.ir.graph import Operator
 from penstock.ir.types import Schema
 from penstock.spark.sink_export import file_rows, file_schema
@@ -31,10 +33,18 @@ def rounds_folder(sinks: Path) -> Path:
 
 
 def read_round(folder: Path, batch: int, schema: Schema) -> list[pa.RecordBatch]:
-    """What a batch has sent round, as rows of a stream table; nothing before the first batch."""
+    """What a batch has sent round, as rows of a stream table; nothing before the first batch.
+
+    Raises:
+        UserError: It is not there.
+    """
     if batch < 0:
         return []
-    with pa.OSFile(str(_path(folder, batch))) as file:
+    path = _path(folder, batch)
+    if not path.exists():
+        message = f"the checkpoint has lost what goes round the loop: there is no `{path}`"
+        raise UserError(message, hint="start with a new checkpoint folder")
+    with pa.OSFile(str(path)) as file:
         found = pa.ipc.open_stream(file)
         assert found.schema.equals(file_schema(schema))
         return list(found)
@@ -54,8 +64,10 @@ class LoopSink:
         self._batch, self._rows = batch, []
 
     def take(self, chunk: Chunk) -> None:
-        """Take what goes round."""
-        self._rows.append(file_rows(chunk, self._schema))
+        """Take what goes round: tuples alone, for a feedback edge passes no markers on."""
+        is_tuple = chunk.kind == TUPLE
+        tuples = Chunk(time_ns=chunk.time_ns[is_tuple], kind=chunk.kind[is_tuple], tuples=chunk.tuples)
+        self._rows.append(file_rows(tuples, self._schema))
 
     def commit(self, *, has_ended: bool) -> None:
         """Write the round."""

@@ -56,6 +56,7 @@ def stateless_pe(
     routing = routing_of(plan, pe)
 
     def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        identity = _identity(program, pe)
         instance: Instance | None = None
         waiting: list[Row] = []
         for batch in batches:
@@ -63,14 +64,14 @@ def stateless_pe(
             yield from others
             waiting += found
             if waiting and in_pieces:
-                instance = instance or load_instance(program, pe)
+                instance = instance or load_instance(identity)
                 yield from _processed(instance, waiting, routing)
                 waiting = []
         if waiting:
-            instance = load_instance(program, pe)
+            instance = load_instance(identity)
             yield from _processed(instance, waiting, routing)
         if instance is not None:
-            _keep(instance, program, pe)
+            _keep(instance, identity)
 
     return process
 
@@ -110,7 +111,7 @@ def stateful_pe(
         arriving += [(int(e), int(c), v) for e, c, v in _triples(frame[is_mine])]
     if not arriving:
         return
-    instance = load_instance(program, pe)
+    instance = load_instance(_identity(program, pe))
     form = type(instance).__name__
     before = state.get()
     if before is not None:
@@ -146,14 +147,15 @@ _containers: dict[_Identity, ContainerInstance] = {}
 """Containers of PEs without state, while nobody uses them: what an operator has loaded once serves all batches."""
 
 
-def load_instance(path: str, pe: int) -> Instance:
+def load_instance(identity: _Identity) -> Instance:
     """An instance of a PE of a pickled program: a fresh one, or one without state that has served a batch."""
-    identity = _identity(path, pe)
-    module, kept = _modules.get(identity), _containers.pop(identity, None)
+    path, _, pe = identity
+    module = _modules.get(identity)
     if module is not None:
         return GeneratedContainer(module, lambda values: _by_container(load(path), pe, values))
-    if kept is not None:
-        return kept
+    if identity in _containers:
+        return _containers.pop(identity)
+    _forget_others(identity)
     program, plan, environment = load(path)
     module = loaded_module(program, plan, pe, environment)
     if module is not None and may_be_kept(module):
@@ -161,12 +163,20 @@ def load_instance(path: str, pe: int) -> Instance:
     return _instance(module, program, plan, pe, environment)
 
 
-def _keep(instance: Instance, path: str, pe: int) -> None:
+def _keep(instance: Instance, identity: _Identity) -> None:
     """Let an instance without state, which has done its work, serve another batch."""
     if isinstance(instance, GeneratedContainer):
         instance.keep_containers()
-    elif isinstance(instance, ContainerInstance) and instance.is_open:
-        _containers[_identity(path, pe)] = instance
+    elif isinstance(instance, ContainerInstance) and instance.may_be_kept:
+        instance.rewind()
+        _containers[identity] = instance
+
+
+def _forget_others(identity: _Identity) -> None:
+    """Let go of what belongs to other programs: a worker outlives its job, and serves many where jobs are compared."""
+    for kept in (_modules, _containers):
+        for other in [key for key in kept if key[:2] != identity[:2]]:
+            del kept[other]
 
 
 def _identity(path: str, pe: int) -> _Identity:
