@@ -1,4 +1,4 @@
-"""What a source that Spark reads itself (Kafka, stream tables) gives the PEs: rows of the transport.
+"""What a source gives the PEs that no source PE runs for (Kafka, stream tables, an open loop): rows of the transport.
 
 The items of a batch are numbered in the order in which they are given, beside those of the other sources, and leave by
 every edge of the source's stream.
