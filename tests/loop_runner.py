@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from itertools import count
 from pathlib import Path
 
 from penstock.codegen.channels import choose_channels
@@ -16,7 +15,7 @@ from penstock.spark.sinks import SinkPE
 from penstock.spark.source_log import SourceLog, read_rows
 from penstock.spark.sources import Planning, own_sources
 from penstock.toolkit.program import Program
-from plan_runner import _rows, _run_pe
+from plan_runner import as_rows, run_pe
 
 MOST_BATCHES = 500
 
@@ -56,16 +55,15 @@ def run_with_open_loop(
     states: dict[tuple[int, int], bytes] = {}
     again = set(crashes)
     number = 0
-    for _ in count():
-        assert number < MOST_BATCHES, "the loop goes on for ever"
+    while number < MOST_BATCHES:
         planning.plan(number)
         batch = log.batch(number)
         assert batch is not None
-        rows = _rows(part for found in read_rows(batch["rows"]) for part in rerouted(routing, found))
+        rows = as_rows(part for found in read_rows(batch["rows"]) for part in rerouted(routing, found))
         before = dict(states)
         for pe in plan.pes:
             if pe.role not in ("source", "sink"):
-                rows = _run_pe(opened, plan, pe, environment, rows, states)
+                rows = run_pe(opened, plan, pe, environment, rows, states)
         sinks.write_rows([(edge, value) for edge, _, value in rows], number)
         if number in again:
             again.discard(number)
@@ -77,4 +75,4 @@ def run_with_open_loop(
             return number + 1
         else:
             number += 1
-    raise AssertionError
+    raise AssertionError("the loop goes on for ever")

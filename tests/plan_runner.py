@@ -38,16 +38,16 @@ def run_plan(
         rows: Rows = []
         for source in sources.values():
             source.advance(turns_per_batch)
-            rows += _rows(Router(routing_of(plan, source.container.pe)).rows(_leaving(source.container)))
+            rows += as_rows(Router(routing_of(plan, source.container.pe)).rows(_leaving(source.container)))
         for pe in plan.pes:
             if pe.role != "source":
-                rows = _run_pe(program, plan, pe, environment, rows, states)
+                rows = run_pe(program, plan, pe, environment, rows, states)
         letters += [x for edge, _, value in rows if edge == REPORT for x in decode_report(value).dead_letters]
         if all(source.has_ended for source in sources.values()):
             return letters
 
 
-def _run_pe(
+def run_pe(
     program: Program,
     plan: PhysicalPlan,
     pe: PE,
@@ -63,7 +63,7 @@ def _run_pe(
         instance = _instance(program, plan, pe, environment)
         if (pe.index, channel) in states:
             instance.recall(pickle.loads(states[pe.index, channel]))
-        found += _rows(Router(routing_of(plan, pe.index), channel).rows(instance.process_batch(values)))
+        found += as_rows(Router(routing_of(plan, pe.index), channel).rows(instance.process_batch(values)))
         if pe.role != "stateless":
             states[pe.index, channel] = pickle.dumps(instance.remember())
         if isinstance(instance, ContainerInstance):
@@ -89,6 +89,7 @@ def _leaving(container: Container) -> list[tuple[int, list[bytes]]]:
     return found
 
 
-def _rows(batches: object) -> Rows:
+def as_rows(batches: object) -> Rows:
+    """What record batches for Spark hold."""
     table = pa.Table.from_batches(list(batches))  # type: ignore[call-overload]
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

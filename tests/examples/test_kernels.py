@@ -17,7 +17,7 @@ from penstock.ir.graph import Application
 from penstock.lang import compile_file
 from penstock.parallel.plan import Joint, Ordering, Region
 from penstock.parallel.regions import parallel_regions
-from penstock.spark.run import run_on_spark
+from penstock.spark.run import SparkRun, run_on_spark
 from penstock.spark.verify_models import verify_models
 from penstock.testing import run
 from plan_runner import run_plan
@@ -153,21 +153,28 @@ def test_pagerank_has_one_region_inside_its_loop(kernel):
 
 
 @pytest.mark.xdist_group("spark")
-def test_pagerank_runs_its_region_on_channels_on_spark(kernel, tmp_path):
+def test_pagerank_runs_its_region_on_channels_on_spark_and_can_be_resumed(kernel, tmp_path):
     program, data = kernel("pagerank")
     out = tmp_path / "out"
     out.mkdir()
-    outcome = run_on_spark(
-        program,
-        session(),
-        fusion=everything_fused(program.application),
-        environment=Environment(data_directory=data, output_directory=out),
-        checkpoint=tmp_path / "job",
-        channels=2,
-        open_loop=True,
-    )
-    assert ("Products",) in outcome.pes
-    assert json.loads((tmp_path / "job" / "plan.json").read_text())["channels"][outcome.pes.index(("Products",))] == 2
+
+    def run_for(seconds: float | None) -> SparkRun:
+        return run_on_spark(
+            program,
+            session(),
+            fusion=everything_fused(program.application),
+            environment=Environment(data_directory=data, output_directory=out),
+            checkpoint=tmp_path / "job",
+            channels=2,
+            seconds=seconds,
+            open_loop=True,
+        )
+
+    assert run_for(2.0).stopped == "time"
+    outcome = run_for(None)
+    assert outcome.resumed
+    channels = json.loads((tmp_path / "job" / "plan.json").read_text())["channels"]
+    assert channels[outcome.pes.index(("Products",))] == 2
     assert outcome.totals.received["Products"] == [40]
     assert files(out) == run_reference(program, data)
 
