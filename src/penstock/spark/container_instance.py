@@ -42,9 +42,19 @@ def process_batch(container: Container, values: Values) -> Left:
     items = in_order(container, values)
     if container.signals is not None:
         container.signals.transfer("receive", cpu_ns() - began, len(items))
+        container.signals.converted(cpu_ns() - began)
     container.take(items)
     container.pulse()
+    began = cpu_ns()
+    left = list(_encoded(container))
+    if container.signals is not None:
+        container.signals.converted(cpu_ns() - began)
     yield REPORT, [container.report().encode()]
+    yield from left
+
+
+def _encoded(container: Container) -> Left:
+    """What leaves, as values."""
     streams = container.plan.application.streams
     for out in container.plan.out_of(container.pe):
         yield out.index, list(encode(container.leaving[out.index], streams[out.stream].schema))

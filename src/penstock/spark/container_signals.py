@@ -51,6 +51,8 @@ class ContainerSignals:
         self._statistics = Statistics(sampling.reservoir)
         ports = {port.stream: port.schema for o in inside for port in o.outputs} | dict(entering)
         self._varying = {stream: schema for stream, schema in ports.items() if fixed_bytes(schema) is None}
+        takers = [o.id for o in inside if any(stream in entering for port in o.inputs for stream in port.streams)]
+        self._takers = takers or [o.id for o in inside]
         timed = [o.id for o in inside if o.model.spontaneous]
         self._spontaneous = timed or [o.id for o in inside]
         self._tuples = EntrySignals(self._stride, 0, sampling.reservoir)
@@ -85,6 +87,11 @@ class ContainerSignals:
     def produced(self, operator: str, cpu_ns: int) -> None:
         """A source has run: its thread is its own, so that is base CPU time."""
         self._statistics.add_base(operator, cpu_ns)
+
+    def converted(self, took: int) -> None:
+        """Tuples became Python objects, or columns again: that is the price of operators without a generated form."""
+        for operator in self._takers:
+            self._statistics.add_base(operator, took / len(self._takers))
 
     def transfer(self, kind: str, took: int, tuples: int) -> None:
         """Note what the PE took to `receive`, or to `send`, so many tuples."""
