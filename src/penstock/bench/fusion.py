@@ -13,8 +13,8 @@ The first five are the papers' fusions, with one process for a PE: they run on o
 regions that the compiler finds on as many channels as there are cores; nothing in the programs says so.
 
 Both applications have an operator in Python that works on one tuple after the other, as jobs in Python do: a running
-spectrum for each antenna, a Kalman filter for each symbol. Without it they are so light that one PE on one channel is
-the best of all plans on two cores, and the loop ends with that one.
+spectrum for each antenna, a Kalman filter for each symbol. Without it they are so light that on two cores, in batches
+of this size, one PE on one channel is faster than channels are.
 
 The fusions take turns in one session, and the median of each is reported, with what the throughput model predicts
 beside it, both relative to none. Fusions that are equal are measured as one, and their rows say so. None takes minutes,
