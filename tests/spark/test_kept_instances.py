@@ -49,6 +49,7 @@ class Failing(Loading):
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     LOADED.clear()
+    monkeypatch.setattr(workers, "_programs", {})
     monkeypatch.setattr(workers, "_modules", {})
     monkeypatch.setattr(workers, "_containers", {})
 
@@ -123,3 +124,18 @@ def test_another_program_in_the_same_place_gets_instances_of_its_own(tmp_path):
     run(plan, path, [(0, 2)])
     assert LOADED == [1, 2]
     assert len(workers._containers) == 1
+
+
+def test_programs_that_take_turns_keep_theirs_and_of_many_the_oldest_goes(tmp_path):
+    jobs = []
+    for number in range(workers.KEPT_PROGRAMS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        jobs.append(job(Loading, folder)[1:])
+    for x in (1, 2):
+        for plan, path in jobs:
+            run(plan, path, [(0, x)])
+    assert LOADED == [1, 1, 1, 1]
+    _, plan, path = job(Loading, tmp_path)
+    run(plan, path, [(0, 3)])
+    assert {key[0] for key in workers._containers} == {path, *(p for _, p in jobs[1:])}

@@ -142,6 +142,12 @@ def check_form(version: int, form: str, wanted: str) -> None:
 _Identity = tuple[str, int, int]
 """The path of a program, when it was written, and a PE: a worker may have seen another program in the same place."""
 
+KEPT_PROGRAMS = 4
+"""Of how many programs a worker keeps code: several queries of a session take turns in it."""
+
+_programs: dict[str, int] = {}
+"""When each program was written, by its path; the one that was loaded last is the last."""
+
 _modules: dict[_Identity, LoadedPE] = {}
 _containers: dict[_Identity, ContainerInstance] = {}
 """Containers of PEs without state, while nobody uses them: what an operator has loaded once serves all batches."""
@@ -155,7 +161,7 @@ def load_instance(identity: _Identity) -> Instance:
         return GeneratedContainer(module, lambda values: _by_container(load(path), pe, values))
     if identity in _containers:
         return _containers.pop(identity)
-    _forget_others(identity)
+    _make_room(identity)
     program, plan, environment = load(path)
     module = loaded_module(program, plan, pe, environment)
     if module is not None and may_be_kept(module):
@@ -172,10 +178,15 @@ def _keep(instance: Instance, identity: _Identity) -> None:
         _containers[identity] = instance
 
 
-def _forget_others(identity: _Identity) -> None:
-    """Let go of what belongs to other programs: a worker outlives its job, and serves many where jobs are compared."""
+def _make_room(identity: _Identity) -> None:
+    """Let go of what stood in a program's place before, and of the program that was loaded longest ago."""
+    path, written_ns, _ = identity
+    _programs.pop(path, None)
+    _programs[path] = written_ns
+    while len(_programs) > KEPT_PROGRAMS:
+        del _programs[next(iter(_programs))]
     for kept in (_modules, _containers):
-        for other in [key for key in kept if key[:2] != identity[:2]]:
+        for other in [key for key in kept if _programs.get(key[0]) != key[1]]:
             del kept[other]
 
 
