@@ -67,6 +67,42 @@ def chosen_fusion(
         UserError: The plan does not fit the application, or an algorithm needs a profile that there is none of.
         Infeasible: No fusion keeps the constraints.
     """
+    application = program.application
+    chosen = _chosen(program, environment, spark, option, plan, channels, checkpoint, tell)
+    if application.constraints:
+        _check_constraints(application, chosen)
+    return chosen
+
+
+def _check_constraints(application: Application, chosen: Choice) -> None:
+    """Refuse PEs that break a constraint: those of a checkpoint, or of a plan that is cut at the regions.
+
+    Raises:
+        UserError: They do.
+    """
+    from penstock.codegen.channels import choose_channels
+    from penstock.codegen.region_cuts import cut_at_regions
+    from penstock.optimizer import inner_operators
+    from penstock.parallel.pe_demands import broken_demands
+
+    inner = frozenset(inner_operators(application))
+    groups = [[id_ for id_ in group if id_ in inner] for group in chosen.fusion]
+    pes = cut_at_regions(application, filter(None, groups), choose_channels(application, chosen.channels))
+    for broken in broken_demands(application, pes):
+        hint = "change the plan or the constraint, or start with a new checkpoint folder; `--fusion all` keeps them all"
+        raise UserError(f"the PEs break a constraint of the program: {broken}", hint=hint)
+
+
+def _chosen(
+    program: Program,
+    environment: Environment,
+    spark: Any,
+    option: str,
+    plan: Path | None,
+    channels: int | None,
+    checkpoint: Path | None,
+    tell: Callable[[str], None],
+) -> Choice:
     from penstock.cli.short_profile import known_profile
 
     application = program.application

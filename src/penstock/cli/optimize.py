@@ -88,19 +88,22 @@ def command(
         penstock optimize examples/bargains/bargains.spl -o plan.json
         penstock run examples/bargains/bargains.spl --plan plan.json
     """
+    from penstock.cli.fusion_choice import without_costs
     from penstock.optimizer import (
         Candidate,
         everything_fused,
         fingerprint,
         optimize,
         ranked_on_channels,
-        unfused,
         write_plan,
     )
     from penstock.optimizer.kept_profiles import keep_profile
     from penstock.optimizer.loop_state import keep_runs, kept_runs, state_path
+    from penstock.parallel.pe_demands import unapplied_demands
 
     program = arguments.program()
+    for warning in unapplied_demands(program.application):
+        click.echo(f"warning: {warning}", err=True)
     application, runs_file = program.application, state_path(out)
     print_ = fingerprint(application)
     known = kept_runs(runs_file, print_, channels)
@@ -123,7 +126,7 @@ def command(
     if not known:
         click.echo(f"running `{application.name}` without fusion", err=True)
     outcome = optimize(
-        Candidate(groups=unfused(application), channels=numbers[0]),
+        Candidate(groups=without_costs(application, "none", numbers[0]), channels=numbers[0]),
         measure,
         choose,
         iterations=iterations,

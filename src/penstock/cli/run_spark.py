@@ -41,6 +41,7 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     from penstock.cli.loop_choice import chosen_way
     from penstock.cli.short_profile import keep_profile_of
     from penstock.optimizer import plan_for
+    from penstock.parallel.pe_demands import unapplied_demands
     from penstock.reference.result import DEAD_LETTERS
     from penstock.spark.run import can_have_more, run_on_spark
     from penstock.spark.session import open_session
@@ -48,6 +49,8 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     if settings.plan is not None:
         # What is wrong with it is told before the seconds that Spark takes to start.
         plan_for(program.application, settings.plan)
+    for warning in unapplied_demands(program.application):
+        click.echo(f"warning: {warning}", err=True)
     click.echo(f"starting Spark at {settings.master}", err=True)
     spark = open_session(settings.master)
     checkpoint = settings.checkpoint

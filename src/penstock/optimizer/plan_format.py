@@ -23,6 +23,7 @@ from penstock.ir.graph import Application
 from penstock.json_source import read_json
 from penstock.model.reading import AMOUNT, COUNT, LIST, NAME, NAMES, OBJECT, TEXT, Field, Reader, Record
 from penstock.optimizer.spark_problem import Groups, inner_operators
+from penstock.parallel.pe_demands import broken_demands
 
 VERSION = 1
 
@@ -86,6 +87,9 @@ class PlanFile:
             if held.count(id_) != 1:
                 times = "no PE" if id_ not in held else f"{held.count(id_)} PEs"
                 found.error(f"{path}: operator `{id_}` is in {times} of the plan", hint="put it in one")
+        found.raise_if_any()
+        for broken in broken_demands(application, self.fusion):
+            found.error(f"{path}: the plan breaks a constraint: {broken}", hint="penstock optimize keeps them")
         found.raise_if_any()
         if self.fingerprint != fingerprint(application):
             message = f"{path}: `{application.name}` has changed since the plan was made"

@@ -12,6 +12,7 @@ Formulation:
       takes to hand tuples to the JVM and it to take them, or the receiver's share, whichever is more.
     - Hosts: one for each core that is offered (`core_hosts`), since a PE is one process.
     - Regions and channels: those of `penstock.parallel`, where there is more than one channel.
+    - Constraints: what they demand of PEs (`penstock.parallel.pe_demands`); which host a PE runs on is Spark's choice.
     - Loops: feedback counts as any other stream, so that acyclic plans have each loop in one PE.
 
 Example:
@@ -36,10 +37,11 @@ from functools import cached_property
 from penstock.codegen.channels import Channels, choose_channels
 from penstock.codegen.plan import is_sink, is_source
 from penstock.fusion import FusionProblem, fusion_problem
-from penstock.ir.constraints import Constraint, ConstraintKind
+from penstock.ir.constraints import Constraint
 from penstock.ir.graph import Application
 from penstock.model import Hosts, OperatorProfile, Profile, Transfer
 from penstock.parallel.loops import loops
+from penstock.parallel.pe_demands import pe_demands
 
 Groups = tuple[tuple[str, ...], ...]
 """The operators of each PE; sources and sinks are left out."""
@@ -68,9 +70,6 @@ class Candidate:
 
     def _as_set(self) -> frozenset[frozenset[str]]:
         return frozenset(frozenset(group) for group in self.groups)
-
-
-_ABOUT_PES = (ConstraintKind.PE_COLOCATION, ConstraintKind.PE_EXLOCATION, ConstraintKind.PE_DEDICATION)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +141,7 @@ def spark_problem(setting: Setting) -> FusionProblem:
         channels=[setting.regions.width[region] if region is not None else 1 for region in regions],
         stream_bytes=[rate_bytes.get(s, 0.0) for _, _, s in streams],
         host_ids=names,
-        constraints=tuple(_constraints(application.constraints, place)),
+        constraints=tuple(_constraints(pe_demands(application), place)),
     )
 
 
@@ -181,5 +180,5 @@ def _constraints(given: Sequence[Constraint], inner: dict[str, int]) -> Iterator
     """The demands on PEs, without the operators that no fusion decides about."""
     for constraint in given:
         operators = tuple(id_ for id_ in constraint.operators if id_ in inner)
-        if constraint.kind in _ABOUT_PES and operators:
+        if operators:
             yield replace(constraint, operators=operators)

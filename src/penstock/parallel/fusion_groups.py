@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from penstock.ir.constraints import ConstraintKind
 from penstock.ir.graph import Application
 
@@ -20,17 +22,27 @@ def fusion_groups(application: Application) -> dict[str, tuple[str, ...]]:
         >>> fusion_groups(Application(name="Main", operators=operators, constraints=tuple(together)))
         {'a': ('a', 'b', 'c'), 'b': ('a', 'b', 'c'), 'c': ('a', 'b', 'c')}
     """
+    together = [c.operators for c in application.constraints if c.kind is ConstraintKind.PE_COLOCATION]
+    number = {o.id: i for i, o in enumerate(application.operators)}
+    groups = [tuple(sorted(group, key=number.__getitem__)) for group in joined(together)]
+    return {id_: group for group in sorted(groups, key=lambda g: number[g[0]]) if len(group) > 1 for id_ in group}
+
+
+def joined(groups: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Groups united wherever they have a member in common, in order of their first members.
+
+    Example:
+        >>> joined([("a", "b"), ("c", "d"), ("b", "e")])
+        [('a', 'b', 'e'), ('c', 'd')]
+    """
     parent: dict[str, str] = {}
-    for constraint in application.constraints:
-        if constraint.kind is ConstraintKind.PE_COLOCATION and constraint.operators:
-            first = _root(parent, constraint.operators[0])
-            for other in constraint.operators[1:]:
-                parent[_root(parent, other)] = first
+    for group in groups:
+        for other in group:
+            parent[_root(parent, other)] = _root(parent, group[0])
     members: dict[str, list[str]] = {}
-    for operator in application.operators:
-        if operator.id in parent:
-            members.setdefault(_root(parent, operator.id), []).append(operator.id)
-    return {id_: tuple(group) for group in members.values() if len(group) > 1 for id_ in group}
+    for id_ in parent:
+        members.setdefault(_root(parent, id_), []).append(id_)
+    return [tuple(found) for found in members.values()]
 
 
 def _root(parent: dict[str, str], id_: str) -> str:
