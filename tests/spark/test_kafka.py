@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import runpy
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -291,6 +292,60 @@ def test_streams_between_jobs_go_over_kafka_where_that_is_configured(tmp_path, m
     assert found == [f'"{key}",{n}' for key, n in ROWS if n % 3]
 
 
+WINDOWS = """composite Main {{ graph
+    stream<rstring message, int32 partition> A = KafkaConsumer() {{
+        param topic: "{topic}"; bootstrapServers: "{servers}"; idleTime: 1.0; }}
+    stream<int32 n, rstring last> B = Aggregate(A) {{
+        window A: tumbling, time({seconds}); output B: n = Count(), last = Last(message); }}
+    () as Sink = FileSink(B) {{ param file: "out.csv"; flush: 1u; }} }}"""
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("per_batch", [8, 1000])
+def test_a_partition_that_is_read_more_slowly_falls_into_no_later_window(tmp_path, per_batch):
+    topic, start = new_topic(), 1_700_000_000_000
+    # As many messages in each, but the time in one of them goes ten times as fast.
+    sent = [(p, start + n * (100, 1000, 500)[p], f"{p}/{n}") for p in range(3) for n in range(20)]
+    send_at(topic, sent)
+    (tmp_path / "out").mkdir()
+    program = compile_text(WINDOWS.format(topic=topic, servers=broker(), seconds=3))
+    outcome = started(program, tmp_path, {}, turns_per_batch=per_batch)
+    # Of equal times those of smaller offsets come first, then of smaller partitions.
+    ordered = sorted(sent, key=lambda m: (m[1], int(m[2][2:]), m[0]))
+    wanted = []
+    for window in range(start, start + 18_000, 3000):
+        inside = [text for _, ms, text in ordered if window <= ms < window + 3000]
+        wanted.append(f'{len(inside)},"{inside[-1]}"')
+    assert (tmp_path / "out" / "out.csv").read_text().splitlines() == wanted
+    assert not outcome.totals.late
+
+
+@pytest.mark.xdist_group("spark")
+def test_windows_close_although_no_message_comes(tmp_path):
+    topic = new_topic()
+    now = round(time.time() * 1000)
+    send_at(topic, [(0, now, "a"), (1, now + 1, "b"), (0, now + 100, "c")])
+    (tmp_path / "out").mkdir()
+    program = compile_text(WINDOWS.format(topic=topic, servers=broker(), seconds=1))
+    outcome = started(program, tmp_path, {}, continuous=True, seconds=8)
+    assert outcome.stopped == "time"
+    assert (tmp_path / "out" / "out.csv").read_text().splitlines()[0] == '3,"c"'
+
+
+def send_at(topic: str, sent: list[tuple[int, int, str]]) -> None:
+    """Send messages to partitions, with time stamps in milliseconds."""
+    jvm = session()._jvm
+    settings = jvm.java.util.Properties()
+    settings.put("bootstrap.servers", broker())
+    for name in ("key.serializer", "value.serializer"):
+        settings.put(name, "org.apache.kafka.common.serialization.StringSerializer")
+    producer = jvm.org.apache.kafka.clients.producer.KafkaProducer(settings)
+    record = jvm.org.apache.kafka.clients.producer.ProducerRecord
+    for partition, ms, value in sent:
+        producer.send(record(topic, partition, ms, None, value))
+    producer.close()
+
+
 def send(topic: str, values: list[str]) -> None:
     rows = [(json.loads(v)["symbol"] if v[0] == "{" else None, v) for v in values]
     frame = session().createDataFrame(rows, "key string, value string").coalesce(1)
@@ -308,12 +363,12 @@ def job(app: App, folder):
     return started(app.program(), folder, {})
 
 
-def started(program, folder, settings):
+def started(program, folder, settings, **more):
     return run_on_spark(
         program,
         session(),
         fusion=everything_fused(program.application),
         environment=environment(folder, folder / "out", settings),
         checkpoint=folder / "checkpoint",
-        turns_per_batch=16,
+        **{"turns_per_batch": 16, **more},
     )

@@ -111,6 +111,7 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
         submitted=_in_order(outcome.totals.submitted, program),
         rejected=outcome.totals.rejected,
         dead_letters_file=letters,
+        late=outcome.totals.late,
         more={"batches": outcome.batches, "resumed": outcome.resumed, "pes": [list(pe) for pe in outcome.pes]},
     )
 

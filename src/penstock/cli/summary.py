@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -20,6 +20,7 @@ class Summary:
     rejected: Mapping[str, int]
     dead_letters_file: Path | None
     more: Mapping[str, object]
+    late: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tuples(self) -> int:
@@ -45,6 +46,7 @@ class Summary:
                     "received": list(self.received.get(id_, ())),
                     "submitted": list(self.submitted.get(id_, ())),
                     "rejected": self.rejected.get(id_, 0),
+                    "late": self.late.get(id_, 0),
                 }
                 for id_ in self.operators
             },
@@ -74,3 +76,6 @@ def print_summary(summary: Summary) -> None:
     if summary.dead_letters_file is not None:
         rejected = ", ".join(f"{count:,} by {id_}" for id_, count in summary.rejected.items())
         console.print(f"set aside in {summary.dead_letters_file}: {rejected}")
+    if summary.late:
+        late = ", ".join(f"{count:,} of {id_}" for id_, count in summary.late.items())
+        console.print(f"came late, and stand at the time that the clock had come to: {late}")

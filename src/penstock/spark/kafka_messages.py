@@ -1,8 +1,9 @@
 """From Kafka's messages to tuples.
 
-Within a batch messages are taken in the order of their time, in turns over the partitions where times are equal. A
-message's time is its time stamp, or that of a message before it in its partition if that is later, so each partition
-keeps its order. All of this can be told from one partition, so each is read and parsed by a task of its own.
+Messages are taken in the order of their time, and where times are equal in that of their offsets, then of their
+partitions. A message's time is its time stamp, or that of a message before it in its partition if that is later, so
+each partition keeps its order. All of this can be told from one partition, so each is read and parsed by a task of its
+own; that no partition is behind the others is up to the gate behind them (`source_gate`).
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from penstock.expr.values import to_arrow_array
 from penstock.ir.arrow import arrow_schema, arrow_type
 from penstock.ir.types import BLOB, TIMESTAMP, Type
 from penstock.reference.result import DeadLetter
+from penstock.spark.source_gate import LANES
 from penstock.spark.source_rows import Items
 from penstock.toolkit.formats import Settings, csv, json_lines
 from penstock.toolkit.kafka_consumer import MessageForm
 
-LANES = 2**20
-"""More than there are partitions, of all topics together."""
+_OFFSETS = 2**40
+"""Offsets are counted up to here, so that numbers stay small enough; messages of one time are never so far apart."""
 
 
 def tuples_of(
@@ -61,22 +63,21 @@ def tuples_of(
 def in_time(table: pa.Table, topics: Sequence[str] = ()) -> tuple[Array, Array, Array]:
     """The order in which messages are taken, and their times and numbers in it.
 
-    The number of a message is how far it is from the first of its partition, and behind that its partition, so no two
-    have the same.
+    The number of a message is its offset, and behind that its partition, so no two have the same in any batch.
 
     Example:
         >>> table = pa.table({"topic": ["t", "t", "t"], "partition": [0, 0, 1], "offset": [5, 6, 0],
         ...     "micros": [20, 10, 15]})
         >>> [part.tolist() for part in in_time(table)]
-        [[2, 0, 1], [15000, 20000, 20000], [1, 0, 1048576]]
+        [[2, 0, 1], [15000, 20000, 20000], [1, 327680, 393216]]
     """
     lane = _lanes(table, topics)
     offset, micros = (table.column(c).to_numpy() for c in ("offset", "micros"))
     together = np.lexsort((offset, lane))
     begins = np.flatnonzero(np.diff(lane[together], prepend=-1))
-    parts = [np.split(column[together], begins[1:]) for column in (micros, offset)]
-    time_ns = np.maximum(np.concatenate([np.maximum.accumulate(part) for part in parts[0]]), 0) * 1000
-    number = np.concatenate([part - part[0] for part in parts[1]]) * LANES + lane[together]
+    parts = np.split(micros[together], begins[1:])
+    time_ns = np.maximum(np.concatenate([np.maximum.accumulate(part) for part in parts]), 0) * 1000
+    number = offset[together] % _OFFSETS * LANES + lane[together]
     order = np.lexsort((number, time_ns))
     return together[order], time_ns[order], number[order]
 

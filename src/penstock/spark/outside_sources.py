@@ -18,7 +18,7 @@ from penstock.spark.source_door import source_door
 from penstock.spark.source_rows import SourcePE, source_pe
 from penstock.spark.stream_tables import streams_folder
 from penstock.toolkit.import_ import wanted_by
-from penstock.toolkit.kafka_consumer import message_form
+from penstock.toolkit.kafka_consumer import message_form, topics_of
 from penstock.toolkit.kafka_params import kafka_properties
 from penstock.toolkit.logic_runtime import symbol
 
@@ -85,7 +85,7 @@ def _from_kafka(
     environment: Environment,
     items_per_batch: int,
 ) -> DataFrame:
-    topics = [str(evaluator.constant(topic)) for topic in operator.param("topic")]
+    topics = topics_of(operator, evaluator)
     found = messages(
         spark,
         topics,

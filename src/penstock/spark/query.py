@@ -21,6 +21,7 @@ from penstock.codegen.plan import PE, PhysicalPlan, Route
 from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
 from penstock.spark.checkpoint import clear_false_start
+from penstock.spark.gating import is_gated, with_gate
 from penstock.spark.open_loops import has_open_loop
 from penstock.spark.outside_sources import outside_source
 from penstock.spark.sink_loop import rounds_folder
@@ -84,7 +85,9 @@ def _line(spark: SparkSession, job: Job, pickled: Path) -> DataFrame:
     """The sources, and all other PEs but the sinks one behind the other."""
     plan = job.plan
     frame = reduce(_union, _sources(spark, job, pickled))
-    layout = Layout.SOURCES
+    if is_gated(plan):
+        frame = with_gate(frame, spark, plan, job.environment, job.checkpoint, job.continuous)
+    layout = Layout.SPREAD if is_gated(plan) else Layout.SOURCES
     for pe in plan.pes:
         if pe.role == "stateful":
             frame, layout = _stateful(pe, frame, plan, pickled), Layout.SPREAD

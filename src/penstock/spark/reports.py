@@ -26,6 +26,7 @@ class Report:
         submitted: For each operator, the tuples that went out by each output port.
         dead_letters: What was set aside.
         signals: What submit signals have collected, as plain data, if there are any.
+        late: For each source, the tuples that came behind the clock.
     """
 
     pe: int
@@ -33,11 +34,12 @@ class Report:
     submitted: Counts = field(default_factory=dict)
     dead_letters: tuple[DeadLetter, ...] = ()
     signals: tuple[dict[str, Any], ...] = ()
+    late: dict[str, int] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """The report as bytes."""
         # Not `asdict` of the whole, which would copy every sample.
-        plain = {name: getattr(self, name) for name in ("pe", "received", "submitted", "signals")}
+        plain = {name: getattr(self, name) for name in ("pe", "received", "submitted", "signals", "late")}
         return json.dumps({**plain, "dead_letters": [asdict(letter) for letter in self.dead_letters]}).encode()
 
 
@@ -46,7 +48,7 @@ def decode_report(value: bytes) -> Report:
 
     Example:
         >>> decode_report(Report(pe=3, received={"F": [2]}).encode())
-        Report(pe=3, received={'F': [2]}, submitted={}, dead_letters=(), signals=())
+        Report(pe=3, received={'F': [2]}, submitted={}, dead_letters=(), signals=(), late={})
     """
     read = json.loads(value)
     letters = tuple(DeadLetter(**letter) for letter in read.pop("dead_letters"))

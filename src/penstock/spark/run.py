@@ -17,6 +17,7 @@ from penstock.ir.graph import Application
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.sampling import Sampling
 from penstock.spark.checkpoint import claim
+from penstock.spark.gating import is_gated, on_the_wall
 from penstock.spark.open_loops import with_open_loop
 from penstock.spark.pickling import ship_user_modules
 from penstock.spark.query import Job, start
@@ -108,6 +109,8 @@ def run_on_spark(
     ship_user_modules(program)
     plan = replace(physical_plan(program.application, fusion, regions), signals=signals)
     resumed = claim(checkpoint, plan)
+    if continuous and is_gated(plan):
+        environment = on_the_wall(environment, checkpoint)
     job = Job(
         program=program,
         plan=plan,
@@ -121,9 +124,14 @@ def run_on_spark(
     query, sinks = start(spark, job)
     batches = 0
 
+    late: set[str] = set()
+
     def tell(progress: dict[str, Any]) -> None:
         nonlocal batches
         batches += 1
+        for source in sinks.totals.late.keys() - late:
+            notice(f"warning: tuples of `{source}` came late: they stand at the time that the clock had come to")
+            late.add(source)
         if on_progress is not None:
             on_progress({**progress, "totals": sinks.totals})
 

@@ -53,12 +53,14 @@ class Totals:
         submitted: For each operator, the tuples that went out by each output port.
         rejected: For each operator, the records that it set aside.
         letters_bytes: How long the file of dead letters is.
+        late: For each source, the tuples that came behind the clock.
     """
 
     received: Counts = field(default_factory=dict)
     submitted: Counts = field(default_factory=dict)
     rejected: dict[str, int] = field(default_factory=dict)
     letters_bytes: int = 0
+    late: dict[str, int] = field(default_factory=dict)
 
     def add(self, report: Report) -> None:
         """Count a PE's batch."""
@@ -66,6 +68,8 @@ class Totals:
         self.submitted = add(self.submitted, report.submitted)
         for letter in report.dead_letters:
             self.rejected[letter.operator] = self.rejected.get(letter.operator, 0) + 1
+        for source, count in report.late.items():
+            self.late[source] = self.late.get(source, 0) + count
 
 
 class SinkPE:

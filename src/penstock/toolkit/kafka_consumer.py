@@ -5,7 +5,8 @@ named `key`, `topic`, `partition`, `offset` and `messageTimestamp` take what Kaf
 `csv` a message holds all attributes but those that the `output...AttributeName` parameters name.
 
 A message that does not fit the schema follows `parsing`. Messages of one partition come in their order. The clock of
-the application follows the time stamps of the messages. A topic has no end: the stream never ends.
+the application follows the time stamps of the messages: where several partitions are read, that of the partition that
+is furthest behind, until it has given nothing for `idleTime` seconds. A topic has no end: the stream never ends.
 
 It runs on Spark, through Spark's connector; there is no consumer group, for the job's checkpoint holds the offsets.
 """
@@ -14,14 +15,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.diagnostics import Diagnostics
+from penstock.diagnostics import Diagnostics, UserError
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.expressions import Literal
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
-from penstock.ir.types import INT32, INT64, RSTRING, TIMESTAMP, Schema, TupleType, Type
+from penstock.ir.types import FLOAT64, INT32, INT64, RSTRING, TIMESTAMP, Schema, TupleType, Type
 from penstock.toolkit.definition import OperatorDefinition
-from penstock.toolkit.format_params import word
+from penstock.toolkit.format_params import constant, word
 from penstock.toolkit.kafka_params import (
     CONNECTION_PARAMS,
     OnlyOnSpark,
@@ -34,6 +35,8 @@ from penstock.toolkit.kafka_params import (
 )
 from penstock.toolkit.logic_analysis import not_parallel
 from penstock.toolkit.logic_runtime import symbol
+
+IDLE_SECONDS = 5.0
 
 PARTS = {
     "outputMessageAttributeName": ("message", "value"),
@@ -88,6 +91,25 @@ def message_form(operator: Operator, evaluator: Evaluator) -> MessageForm:
     )
 
 
+def topics_of(operator: Operator, evaluator: Evaluator) -> list[str]:
+    """The topics that a KafkaConsumer reads."""
+    return [str(evaluator.constant(topic)) for topic in operator.param("topic")]
+
+
+def idle_seconds(operator: Operator, evaluator: Evaluator) -> float:
+    """After how many seconds the clock no longer waits for a partition that gives nothing.
+
+    Raises:
+        UserError: They are negative.
+    """
+    for value in operator.param("idleTime"):
+        seconds = float(evaluator.constant(value))
+        if not seconds >= 0:
+            raise UserError(f"`idleTime` of `{operator.id}` is a number of seconds, found {seconds:g}")
+        return seconds
+    return IDLE_SECONDS
+
+
 def _named(operator: Operator) -> dict[str, str]:
     """From parameter to attribute: those that are named, and for `raw` those that have the usual names."""
     found = {}
@@ -137,6 +159,11 @@ DEFINITION = OperatorDefinition(
             "What a message does that does not fit: `strict` fails, `permissive` sets it aside and goes on.",
             "strict",
             "permissive",
+        ),
+        constant(
+            "idleTime",
+            "After how many seconds the clock no longer waits for a partition that gives nothing; 5 without it.",
+            FLOAT64,
         ),
         *(attribute_param(name, f"The attribute for the {part}; {usual}.") for name, (usual, part) in PARTS.items()),
     ),
