@@ -44,6 +44,7 @@ class Reading:
     pulses: list[int] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
     submitted: dict[str, int] = field(default_factory=dict)
+    late: int = 0
     batches: int = 0
     parts: int = 0
 
@@ -120,6 +121,7 @@ class Sources:
     def _count(self, value: bytes) -> None:
         report = decode_report(value)
         self.found.letters += report.dead_letters
+        self.found.late += sum(report.late.values())
         for id_, ports in report.submitted.items():
             self.found.submitted[id_] = self.found.submitted.get(id_, 0) + sum(ports)
 

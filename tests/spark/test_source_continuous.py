@@ -9,6 +9,7 @@ import timed_logs
 from source_reading import Sources, program
 
 from penstock.lang import compile_text
+from penstock.reference.failure import OperatorFailed
 
 SECOND = 1_000_000_000
 
@@ -139,9 +140,89 @@ def test_a_continuous_run_follows_lines_and_files_in_time(tmp_path: Path, wall: 
     timed_logs.write(tmp_path, {"b": "1.5 7\n"})
     sources.restart()
     wall.move(60)
-    assert new(sources) == [("b.log", 7), ("a.log", 3), ("a.log", 4)]
+    # The new file is far behind: what it gives is late, and the clock waits for it until it is idle.
+    assert new(sources) == [("b.log", 7)]
+    assert sources.found.late == 1
+    wall.move(4.9)
+    assert new(sources) == []
+    wall.move(0.1)
+    assert new(sources) == [("a.log", 3), ("a.log", 4)]
     with (tmp_path / "a.log").open("a") as file:
         file.write("5\n")
     assert new(sources) == [("a.log", 5)]
     assert sources.found.times == [0, SECOND, 2 * SECOND, 60 * SECOND, 61 * SECOND, 62 * SECOND]
     assert not sources.offset["ended"]
+
+
+def test_the_clock_waits_for_the_file_that_is_furthest_behind(tmp_path: Path, wall: Wall) -> None:
+    timed_logs.write(tmp_path, {"a": "0 1\n1 2\n2 3\n", "b": "0 4\n"})
+    sources = continuous(timed_logs.program(tmp_path), tmp_path)
+    wall.move(3)
+    assert new(sources) == [("a.log", 1), ("b.log", 4)]
+    with (tmp_path / "b.log").open("a") as file:
+        file.write("1 5\n")
+    wall.move(1)
+    assert new(sources) == [("a.log", 2), ("b.log", 5)]
+    sources.restart()
+    wall.move(5)
+    assert new(sources) == [("a.log", 3)]
+    assert sources.found.times == sorted(sources.found.times)
+    assert sources.found.late == 0
+
+
+def test_time_goes_on_some_seconds_behind_the_wall_when_no_file_has_a_new_line(tmp_path: Path, wall: Wall) -> None:
+    timed_logs.write(tmp_path, {"a": "0 1\n"})
+    app = timed_logs.program(tmp_path, windowed=True)
+    sources = continuous(app, tmp_path)
+    assert new(sources) == [("a.log", 1)]
+    sources.found.pulses.clear()
+    for _ in range(8):
+        wall.move(1)
+        assert new(sources) == []
+    assert sources.found.pulses == [0, 0, 0, 0, 0, SECOND, 2 * SECOND, 3 * SECOND]
+    with (tmp_path / "a.log").open("a") as file:
+        file.write("2 2\n8 3\n")
+    assert new(sources) == [("a.log", 2), ("a.log", 3)]
+    assert sources.found.late == 1
+
+
+def test_lines_are_followed_beside_other_sources_too(tmp_path: Path, wall: Wall) -> None:
+    timed_logs.write(tmp_path, {"a": "0 1\n1.5 2\n"})
+    sources = continuous(timed_logs.program(tmp_path, beside=True), tmp_path)
+    assert new(sources) == [("a.log", 1), (1,)]
+    wall.move(1.5)
+    assert sorted(new(sources), key=str) == [("a.log", 2), (1,)]
+    # Now the clock waits for the log, and what a Beacon gives waits with it.
+    wall.move(1)
+    assert new(sources) == []
+    with (tmp_path / "a.log").open("a") as file:
+        file.write("2.2 3\n2.4 4\n")
+    assert sorted(new(sources), key=str) == [("a.log", 3), ("a.log", 4), (1,)]
+    sources.restart()
+    wall.move(5)
+    with (tmp_path / "a.log").open("a") as file:
+        file.write("9 5\n")
+    assert [item for item in new(sources) if item != (1,)] == []
+    wall.move(2)
+    assert ("a.log", 5) in new(sources)
+    assert sources.found.late == 0
+    assert not sources.offset["ended"]
+
+
+@pytest.mark.parametrize("beside", [[], ["stream<int32 y> Q = Beacon() { param iterations: 0; output Q: y = 1; }"]])
+def test_a_hot_file_that_is_read_record_by_record_is_followed(tmp_path: Path, wall: Wall, beside: list[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("1\n2\n3")
+    source = """stream<int32 n, int64 k> A = FileSource() {
+        param file: "a.csv"; hotFile: true; output A: k = TupleNumber(); }"""
+    sources = continuous(program(source, *beside), tmp_path)
+    assert [item for item in new(sources) if isinstance(item, tuple)] == [(1, 0), (2, 1)]
+    sources.restart()
+    with path.open("a") as file:
+        file.write("4\n5\n")
+    wall.move(1)
+    assert new(sources) == [(34, 2), (5, 3)]
+    path.write_text("1\n")
+    sources.restart()
+    with pytest.raises(OperatorFailed, match=r"`a\.csv` holds less than when it was read"):
+        sources.step()

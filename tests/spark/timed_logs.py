@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock import App, Output, TimedLines
+from penstock import App, Output, TimedLines, agg, col, time, tumbling
 from penstock.toolkit.program import Program
 
 
@@ -43,10 +43,14 @@ class OneByOne(Logs):
         return None
 
 
-def program(folder: Path, kind: type[TimedLines] = Logs, *, beside: bool = False, on_error: str = "skip") -> Program:
+def program(
+    folder: Path, kind: type[TimedLines] = Logs, *, beside: bool = False, windowed: bool = False, on_error: str = "skip"
+) -> Program:
     app = App("Logs")
     output = Output(schema="rstring file, int32 n", name="A")
     (found,) = app.invoke(kind, outputs=[output], params={"folder": str(folder)}, role="source", on_error=on_error)
+    if windowed:
+        found = found.aggregate(tumbling(time(60.0)), file=agg.last(col.file), n=agg.last(col.n), name="W")
     found.for_each(print, name="Sink")
     if beside:
         app.beacon("int32 x", iterations=30, period=1.0, x=1, name="B").for_each(print, name="SinkB")

@@ -10,8 +10,10 @@ Algorithm:
     That they do is seen when the lines are read: among themselves, and against the last time before them. A call of
     `line` for each extent and file, and O(log lines) more where there are several files.
 
-    In a continuous run a batch goes up to the present time. What comes too late for that stands where the batch before
-    has ended.
+    In a continuous run a line leaves when its time has come on the wall, and the clock waits for files that are behind
+    (`look`): it goes no further than the last line of any file that is not idle. A file is idle if it has had no new
+    line for `TimedLines.idle_seconds`. If all are, time goes on that many seconds behind the wall. A line that is
+    behind the clock when it comes, because its file was idle or is new, stands at the time of the clock and is counted.
 """
 
 from __future__ import annotations
@@ -58,7 +60,21 @@ class LineColumns:
 
     def start(self) -> Position:
         """The beginning of every file."""
-        return {"files": {}, "is_new": True, "number": 0, "time_ns": 0, "floor_ns": 0}
+        return {"files": {}, "is_new": True, "number": 0, "time_ns": 0, "floor_ns": 0, "seen": {}}
+
+    def look(self, position: Position, now_ns: int) -> tuple[Position, int]:
+        """The clock: the least of the last times of all files that are not idle, but not ahead of the wall."""
+        idle_ns = round(self.source.idle_seconds * 1e9)
+        seen, reached = dict(position["seen"]), []
+        for file in self._files(position):
+            place = Place(**position["files"].get(str(file.path), {}))
+            stretch = file.stretch(place, file_blocks.BLOCK_BYTES, file_blocks.BLOCK_BYTES)
+            if stretch.lines:
+                seen[str(file.path)] = now_ns
+            if now_ns - seen.get(str(file.path), -idle_ns) < idle_ns:
+                reached.append(stretch.end.time_ns)
+        clock_ns = min(now_ns, *reached) if reached else now_ns - idle_ns
+        return {**position, "seen": seen}, max(position["floor_ns"], clock_ns)
 
     def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
         """Extents with about so many lines."""
@@ -95,6 +111,7 @@ class LineColumns:
             number=extent["number"],
             times_ns=np.maximum(found.times_ns, extent["floor_ns"]),
             malformed=found.malformed,
+            late=int((found.times_ns < extent["floor_ns"]).sum()),
         )
 
     def _read(self, piece: dict[str, Any]) -> LineBlock:

@@ -29,12 +29,14 @@ class TimedLines:
 
     Lines leave in the order of their times; of lines of one time, those of the first file come first. A file in which
     time goes back is refused. A run until everything is done reads what there is; a continuous run goes on with lines
-    that are appended, once they are whole, and with files that come later.
+    that are appended, once they are whole, and with files that come later. Its clock waits for the file that is
+    furthest behind, until that has had no new line for `idle_seconds`.
 
     An instance is made wherever one is needed, from the parameters of the invocation, so it holds no state of the run.
 
     Attributes:
         namespace: Where SPL programs find it.
+        idle_seconds: For how long the clock of a continuous run waits for a file that has no new line.
 
     Example:
         >>> import tempfile
@@ -64,6 +66,7 @@ class TimedLines:
     """
 
     namespace: ClassVar[str] = ""
+    idle_seconds: ClassVar[float] = 5.0
     __penstock__: ClassVar[Marks]
 
     def __init_subclass__(cls, **options: Any) -> None:

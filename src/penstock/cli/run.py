@@ -80,6 +80,11 @@ PROGRESS_SECONDS = 3.0
 )
 @click.option("--until-done", is_flag=True, help="Process what the sources have now, then stop.")
 @click.option(
+    "--continuous",
+    is_flag=True,
+    help="On Spark, go on when the sources have no more for now; time is then the clock on the wall.",
+)
+@click.option(
     "--for",
     "seconds",
     type=click.FloatRange(min=0),
@@ -111,6 +116,7 @@ def command(
     checkpoint: Path | None,
     batch: int,
     until_done: bool,
+    continuous: bool,
     seconds: float | None,
     out: Path | None,
     verified: bool,
@@ -118,10 +124,11 @@ def command(
 ) -> int:
     """Run APP and say how many tuples each operator took and gave.
 
-    A run ends when every source has ended; a source that can have more at any time (a growing directory, a socket, a
-    Kafka topic, an imported stream) goes on until Ctrl-C, which stops at the end of a batch. With the same
-    --checkpoint it then goes on where it stopped. The reference interpreter keeps a clock of its own: `--for 60` is a
-    minute of the application's time, however quickly it passes.
+    A run ends when every source has ended; a source that can have more at any time (a growing directory, a hot file, a
+    socket, a Kafka topic, an imported stream) goes on until Ctrl-C, which stops at the end of a batch. With the same
+    --checkpoint it then goes on where it stopped. Files and partitions that a Python source reads are read once, unless
+    --continuous or --for says that the run shall go on. The reference interpreter keeps a clock of its own: `--for 60`
+    is a minute of the application's time, however quickly it passes.
 
     Records that cannot be processed are set aside in dead_letters.jsonl where the operator's policy is to skip them;
     otherwise the first one ends the run with exit status 1.
@@ -133,8 +140,10 @@ def command(
         penstock run examples/bargains/bargains.spl --channels auto --checkpoint c
         penstock run examples/bargains/bargains.spl --engine reference
     """
-    if until_done and seconds is not None:
-        raise click.UsageError("--until-done and --for exclude each other")
+    if until_done and (seconds is not None or continuous):
+        raise click.UsageError(f"--until-done and {'--continuous' if continuous else '--for'} exclude each other")
+    if continuous and engine == "reference":
+        raise click.UsageError("--continuous is for Spark: the reference interpreter reads what there is")
     program = arguments.program()
     if verified:
         from penstock.spark.verify_models import verify_models
@@ -155,6 +164,7 @@ def command(
             checkpoint=checkpoint,
             batch=batch,
             until_done=until_done,
+            continuous=continuous,
             seconds=seconds,
         )
         summary = run_with(program, environment, settings)

@@ -29,6 +29,7 @@ class SparkSettings:
     checkpoint: Path | None
     batch: int
     until_done: bool
+    continuous: bool
     seconds: float | None
     loops: str = "auto"
 
@@ -43,7 +44,7 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     from penstock.optimizer import plan_for
     from penstock.parallel.pe_demands import unapplied_demands
     from penstock.reference.result import DEAD_LETTERS
-    from penstock.spark.run import can_have_more, run_on_spark
+    from penstock.spark.run import run_on_spark
     from penstock.spark.session import open_session
 
     if settings.plan is not None:
@@ -58,7 +59,7 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     def tell(text: str) -> None:
         click.echo(text, err=True)
 
-    continuous = not settings.until_done and can_have_more(program.application)
+    continuous = _is_continuous(program, environment, settings)
     way = chosen_way(
         program.application,
         # `optimize` measures with the loop inside, so a plan says nothing of it.
@@ -114,6 +115,17 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
         late=outcome.totals.late,
         more={"batches": outcome.batches, "resumed": outcome.resumed, "pes": [list(pe) for pe in outcome.pes]},
     )
+
+
+def _is_continuous(program: Program, environment: Environment, settings: SparkSettings) -> bool:
+    """Whether the run goes on when its sources have no more for now."""
+    from penstock.spark.following import can_follow, can_have_more
+
+    if settings.until_done or settings.continuous:
+        return settings.continuous
+    if settings.seconds is not None:
+        return can_follow(program, environment)
+    return can_have_more(program.application, environment)
 
 
 def _in_order(counts: Mapping[str, Sequence[int]], program: Program) -> dict[str, Sequence[int]]:

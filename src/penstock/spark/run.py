@@ -52,20 +52,6 @@ class SparkRun:
     statistics: Statistics
 
 
-MAY_HAVE_MORE = frozenset({"DirectoryScan", "Import", "KafkaConsumer", "TCPSource"})
-"""The sources that never say that they have ended."""
-
-
-def can_have_more(application: Application) -> bool:
-    """Whether some source goes on waiting when it has no more for now.
-
-    Example:
-        >>> can_have_more(Application(name="Empty"))
-        False
-    """
-    return any(o.kind.rpartition("::")[2] in MAY_HAVE_MORE for o in application.operators if not o.inputs)
-
-
 def run_on_spark(
     program: Program,
     spark: SparkSession,

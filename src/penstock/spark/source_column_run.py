@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from penstock.codegen.transport import FINAL, PULSE, PULSE_NUMBER, WINDOW
 from penstock.spark.source_batch import check_form
-from penstock.spark.source_columns import ColumnPE, numbers_of
-from penstock.toolkit.column_source import Chunk, Extent
+from penstock.spark.source_columns import ColumnPE, numbers_of, times_of
+from penstock.toolkit.column_source import Chunk, Extent, SetsClock
 
 
 class ColumnRun:
@@ -115,6 +115,40 @@ class ColumnRun:
         self._left += self._pe.marks(kind, self.time_ns, self.turn * self._sources + self._order)
         self.turn += 1
         self.has_ended, self._has_marked = self._has_marked, True
+
+
+class TimedColumnRun(ColumnRun):
+    """A source with times of its own beside others, in a run that goes on for ever."""
+
+    def __init__(self, pe: ColumnPE, order: int, sources: int) -> None:
+        super().__init__(pe, order, sources)
+        self._until_ns = 0
+
+    def look(self, now_ns: int) -> int:
+        """How far the clock may go, as far as this source is concerned."""
+        source = self._pe.source
+        if not isinstance(source, SetsClock):
+            return now_ns
+        self._position, clock_ns = source.look(self._position, now_ns - self._pe.start_ns)
+        return self._pe.start_ns + clock_ns
+
+    def go_to(self, clock_ns: int) -> None:
+        """Let the lines leave whose times have come."""
+        self._until_ns = clock_ns - self._pe.start_ns
+
+    def advance_to(self, turn: int, deadline: float | None = None) -> None:
+        """Give what has come up to the clock, about as many tuples as there are turns left."""
+        planned = self._pe.plan(self._position, max(1, turn - self.turn), self._until_ns)
+        self._position, self._is_at_end = planned.position, planned.has_ended
+        for chunk in self._pe.read(planned.extents):
+            count = chunk.batch.num_rows
+            number = numbers_of(chunk) * self._sources + self._order
+            self._left += self._pe.tuples(chunk.batch, times_of(chunk) + self._pe.start_ns, number)
+            self._submitted += count
+            self.turn += count
+        self.is_resting = not planned.is_full
+        if self._is_at_end:
+            self._take_end()
 
 
 def _in_order(chunks: list[Chunk]) -> pa.RecordBatch | None:

@@ -69,6 +69,7 @@ class ColumnPE:
         self.schema = self._node.operator.outputs[0].schema
         self.routing: Routing = routing_of(plan, pe)
         self._plan, self._pe = plan, pe
+        self._late = 0
 
     @cached_property
     def _dead(self) -> frozenset[str]:
@@ -94,6 +95,7 @@ class ColumnPE:
                 for chunk in self._timed(self.source.read(extent)):
                     for record in () if again else chunk.malformed:
                         self._node.reject(record.record, record.reason)
+                    self._late += 0 if again else chunk.late
                     yield chunk
             except Exception as error:
                 raise self._failure(error) from error
@@ -172,6 +174,7 @@ class ColumnPE:
     def forget(self) -> None:
         """Forget what a task has set aside and dropped that failed before it could tell."""
         self._container.engine.dead_letters.clear()
+        self._late = 0
         for chosen in filter(None, self._selections.values()):
             chosen.forget()
 
@@ -179,6 +182,7 @@ class ColumnPE:
         """What has been counted and set aside."""
         letters = tuple(self._container.engine.dead_letters)
         self._container.engine.dead_letters.clear()
+        late, self._late = self._late, 0
         signals = self._container.signals
         dropped = (chosen.told() for chosen in self._selections.values() if chosen is not None)
         report = Report(
@@ -187,6 +191,7 @@ class ColumnPE:
             submitted={self._operator: [submitted]},
             dead_letters=letters,
             signals=() if signals is None else (signals.take().to_json(),),
+            late={self._operator: late} if late else {},
         )
         return values_as_rows(REPORT, [report.encode()])
 

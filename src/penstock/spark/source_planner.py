@@ -20,7 +20,8 @@ Algorithm:
 
     In a continuous run time is the clock on the wall, counted from the first start of the job. An item's time is when
     it was due, or if that has passed when the batch before was planned. Where time passes without items a pulse tells
-    of it once a second, if the job has operators that wait for time to pass.
+    of it once a second, if the job has operators that wait for time to pass. A source with times of its own
+    (`SetsClock`) may hold the clock back.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ from penstock.spark.loop_planner import LoopPlanner, start_of_loop
 from penstock.spark.source_batch import PlannedBatch, check_form
 from penstock.spark.source_clock import WallClock, began, is_due, set_began
 from penstock.spark.source_column_planner import ColumnPlanner
-from penstock.spark.source_column_run import ColumnRun
+from penstock.spark.source_column_run import ColumnRun, TimedColumnRun
 from penstock.spark.source_columns import ColumnPE, is_read_by_columns
 from penstock.spark.source_run import SourceRun
 from penstock.spark.waiting import waits_for_time
+from penstock.toolkit.column_source import SetsClock
 from penstock.toolkit.program import Program
 
 TURNS_PER_BATCH = 50_000
@@ -98,8 +100,11 @@ def make_planner(
         return ColumnPlanner(alone, clock, waits, partitions or max(plan.channels, alone.source.tasks))
     runs: dict[int, SourceRun | ColumnRun] = {}
     for index in pes:
+        place = sources.index(index), len(sources)
         if index in columns and not by_columns[index].source.is_timed:
-            runs[index] = ColumnRun(by_columns[index], sources.index(index), len(sources))
+            runs[index] = ColumnRun(by_columns[index], *place)
+        elif index in columns and isinstance(by_columns[index].source, SetsClock) and continuous:
+            runs[index] = TimedColumnRun(by_columns[index], *place)
         else:
             runs[index] = SourceRun(program, plan, index, environment.renewed(), follows=continuous)
     if loop is not None:
@@ -126,16 +131,25 @@ class TurnPlanner:
         """A batch of about so many turns of each source; None if there is nothing for now."""
         turns = turns or TURNS_PER_BATCH
         now_ns = None if self._clock is None else self._clock.now_ns()
-        self._take_turns(turns, now_ns)
+        clock_ns = None if now_ns is None else self._look(now_ns)
+        self._take_turns(turns, clock_ns)
         while now_ns is None and self._is_waiting:
             self._take_turns(turns, None)
-        if now_ns is not None:
-            self._time_ns = now_ns
+        if now_ns is not None and clock_ns is not None:
+            self._time_ns = clock_ns
             has_left = any(run.has_left for run in self._runs)
             if not has_left and not self.has_ended and not is_due(self._clock, now_ns, self._waits):
                 return None
         rows = tuple(chain.from_iterable(run.take_rows(self._time_ns) for run in self._runs))
         return PlannedBatch(rows=rows, has_ended=self.has_ended)
+
+    def _look(self, now_ns: int) -> int:
+        """How far the clock has come: to the time on the wall, unless a source has times that it waits for."""
+        timed = [run for run in self._runs if isinstance(run, TimedColumnRun) and not run.has_ended]
+        clock_ns = max(self._time_ns, min([now_ns, *(run.look(now_ns) for run in timed)]))
+        for run in timed:
+            run.go_to(clock_ns)
+        return clock_ns
 
     @property
     def _is_waiting(self) -> bool:

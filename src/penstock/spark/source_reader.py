@@ -7,6 +7,7 @@ be planned, or read.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from penstock.spark.sources import Planning
+
+REST_SECONDS = 0.05
+"""How long a continuous run rests where there is nothing new."""
 
 Offset = dict[str, int]
 """`batch`: how many batches have been planned; `ended`: whether nothing follows."""
@@ -74,6 +78,8 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._plan(number)
             batch = self._log.batch(number)
         if batch is None:
+            # Spark asks again at once.
+            time.sleep(REST_SECONDS)
             return start
         if not batch["has_ended"] and batch["rows"] is not None and self._may_plan_ahead:
             self._ahead.begin(lambda: self._plan(number + 1))

@@ -62,6 +62,7 @@ class Chunk:
         period_ns: The time from one tuple to the next.
         times_ns: Of each tuple, from the start of the source, where they are not equally far apart.
         malformed: Records that stand between the tuples and do not fit the schema.
+        late: How many of the tuples came behind the clock; their times are those that the clock had come to.
     """
 
     batch: pa.RecordBatch
@@ -71,6 +72,7 @@ class Chunk:
     period_ns: int = 0
     times_ns: Array | None = None
     malformed: tuple[Malformed, ...] = ()
+    late: int = 0
 
 
 class ColumnSource(Protocol):
@@ -113,6 +115,19 @@ class ColumnSource(Protocol):
 
         Raises:
             UserError: They are not there any more.
+        """
+
+
+@runtime_checkable
+class SetsClock(Protocol):
+    """A source with times of its own that, in a run that goes on for ever, the clock waits for."""
+
+    def look(self, position: Position, now_ns: int) -> tuple[Position, int]:
+        """How far the clock may go, and the position with what was seen for that.
+
+        Args:
+            position: Where the source stands.
+            now_ns: The time on the wall, from the start of the source.
         """
 
 

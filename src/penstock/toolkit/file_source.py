@@ -6,8 +6,9 @@ A relative name is looked up in the data directory. An attribute that the output
 the tuples. A malformed record follows `parsing`. The second output port, if there is one, receives the name of each
 file that has been read, with 0, or that cannot be opened, with the error's number.
 
-With `hotFile` SPL waits for other programs to append to the file. In a run that goes on for ever, so does Penstock on
-Spark; in a run until everything is done, what the file holds when it is read is all of it, and a warning says so.
+With `hotFile` SPL waits for other programs to append to the file. So does Penstock on Spark, where a job with a hot
+file goes on until it is stopped; in a run until everything is done, and in the reference interpreter, what the file
+holds when it is read is all of it, and a warning says so.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from penstock.toolkit.definition import OperatorDefinition, OutputClause, Output
 from penstock.toolkit.file_columns import Output, file_columns
 from penstock.toolkit.format_params import READ_PARAMS, check_format, constant, read_settings, word
 from penstock.toolkit.formats import Item, Malformed, Pause, reader
-from penstock.toolkit.formats.files import COMPRESSIONS, read_chunks
+from penstock.toolkit.formats.files import COMPRESSIONS, read_appended, read_chunks
 from penstock.toolkit.logic_analysis import not_parallel
 from penstock.toolkit.logic_runtime import LogicRuntime
 from penstock.toolkit.memory import Parts, Timer, Whole
@@ -53,8 +54,10 @@ class FileSourceRuntime(LogicRuntime):
         _position: How many items have been read of the file in hand.
         _timer: Waits for a delay to pass.
         _is_done: Whether the only file has been read.
+        follows: Whether the run goes on for ever, so that a hot file is to be followed.
     """
 
+    follows = False
     remembers = ("_waiting", "_current", "_position", "_delay_ns", "_timer", "_is_done")
 
     def __init__(self, operator: Operator, context: Context) -> None:
@@ -71,6 +74,15 @@ class FileSourceRuntime(LogicRuntime):
         self._delay_ns = self.duration_ns("initDelay")
         self._timer = Timer(context, self._on_timer)
         self._is_done = False
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a turn without a tuple means that there is nothing for now."""
+        return self.follows and self._is_hot
+
+    @property
+    def _is_hot(self) -> bool:
+        return bool(self.constant("hotFile", False)) and not self._compression and not self.operator.inputs
 
     def produce(self) -> Produced:
         """The tuples of the file that a parameter names."""
@@ -163,12 +175,12 @@ class FileSourceRuntime(LogicRuntime):
             self._reading = self._files()
 
     def _file(self, name: str, inputs: Tuple) -> Produced:
-        if self.constant("hotFile", False):
+        if self.constant("hotFile", False) and not self.is_live:
             message = f"FileSource `{self.operator.id}` reads `{name}` once, although it is a hot file"
             self.context.environment.log("warn", message)
         path = self.context.environment.data_directory / name
         try:
-            chunks = read_chunks(path, self._compression)
+            chunks = read_appended(path) if self.is_live else read_chunks(path, self._compression)
         except OSError as error:
             self._cannot_open(name, error)
             return
@@ -183,9 +195,9 @@ class FileSourceRuntime(LogicRuntime):
     def _records(self, name: str, inputs: Tuple, items: Iterator[Item]) -> Produced:
         make = self._make
         try:
-            number = sum(isinstance(item, tuple) for item in islice(items, self._position))
+            number = sum(isinstance(item, tuple) for item in islice(_records_again(name, items), self._position))
             for item in items:
-                self._position += 1
+                self._position += not isinstance(item, Pause)
                 if isinstance(item, Malformed):
                     self.context.reject(item.record, item.reason)
                 elif isinstance(item, tuple):
@@ -193,8 +205,8 @@ class FileSourceRuntime(LogicRuntime):
                     number += 1
                 elif item is Punctuation.FINAL:
                     return
-                elif not isinstance(item, Pause):
-                    yield item
+                else:
+                    yield None if isinstance(item, Pause) else item
         except OSError as error:
             self.context.reject(name, f"cannot be read to its end: {error}")
 
@@ -216,6 +228,14 @@ class FileSourceRuntime(LogicRuntime):
         except OSError as error:
             what = "deleted" if not directory else f"moved to `{directory}`"
             raise UserError(f"`{path}` has been read, but cannot be {what}: {error.strerror}") from error
+
+
+def _records_again(name: str, items: Iterator[Item]) -> Iterator[Item]:
+    """What has been read before."""
+    for item in items:
+        if isinstance(item, Pause):
+            raise UserError(f"`{name}` holds less than when it was read", hint="start with a new checkpoint folder")
+        yield item
 
 
 def _check(operator: Operator, found: Diagnostics) -> None:
@@ -252,7 +272,11 @@ DEFINITION = OperatorDefinition(
         constant("initDelay", "Seconds before the first tuple.", FLOAT64),
         word("compression", "Of the file; none without it.", *COMPRESSIONS),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
-        constant("hotFile", "Whether other programs append to the file; what they append later is not read.", BOOLEAN),
+        constant(
+            "hotFile",
+            "Whether other programs append to the file; a run on Spark then goes on until it is stopped.",
+            BOOLEAN,
+        ),
         constant("deleteFile", "Whether to delete a file that has been read; false without it.", BOOLEAN),
         constant("moveFileToDirectory", "Where to move a file that has been read.", RSTRING),
         constant("ignoreOpenErrors", "Whether to go on if a file cannot be opened; false without it.", BOOLEAN),

@@ -38,6 +38,21 @@ def read_chunks(path: Path, compression: str = "") -> Iterator[bytes]:
     return _decompressed(file, compression) if compression else _plain(file)
 
 
+def read_appended(path: Path) -> Iterator[bytes | None]:
+    """The content of a file that grows, chunk by chunk; None where nothing has been appended.
+
+    Raises:
+        OSError: It cannot be opened, which shows at once.
+    """
+    return _growing(path.open("rb"))
+
+
+def _growing(file: BinaryIO) -> Iterator[bytes | None]:
+    with file:
+        while True:
+            yield file.read(_CHUNK) or None
+
+
 def _plain(file: BinaryIO) -> Iterator[bytes]:
     with file:
         yield from iter(lambda: file.read(_CHUNK), b"")
