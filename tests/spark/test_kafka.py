@@ -73,7 +73,7 @@ def tuples(schema: str, messages: list[tuple[int, int, int, bytes]], params: str
 def test_a_partition_keeps_its_order_and_partitions_are_merged_by_time():
     messages = [(0, 5, 300, b"c"), (0, 4, 100, b"b"), (1, 0, 200, b"x"), (0, 6, 250, b"d"), (1, 1, 300, b"y")]
     items, _ = tuples("rstring message", messages)
-    assert items.tuples.column("message").to_pylist() == ["b", "x", "c", "y", "d"]
+    assert items.tuples.column("message").to_pylist() == ["b", "x", "y", "c", "d"]
     assert items.time_ns.tolist() == [100_000, 200_000, 300_000, 300_000, 300_000]
 
 

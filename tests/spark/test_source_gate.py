@@ -13,14 +13,17 @@ import pytest
 
 from penstock.codegen.plan import physical_plan
 from penstock.codegen.transport import FINAL, PULSE, REPORT, TUPLE, Item, decode, rows
+from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.lang import compile_text
+from penstock.spark.checkpoint import claim
 from penstock.spark.clock_reader import ClockReader, positions
-from penstock.spark.gating import _gated_sources, is_gated
+from penstock.spark.gating import _gated_sources
 from penstock.spark.kafka_messages import tuples_of
 from penstock.spark.reports import decode_report
 from penstock.spark.source_gate import CLOCK, Gate, GateState, Row
+from penstock.spark.waiting import has_gate
 from penstock.toolkit.kafka_consumer import message_form
 
 SECOND = 1_000_000_000
@@ -253,7 +256,7 @@ def test_only_jobs_that_read_kafka_and_act_by_time_have_a_gate():
         " stream<int32 n> B = Aggregate(A) { window A: tumbling, time(1); } }"
     )
     applications = [compile_text(text).application for text in plans]
-    assert [is_gated(physical_plan(a, [[o.id for o in a.operators]])) for a in applications] == [True, False, False]
+    assert [has_gate(a) for a in applications] == [True, False, False]
 
 
 LOG = """v1
@@ -291,3 +294,18 @@ def test_the_clock_of_a_run_that_goes_on_tells_the_time_once_a_second(monkeypatc
     assert reader.latestOffset(first, None) == first
     now[0] += SECOND // 2
     assert reader.latestOffset(first, None)["tick"] == 2
+
+
+def test_a_source_that_nobody_reads_holds_nothing_up():
+    run = Run(continuous=True, more="stream<int32 x> Nobody = Beacon() { param iterations: 1; }")
+    assert run.batch([(0, 0, 5)]) == ["0/0"]
+
+
+def test_a_checkpoint_of_a_job_without_a_gate_is_refused(tmp_path: Path):
+    plan = Run(continuous=True).plan
+    claim(tmp_path, plan)
+    assert claim(tmp_path, plan)
+    written = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps({k: v for k, v in written.items() if k != "gate"}))
+    with pytest.raises(UserError, match="which read Kafka in another way"):
+        claim(tmp_path, plan)

@@ -14,6 +14,7 @@ from penstock.codegen.plan import PhysicalPlan
 from penstock.diagnostics import UserError
 from penstock.ir.codec import fingerprint
 from penstock.spark.open_loops import has_open_loop
+from penstock.spark.waiting import has_gate
 
 FORMAT = 1
 FILE = "plan.json"
@@ -71,6 +72,7 @@ def _fingerprint(plan: PhysicalPlan) -> dict[str, object]:
         "pes": [list(pe.operators) for pe in plan.pes],
         "channels": [pe.channels for pe in plan.pes],
         "open_loop": has_open_loop(plan.application),
+        "gate": has_gate(plan.application),
     }
 
 
@@ -82,6 +84,8 @@ def _difference(theirs: dict[str, object], mine: dict[str, object]) -> str | Non
     if theirs.get("open_loop", False) != mine["open_loop"]:
         ways = ("inside one PE", "through batches")
         return f"its loop led {ways[bool(theirs.get('open_loop'))]}, now it is to lead {ways[bool(mine['open_loop'])]}"
+    if theirs.get("gate", False) != mine["gate"]:
+        return "it was written by another version of penstock, which read Kafka in another way"
     if theirs.get("graph") != mine["graph"]:
         return "the application has changed since it was written"
     if theirs.get("pes") != mine["pes"]:

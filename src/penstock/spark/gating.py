@@ -1,8 +1,4 @@
-"""Which jobs have a gate behind their sources (`source_gate`), and how it is set up.
-
-A gate costs a stage through which everything passes, so a job has one only where it makes a difference: if partitions
-with times of their own are read, which are those of Kafka, and some operator acts by time.
-"""
+"""Sets up the gate behind the sources of a job (`source_gate`), where it has one (`waiting.has_gate`)."""
 
 from __future__ import annotations
 
@@ -23,7 +19,6 @@ from penstock.spark.kafka import ends_of
 from penstock.spark.source_door import source_door
 from penstock.spark.source_gate import GatedSource
 from penstock.spark.source_rows import OUTSIDE, source_pe
-from penstock.spark.waiting import waits_for_time
 from penstock.toolkit.kafka_consumer import idle_seconds, topics_of
 from penstock.toolkit.kafka_params import kafka_properties
 
@@ -31,11 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STARTED = "started.json"
-
-
-def is_gated(plan: PhysicalPlan) -> bool:
-    """Whether a job has a gate."""
-    return any(o.kind == "KafkaConsumer" for o in plan.application.operators) and waits_for_time(plan.application)
 
 
 def with_gate(

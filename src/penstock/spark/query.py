@@ -21,7 +21,7 @@ from penstock.codegen.plan import PE, PhysicalPlan, Route
 from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
 from penstock.spark.checkpoint import clear_false_start
-from penstock.spark.gating import is_gated, with_gate
+from penstock.spark.gating import with_gate
 from penstock.spark.open_loops import has_open_loop
 from penstock.spark.outside_sources import outside_source
 from penstock.spark.sink_loop import rounds_folder
@@ -30,6 +30,7 @@ from penstock.spark.slots import channel_keys
 from penstock.spark.source_door import source_door
 from penstock.spark.sources import FORMAT, SourceReader, dump, own_sources, plan_ahead
 from penstock.spark.stateful_door import stateful_door
+from penstock.spark.waiting import has_gate
 from penstock.spark.workers import stateless_pe
 from penstock.toolkit.program import Program
 
@@ -85,9 +86,9 @@ def _line(spark: SparkSession, job: Job, pickled: Path) -> DataFrame:
     """The sources, and all other PEs but the sinks one behind the other."""
     plan = job.plan
     frame = reduce(_union, _sources(spark, job, pickled))
-    if is_gated(plan):
+    if has_gate(plan.application):
         frame = with_gate(frame, spark, plan, job.environment, job.checkpoint, job.continuous)
-    layout = Layout.SPREAD if is_gated(plan) else Layout.SOURCES
+    layout = Layout.SPREAD if has_gate(plan.application) else Layout.SOURCES
     for pe in plan.pes:
         if pe.role == "stateful":
             frame, layout = _stateful(pe, frame, plan, pickled), Layout.SPREAD

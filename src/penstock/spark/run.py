@@ -17,11 +17,12 @@ from penstock.ir.graph import Application
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.sampling import Sampling
 from penstock.spark.checkpoint import claim
-from penstock.spark.gating import is_gated, on_the_wall
+from penstock.spark.gating import on_the_wall
 from penstock.spark.open_loops import with_open_loop
 from penstock.spark.pickling import ship_user_modules
 from penstock.spark.query import Job, start
 from penstock.spark.sinks import Totals
+from penstock.spark.waiting import has_gate
 from penstock.spark.watch import Notice, Progress, watch
 from penstock.toolkit.program import Program
 
@@ -95,7 +96,7 @@ def run_on_spark(
     ship_user_modules(program)
     plan = replace(physical_plan(program.application, fusion, regions), signals=signals)
     resumed = claim(checkpoint, plan)
-    if continuous and is_gated(plan):
+    if continuous and has_gate(plan.application):
         environment = on_the_wall(environment, checkpoint)
     job = Job(
         program=program,

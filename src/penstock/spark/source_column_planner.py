@@ -8,7 +8,7 @@ from typing import Any
 from penstock.spark.source_batch import PlannedBatch, check_form
 from penstock.spark.source_clock import WallClock, began, is_due, set_began
 from penstock.spark.source_columns import ColumnPE
-from penstock.toolkit.column_source import Extent, SetsClock
+from penstock.toolkit.column_source import Extent
 
 TUPLES_PER_BATCH = 400_000
 """Of sources that are read by columns: many, because a batch costs some tenths of a second whatever it holds."""
@@ -32,7 +32,9 @@ class ColumnPlanner:
         now_ns = None if self._clock is None else self._clock.now_ns()
         if now_ns is not None and now_ns - start_ns < source.delay_ns:
             return self._pulse(now_ns, now_ns)
-        clock_ns = self._look(now_ns)
+        clock_ns = now_ns
+        if now_ns is not None:
+            self._position, clock_ns = self._pe.look(self._position, now_ns)
         planned = self._pe.plan(self._position, turns, None if clock_ns is None else clock_ns - start_ns)
         self._position, self.has_ended = planned.position, planned.has_ended
         if now_ns is not None and clock_ns is not None and not planned.extents and not planned.has_ended:
@@ -44,14 +46,6 @@ class ColumnPlanner:
         end = (last_ns, planned.number) if planned.has_ended else None
         pulse_ns = last_ns if clock_ns is None or (source.is_timed and planned.is_full) else clock_ns
         return self._batch(planned.extents, base_ns, end, pulse_ns)
-
-    def _look(self, now_ns: int | None) -> int | None:
-        """How far the clock has come: to the time on the wall, unless the source has times that it waits for."""
-        source = self._pe.source
-        if now_ns is None or not isinstance(source, SetsClock):
-            return now_ns
-        self._position, clock_ns = source.look(self._position, now_ns - self._pe.start_ns)
-        return self._pe.start_ns + clock_ns
 
     def remember(self) -> dict[str, Any]:
         """Where it stands."""

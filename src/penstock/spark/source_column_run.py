@@ -15,7 +15,7 @@ import pyarrow as pa
 from penstock.codegen.transport import FINAL, PULSE, PULSE_NUMBER, WINDOW
 from penstock.spark.source_batch import check_form
 from penstock.spark.source_columns import ColumnPE, numbers_of, times_of
-from penstock.toolkit.column_source import Chunk, Extent, SetsClock
+from penstock.toolkit.column_source import Chunk, Extent
 
 
 class ColumnRun:
@@ -126,11 +126,8 @@ class TimedColumnRun(ColumnRun):
 
     def look(self, now_ns: int) -> int:
         """How far the clock may go, as far as this source is concerned."""
-        source = self._pe.source
-        if not isinstance(source, SetsClock):
-            return now_ns
-        self._position, clock_ns = source.look(self._position, now_ns - self._pe.start_ns)
-        return self._pe.start_ns + clock_ns
+        self._position, clock_ns = self._pe.look(self._position, now_ns)
+        return clock_ns
 
     def go_to(self, clock_ns: int) -> None:
         """Let the lines leave whose times have come."""

@@ -37,7 +37,7 @@ from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.spark.container import Container
 from penstock.spark.reports import Report, add
 from penstock.spark.source_selection import Selection, selection
-from penstock.toolkit.column_source import Chunk, ColumnSource, Extent, Planned, Position, ReadByColumns
+from penstock.toolkit.column_source import Chunk, ColumnSource, Extent, Planned, Position, ReadByColumns, SetsClock
 from penstock.toolkit.program import Program
 
 Array = Any
@@ -110,6 +110,27 @@ class ColumnPE:
             return self.source.plan(position, rows, until_ns)
         except Exception as error:
             raise self._failure(error) from error
+
+    def look(self, position: Position, now_ns: int) -> tuple[Position, int]:
+        """How far the clock may go: to the time on the wall, unless the source has times that it waits for.
+
+        Args:
+            position: Where the source stands.
+            now_ns: The application's time, by the wall.
+
+        Returns:
+            The position with what was seen, and the application's time.
+
+        Raises:
+            OperatorFailed: It cannot be found out.
+        """
+        if not isinstance(self.source, SetsClock):
+            return position, now_ns
+        try:
+            seen, clock_ns = self.source.look(position, now_ns - self.start_ns)
+        except Exception as error:
+            raise self._failure(error) from error
+        return seen, self.start_ns + clock_ns
 
     def _failure(self, error: Exception) -> OperatorFailed:
         """The failure of the operator, as the reference interpreter tells it."""

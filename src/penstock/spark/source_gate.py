@@ -142,7 +142,7 @@ class Gate:
         self._store = store
         self._continuous = continuous
         self._idle_ns = max((s.idle_ns for s in sources if s.idle_ns is not None), default=0)
-        if any(s.idle_ns is None for s in sources):
+        if any(source.idle_ns is None for source in self._source.values()):
             state.lanes.setdefault((OWN, 0), Lane())
 
     def take(self, rows: Iterable[Row]) -> Iterator[Row | pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Which applications have operators that wait for time to pass."""
+"""Which applications have operators that wait for time to pass, and what for."""
 
 from __future__ import annotations
 
@@ -22,3 +22,12 @@ def waits_for_time(application: Application) -> bool:
     return any(p.kind is PolicyKind.TIME for p in policies) or any(
         o.kind in _KINDS or any(map(o.param, _TIMES)) for o in behind
     )
+
+
+def has_gate(application: Application) -> bool:
+    """Whether a job has a gate behind its sources (`source_gate`).
+
+    A gate costs a stage through which everything passes, so a job has one only where it makes a difference: if it reads
+    partitions with times of their own, which are those of Kafka, and some operator acts by time.
+    """
+    return any(o.kind == "KafkaConsumer" for o in application.operators) and waits_for_time(application)
