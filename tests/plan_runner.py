@@ -12,13 +12,14 @@ import pickle
 import pyarrow as pa
 
 from penstock.codegen.plan import PE, PhysicalPlan
-from penstock.codegen.routes import Router, routing_of
-from penstock.codegen.transport import REPORT, encode
+from penstock.codegen.routes import Router, rerouted, routing_of
+from penstock.codegen.transport import REPORT
 from penstock.expr.environment import Environment
 from penstock.reference.result import DeadLetter
 from penstock.spark.container import Container
 from penstock.spark.reports import decode_report
-from penstock.spark.sources import SourceRun
+from penstock.spark.source_planner import TurnPlanner
+from penstock.spark.source_run import SourceRun
 from penstock.spark.workers import ContainerInstance, Instance, make_instance
 from penstock.toolkit.program import Program
 
@@ -31,19 +32,20 @@ def run_plan(
 ) -> list[DeadLetter]:
     """Run until all sources have ended; returns the dead letters."""
     of_source = [pe.index for pe in plan.pes if pe.role == "source"]
-    sources = {pe: SourceRun(program, plan, pe, environment.renewed()) for pe in of_source}
+    # Turn by turn even where a source could be read by columns: batches of one turn then are just that.
+    planner = TurnPlanner([SourceRun(program, plan, pe, environment.renewed()) for pe in of_source], None, False)
+    routing = {edge: route for pe in of_source for edge, route in routing_of(plan, pe).items()}
     states: dict[tuple[int, int], bytes] = {}
     letters: list[DeadLetter] = []
     while True:
-        rows: Rows = []
-        for source in sources.values():
-            source.advance(turns_per_batch)
-            rows += as_rows(Router(routing_of(plan, source.container.pe)).rows(_leaving(source.container)))
+        batch = planner.next_batch(turns_per_batch)
+        assert batch is not None
+        rows: Rows = as_rows(routed for row in batch.rows for routed in rerouted(routing, row))
         for pe in plan.pes:
             if pe.role != "source":
                 rows = run_pe(program, plan, pe, environment, rows, states)
         letters += [x for edge, _, value in rows if edge == REPORT for x in decode_report(value).dead_letters]
-        if all(source.has_ended for source in sources.values()):
+        if batch.has_ended:
             return letters
 
 
@@ -76,17 +78,6 @@ def _instance(program: Program, plan: PhysicalPlan, pe: PE, environment: Environ
     if pe.role == "sink":
         return ContainerInstance(Container(program, plan, pe.index, environment.renewed()))
     return make_instance(program, plan, pe.index, environment.renewed())
-
-
-def _leaving(container: Container) -> list[tuple[int, list[bytes]]]:
-    container.pulse()
-    streams = container.plan.application.streams
-    found = [(REPORT, [container.report().encode()])]
-    for edge in container.plan.out_of(container.pe):
-        items = container.leaving[edge.index]
-        found.append((edge.index, list(encode(items, streams[edge.stream].schema))))
-        container.leaving[edge.index] = []
-    return found
 
 
 def as_rows(batches: object) -> Rows:

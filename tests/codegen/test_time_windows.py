@@ -8,6 +8,7 @@ from pes import assert_same, plan_of
 
 from feeding import feed, program
 from operator_graphs import ROWS, SCHEMA
+from penstock.codegen.timer_places import AFTER_TIMERS, firing_path, ticket_at
 from penstock.codegen.transport import FINAL, PULSE, TUPLE, Item
 
 WINDOWS = (
@@ -22,20 +23,24 @@ WINDOWS = (
 )
 
 
+def _ticket(step: int) -> bytes:
+    return ticket_at(0, 0, step.to_bytes(4), 0)
+
+
 @st.composite
 def batches(draw: st.DrawFn, edges: tuple[int, ...]) -> list[list[tuple[int, Item]]]:
     """A few batches of items whose times often meet those of timers; some are made by timers themselves."""
     found, time_ns = [], draw(st.integers(0, 2))
-    width = draw(st.sampled_from([4, 7]))  # the path of what a timer made is no whole number of steps long
-    others = st.sampled_from([b"", b"\0\0\0\1", b"\0\0\0\1\0\0\0\2"])
-    paths = st.binary(min_size=width, max_size=width) | (others if draw(st.booleans()) else st.nothing())
+    plain = st.integers(0, 300).map(lambda step: step.to_bytes(4))
+    # A timer upstream has a lower rank; what a loop upstream makes in a later wave may have any.
+    made = st.builds(firing_path, st.integers(0, 1), st.integers(0, 1), st.integers(0, 300).map(_ticket))
     for _ in range(draw(st.integers(1, 4))):
         batch: list[tuple[int, Item]] = []
         for number in range(draw(st.integers(0, 12))):
             time_ns += draw(st.sampled_from([0, 0, 1, 1, 2, 7]))
             made_by_timer = draw(st.booleans())
-            path, row = draw(paths), draw(ROWS)
-            item = Item(time_ns, -1 if made_by_timer else number, path, TUPLE, row)
+            path, row = draw(made if made_by_timer or draw(st.booleans()) else plain), draw(ROWS)
+            item = Item(time_ns, AFTER_TIMERS if made_by_timer else number, path, TUPLE, row)
             if all(item[:3] != other[:3] for _, other in batch):
                 batch.append((draw(st.sampled_from(edges)), item))
         batch.sort(key=lambda pair: pair[1][:3])
@@ -45,8 +50,17 @@ def batches(draw: st.DrawFn, edges: tuple[int, ...]) -> list[list[tuple[int, Ite
         found.append(batch)
     ends = draw(st.lists(st.sampled_from(edges), unique=True))
     found[-1] += [
-        (edge, Item(time_ns + i, draw(st.sampled_from([-1, 0])), b"\0\0\0\1", FINAL)) for i, edge in enumerate(ends)
+        (
+            edge,
+            Item(
+                time_ns + i,
+                *draw(st.sampled_from([(AFTER_TIMERS, firing_path(0, 1, _ticket(0))), (0, b"\0\0\0\1")])),
+                FINAL,
+            ),
+        )
+        for i, edge in enumerate(ends)
     ]
+    found[-1] += [(edge, Item(time_ns + len(edges), 2**62, b"", PULSE)) for edge in edges]
     found.append([(edge, Item(time_ns + 10, 2**62, b"", PULSE)) for edge in edges])
     return found
 

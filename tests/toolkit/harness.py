@@ -116,7 +116,7 @@ class Harness:
         self._receivers = [self.runtime.receiver(port) for port in range(len(operator.inputs))]
 
     def at(self, time_ns: int, action: Callable[[], None], ticket: int | None = None) -> int:
-        return self._timers.add(time_ns, action, ticket)
+        return self._timers.add(time_ns, action, ticket=ticket)
 
     def reject(self, record: str, reason: str) -> None:
         if self.policy is ErrorPolicy.FAIL:

@@ -225,10 +225,8 @@ def plans_of(
 
     A fusion is a cut of the operators in topological order at random places, so its PEs form no cycle.
     """
-    from penstock.reference.wiring import topological_order
-
     inner = set(inner_operators(application))
-    order = [id_ for id_ in topological_order(application) if id_ in inner]
+    order = [id_ for id_ in application.rank if id_ in inner]
     rng = random.Random(seed)
     fusions: list[Groups] = [(tuple(order),), tuple((id_,) for id_ in order)]
     while len(fusions) < count:

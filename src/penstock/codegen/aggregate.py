@@ -137,7 +137,8 @@ def _state_text(builder: Builder, operator: Operator, arguments: list[Expression
         case PolicyKind.TIME:
             size = round(float(_literal(window.eviction.size) or 0) * NANOSECONDS)
             marks = builder.wants_marks(operator.outputs[0].stream)
-            return f"TumblingTimes(size={size}, marks={marks}, {lists})"
+            rank = builder.part.plan.application.rank[operator.id]
+            return f"TumblingTimes(size={size}, rank={rank}, marks={marks}, {lists})"
     return f"TumblingCounts(size={_size(window.eviction)}, {lists})"
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.codegen.frames import Frame
 from penstock.codegen.paths import Paths
 from penstock.codegen.places import NOWHERE, Array, Places
-from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, filled_column, read_batches
+from penstock.codegen.transport import FINAL, PULSE, PULSE_NUMBER, TUPLE, WINDOW, filled_column, read_batches
 from penstock.expr.vector_frame import to_column
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import Schema
@@ -26,6 +26,7 @@ class Arriving:
 
     Attributes:
         latest_ns: The latest time that anything in the batch tells of; 0 if there is nothing.
+        pulse: The number of the last pulse.
         time_ns: Of each item.
         number: Of each item: what it descends from, at that time.
         paths: Of each item.
@@ -34,6 +35,7 @@ class Arriving:
     """
 
     latest_ns: int
+    pulse: int
     time_ns: Array
     number: Array
     paths: Paths
@@ -60,6 +62,7 @@ def arriving(values: Values, schemas: Mapping[int, Schema], merged: Collection[i
     frames = {edge: _frame(order, edge, tuples[edge], schema, edge in merged) for edge, schema in schemas.items()}
     return Arriving(
         latest_ns=order.latest_ns,
+        pulse=order.pulse,
         time_ns=order.time_ns,
         number=order.number,
         paths=order.paths,
@@ -86,6 +89,7 @@ class _Order:
         paths = pa.concat_arrays([h.column(2) for _, h in headers]) if headers else pa.array([], pa.binary())
         self.latest_ns = int(time_ns.max(initial=0))
         is_item = kind != PULSE
+        self.pulse = int(number[~is_item].max(initial=PULSE_NUMBER))
         self.time_ns, self.number, self.kind, self.edge = (a[is_item] for a in (time_ns, number, kind, edge))
         self.paths = Paths.of(paths if is_item.all() else paths.filter(pa.array(is_item)))
         self._tuples = np.flatnonzero(self.kind == TUPLE)

@@ -14,13 +14,14 @@ from penstock.codegen.leaving import Leaving
 from penstock.codegen.loaded_module import LoadedModule
 from penstock.codegen.part import Part, Target
 from penstock.codegen.places import Array
-from penstock.codegen.time_windows import AFTER_TIMERS, Firings, Moments, rebased
+from penstock.codegen.time_windows import Firings, Moments, rebased
+from penstock.codegen.timer_places import AFTER_TIMERS
 from penstock.diagnostics import UserError
 from penstock.expr.vector_frame import Column
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.signals import Signals
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 Counts = dict[str, list[int]]
 

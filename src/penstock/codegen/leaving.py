@@ -17,7 +17,6 @@ from penstock.codegen.transport import (
     HEADER,
     ITEMS_PER_VALUE,
     PULSE,
-    PULSE_NUMBER,
     TUPLE,
     WINDOW,
     encoded_batches,
@@ -47,6 +46,7 @@ class Leaving:
         self, arriving: Arriving, schemas: Mapping[int, Schema], dead: Mapping[int, frozenset[str]] | None = None
     ) -> None:
         self._bases = arriving.time_ns, arriving.number, arriving.paths
+        self._pulse = arriving.pulse
         self._offset = 0
         self._schemas = schemas
         self._dead = dead or {}
@@ -97,7 +97,7 @@ class Leaving:
         paths = before.grown(item, rank if len(rank) else 0)
         columns = [
             pa.array(np.append(times[item], time_ns), pa.int64()),
-            pa.array(np.append(numbers[item], PULSE_NUMBER), pa.int64()),
+            pa.array(np.append(numbers[item], self._pulse), pa.int64()),
             pa.concat_arrays([paths, pa.array([b""], pa.binary())]),
             pa.array(np.append(kind, PULSE).astype(np.uint8)),
         ]

@@ -65,15 +65,10 @@ class Paths:
         found: bytes = self._array[item].as_py()
         return found
 
-    def in_steps(self) -> pa.BinaryArray:
-        """The paths in a form in which each comes before all that go on from it, whatever is appended to either."""
-        if self._matrix is None:
-            assert self._array is not None
-            return pa.array([_in_steps(path) for path in self._array.to_pylist()], pa.binary())
-        rows, width = self._matrix.shape
-        # The path of what a timer made is no whole number of steps long.
-        steps = np.insert(self._matrix, np.arange(0, width, STEP_BYTES), 1, axis=1)
-        return binary_array(np.concatenate([steps, np.zeros((rows, 1), np.uint8)], axis=1))
+    def come_before(self, bound: bytes) -> Array:
+        """Which of the paths come before another one."""
+        found: Array = pc.less(self.array(), pa.scalar(bound, pa.binary())).to_numpy(zero_copy_only=False)
+        return found
 
     def order(self, time_ns: Array, number: Array) -> Array | None:
         """The positions of the items in the sequential order; None if they stand in it already."""
@@ -113,11 +108,6 @@ class Paths:
         grown[:, :-STEP_BYTES] = self._matrix[item]
         grown[:, -STEP_BYTES:] = _bytes(steps)
         return binary_array(grown)
-
-
-def _in_steps(path: bytes) -> bytes:
-    steps = [path[i : i + STEP_BYTES] for i in range(0, len(path), STEP_BYTES)]
-    return b"".join(b"\x01" + step for step in steps) + b"\x00"
 
 
 def _bytes(steps: Level) -> Array:

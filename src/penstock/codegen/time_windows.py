@@ -6,13 +6,12 @@ Introduction:
 
 Formulation:
     A key that began at t fires for the j-th time at t + j size. A tuple belongs to the window with the number of
-    firings before it. The place of a firing is the ticket of its timer (`spark.placed_timers`): when it was set, the
-    number of the item at that time or -1 if a timer set it, and its origin, the place of the key's first tuple.
+    firings before it. The path of a firing is that of its timer (`timer_places`): the rank of the operator, and the
+    ticket, which tells the place of the key's first tuple.
 
 Algorithm:
     The number of a tuple's window is a division, and so is the number of firings of a key; all in numpy, O(b + k + f)
-    for b rows, k keys and f firings. Where a tuple that another timer made meets a firing of the same time, their
-    places are compared one by one.
+    for b rows, k keys and f firings. A tuple that a timer of lower rank made comes before a firing of the same time.
 
 Preserves:
     The firings of `toolkit.windows_tumbling.TumblingTime` in a container, and their places.
@@ -32,10 +31,9 @@ from penstock.codegen.folds import Runs
 from penstock.codegen.frames import Frame, concatenated, taken
 from penstock.codegen.paths import Paths, binary_array
 from penstock.codegen.places import Array, Places
+from penstock.codegen.timer_places import AFTER_TIMERS, firing_head
 from penstock.codegen.tumbling_windows import TumblingWindows, by_runs, starts_of
 from penstock.expr.vector_frame import Column
-
-AFTER_TIMERS = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +45,7 @@ class Moments:
         number: Of each row: what it descends from, at that time.
         path: Of each row.
         until_ns: Up to when timers go off.
-        before: If a timer of that very time goes off only before a place, its path.
+        before: If a timer of that very time goes off only before what another timer makes, the path of that.
     """
 
     time_ns: Array
@@ -77,15 +75,17 @@ class TumblingTimes(TumblingWindows):
 
     Args:
         size: Of a window.
+        rank: Of the operator.
         marks: Whether windows without tuples fire too, to give a marker.
     """
 
-    def __init__(self, size: int, *, marks: bool, **options: Any) -> None:
+    def __init__(self, size: int, *, rank: int, marks: bool, **options: Any) -> None:
         super().__init__(**options)
         self.size = size
         self.marks = marks
-        self._begun, self._number, self._fired = (np.zeros(0, np.int64) for _ in range(3))
-        self._origin: Any = pa.array([], pa.binary())
+        self._head = firing_head(0, rank)
+        self._begun, self._fired = (np.zeros(0, np.int64) for _ in range(2))
+        self._ticket: Any = pa.array([], pa.binary())
 
     def fire(self, frame: Frame, keys: Sequence[Column], columns: Sequence[Column], moments: Moments) -> Firings:
         """Take a batch in and let time pass."""
@@ -113,29 +113,25 @@ class TumblingTimes(TumblingWindows):
             return
         fresh, first = np.unique(codes, return_index=True)
         rows = first[fresh >= known]
-        origin = _origins(moments.time_ns[rows], moments.number[rows], moments.path.take(rows))
+        tickets = _tickets(moments.time_ns[rows], moments.number[rows], moments.path.take(rows))
         self._begun = np.append(self._begun, moments.time_ns[rows])
-        self._number = np.append(self._number, moments.number[rows])
         self._fired = np.append(self._fired, np.zeros(len(rows), np.int64))
-        self._origin = pa.concat_arrays([self._origin, origin])
+        self._ticket = pa.concat_arrays([self._ticket, tickets])
 
     def _windows(self, codes: Array, moments: Moments) -> Array:
         """The window of each row, counted from the one that is open when the batch begins."""
         since = moments.time_ns - self._begun[codes]
+        met = np.flatnonzero((moments.number == AFTER_TIMERS) & (since % self.size == 0) & (since > 0))
         window = since // self.size
-        for row in np.flatnonzero((moments.number == AFTER_TIMERS) & (since % self.size == 0) & (since > 0)).tolist():
-            ticket = self._path(int(codes[row]), int(window[row]))
-            if not ticket < moments.path.at(row):
-                window[row] -= 1
+        window[met] -= moments.path.take(met).come_before(self._head)
         return window - self._fired[codes]
 
     def _due(self, moments: Moments) -> Array:
         """How often each key fires in this batch."""
         since = moments.until_ns - self._begun
         times = since // self.size
-        if moments.before is not None:
-            for key in np.flatnonzero((since % self.size == 0) & (since > 0)).tolist():
-                times[key] -= not self._path(key, int(times[key])) < moments.before
+        if moments.before is not None and moments.before < self._head:
+            times -= (since % self.size == 0) & (since > 0)
         return np.maximum(times - self._fired, 0)
 
     def _filled(self, runs: Runs, window: Array) -> tuple[Array, Array]:
@@ -164,54 +160,43 @@ class TumblingTimes(TumblingWindows):
             item = np.flatnonzero(is_filled)
         marks = Places(np.arange(len(all_keys)))
         frame = Frame(Places(item), self._values(counts, folded, closed), marks)
-        return Firings(frame, self._time(all_keys, all_turns), self._paths(all_keys, all_turns))
+        return Firings(frame, self._time(all_keys, all_turns), self._paths(all_keys))
 
     def _time(self, key: Array, turn: Array) -> Array:
         return self._begun[key] + turn * self.size
 
     def _in_order(self, key: Array, turn: Array) -> Array:
-        """Firings in the order of their places."""
-        return np.lexsort((key, np.where(turn == 1, self._number[key], AFTER_TIMERS), self._time(key, turn)))
+        """Firings in the order of their places; keys are numbered in that of their tickets."""
+        return np.lexsort((key, self._time(key, turn)))
 
-    def _paths(self, key: Array, turn: Array) -> Paths:
-        set_ns = self._time(key, turn) - self.size
-        number = np.where(turn == 1, self._number[key], AFTER_TIMERS)
-        set_at = binary_array(_packed(set_ns, number))
-        return Paths.of(pc.binary_join_element_wise(set_at, self._origin.take(pa.array(key)), pa.scalar(b"")))
-
-    def _path(self, key: int, turn: int) -> bytes:
-        return self._paths(np.array([key]), np.array([turn])).at(0)
+    def _paths(self, key: Array) -> Paths:
+        heads = pa.repeat(pa.scalar(self._head, pa.binary()), len(key))
+        return Paths.of(pc.binary_join_element_wise(heads, self._ticket.take(pa.array(key)), pa.scalar(b"")))
 
     def _rows(self) -> dict[str, Column]:
-        timed = {"begun": self._begun, "number": self._number, "fired": self._fired, "origin": self._origin}
+        timed = {"begun": self._begun, "fired": self._fired, "ticket": self._ticket}
         return {**super()._rows(), **timed}
 
     def _take_rows(self, rows: dict[str, Column]) -> None:
         super()._take_rows(rows)
-        self._begun, self._number, self._fired = rows["begun"], rows["number"], rows["fired"]
-        self._origin = rows["origin"]
+        self._begun, self._fired, self._ticket = rows["begun"], rows["fired"], rows["ticket"]
 
     def recall(self, state: dict[str, Any]) -> None:
         """Go on from a state; where several were joined, keys are numbered anew in the order in which they came."""
         super().recall(state)
-        origin = self._origin
-        if len(origin) > 1 and not pc.all(pc.less(origin[:-1], origin[1:])).as_py():
-            order = np.asarray(pc.array_sort_indices(origin))
+        ticket = self._ticket
+        if len(ticket) > 1 and not pc.all(pc.less(ticket[:-1], ticket[1:])).as_py():
+            order = np.asarray(pc.array_sort_indices(ticket))
             self._keys.recall([taken(column, order) for column in self._keys.columns()])
             self._take_rows({name: taken(column, order) for name, column in self._rows().items()})
 
 
-def _packed(time_ns: Array, number: Array) -> Array:
-    """Times and numbers as bytes that sort as they do."""
+def _tickets(time_ns: Array, number: Array, path: Paths) -> Any:
+    """The tickets of timers that are set for items, as `timer_places.ticket_at` makes them."""
     both = np.stack([time_ns, number + 1], axis=1).astype(">u8")
-    return np.ascontiguousarray(both).view(np.uint8)
-
-
-def _origins(time_ns: Array, number: Array, path: Paths) -> Any:
-    """The origins of timers that are set for items."""
-    parts = [binary_array(_packed(time_ns, number)), path.in_steps()]
+    places = binary_array(np.ascontiguousarray(both).view(np.uint8))
     ends = pa.array([(0).to_bytes(4)] * len(time_ns), pa.binary())
-    return pc.binary_join_element_wise(*parts, ends, pa.scalar(b""))
+    return pc.binary_join_element_wise(places, path.array(), ends, pa.scalar(b""))
 
 
 def rebased(firings: Firings, time_ns: Array, number: Array, paths: Paths) -> tuple[Array, Array, Paths]:

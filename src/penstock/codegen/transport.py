@@ -44,6 +44,9 @@ HEADER = pa.schema([*_ORDER, _MARK])
 PULSE_NUMBER = 2**62
 """The number of a pulse: it comes after all items of its time."""
 
+LAST_PULSE = PULSE_NUMBER + 1
+"""The number of the pulse behind which no source has anything: time goes on only for what operators hold back."""
+
 
 class Item(NamedTuple):
     """An item of a stream with its place in the sequential order."""

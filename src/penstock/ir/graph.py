@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from heapq import heappop, heappush
 
 from penstock.diagnostics import Span
 from penstock.ir.constraints import Constraint
@@ -238,3 +239,36 @@ class Application:
             for port in o.inputs:
                 for stream in port.streams:
                     yield self.streams[stream].operator, o.id, stream, stream in port.feedback
+
+    @cached_property
+    def rank(self) -> dict[str, int]:
+        """From id to place among the operators: every producer before its consumers, otherwise as declared.
+
+        Feedback edges do not count. Of timers that are due at one time, those of lower rank fire first.
+
+        Example:
+            >>> from penstock.ir.types import parse_schema
+            >>> schema = parse_schema("int32 x")
+            >>> Application(name="Main", operators=(
+            ...     Operator(id="Sink", kind="FileSink", inputs=(InputPort(streams=("A",), schema=schema),)),
+            ...     Operator(id="A", kind="Beacon", outputs=(OutputPort(stream="A", schema=schema),)),
+            ... )).rank
+            {'A': 0, 'Sink': 1}
+        """
+        declared = {o.id: i for i, o in enumerate(self.operators)}
+        waits = dict.fromkeys(declared, 0)
+        successors: dict[str, list[str]] = {id_: [] for id_ in declared}
+        for producer, consumer, _, is_feedback in self.edges():
+            if not is_feedback:
+                waits[consumer] += 1
+                successors[producer].append(consumer)
+        ready = [declared[id_] for id_, count in waits.items() if count == 0]
+        found: dict[str, int] = {}
+        while ready:
+            id_ = self.operators[heappop(ready)].id
+            found[id_] = len(found)
+            for consumer in successors[id_]:
+                waits[consumer] -= 1
+                if waits[consumer] == 0:
+                    heappush(ready, declared[consumer])
+        return found

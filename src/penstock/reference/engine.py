@@ -227,6 +227,7 @@ class Engine:
         self.clock.advance_to(due)
         action()
         self.drain()
+        self.timers.fired()
 
     def timer_fired(self, node: Node) -> None:
         """An operator may have let go of the last tuple that it held back."""

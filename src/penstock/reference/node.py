@@ -25,6 +25,7 @@ class Node:
         id: As the caller knows it.
         operator: What it is an instance of.
         application: The name of its application.
+        rank: Its place among the operators, see `Application.rank`.
         engine: Runs it.
         environment: Its surroundings.
         evaluator: Compiles its expressions.
@@ -41,12 +42,14 @@ class Node:
         operator: Operator,
         *,
         application: str,
+        rank: int,
         engine: Engine,
         environment: Environment,
         evaluator: Evaluator,
     ) -> None:
         self.id = id_
         self.application = application
+        self.rank = rank
         self.operator = operator
         self.engine = engine
         self.environment = environment
@@ -77,7 +80,7 @@ class Node:
         """Count what came too late."""
         self._late += isinstance(item, tuple)
 
-    def at(self, time_ns: int, action: Callable[[], None], ticket: int | None = None) -> int:
+    def at(self, time_ns: int, action: Callable[[], None], ticket: Any = None) -> Any:
         """Call back when the clock reaches a time, unless the operator has ended by then."""
 
         def run() -> None:
@@ -85,7 +88,8 @@ class Node:
                 self.guard(action)
                 self.engine.timer_fired(self)
 
-        return self.engine.timers.add(time_ns, run, ticket)
+        due_ns = max(time_ns, self.engine.clock.now_ns)
+        return self.engine.timers.add(due_ns, run, rank=self.rank, ticket=ticket)
 
     def remember(self) -> dict[str, Any]:
         """What a fresh node needs to go on in its place, as plain data: flags, counts, and what the instance remembers.

@@ -104,7 +104,9 @@ def _default_environment(programs: Sequence[Program]) -> Environment:
 def _wire_all(programs: Sequence[Program], engine: Engine, tap: Callable[[str], Tap | None]) -> list[Node]:
     nodes: list[Node] = []
     for program, prefix in zip(programs, _prefixes(programs), strict=True):
-        nodes.extend(wire(program, prefix, engine, engine.environment, tap))
+        # Of timers that are due at one time, those of the first application fire first.
+        ranks = {id_: len(nodes) + rank for id_, rank in program.application.rank.items()}
+        nodes.extend(wire(program, prefix, engine, engine.environment, tap, ranks))
     return nodes
 
 

@@ -1,8 +1,8 @@
 """Virtual time: timers, and whose turn it is among the sources.
 
 Nothing sleeps. The clock stands still while an item is processed and jumps to the time of the next one. At one time,
-timers come first, in the order they were asked for; then the sources take turns, one item each, in order of
-declaration.
+timers come first, those of operators upstream before those downstream, and those of one operator in the order in which
+they were asked for; then the sources take turns, one item each, in order of declaration.
 """
 
 from __future__ import annotations
@@ -13,9 +13,16 @@ from typing import Any, Generic, TypeVar
 
 S = TypeVar("S")
 
+Place = tuple[Any, ...]
+"""Where a timer fires: its time, and what orders those of one time."""
+
 
 class Timers:
     """Actions that wait for their time.
+
+    Those that are due at one time come in the order of (wave, rank, ticket). The rank is that of the operator. The
+    ticket is a running number of the calls that were asked for. The wave is 0, but for what a loop asks for at that
+    very time for an operator that has had its turn: one more than that of the timer that is firing.
 
     Example:
         >>> timers, seen = Timers(), []
@@ -27,29 +34,45 @@ class Timers:
     """
 
     def __init__(self) -> None:
-        # The third number keeps actions apart that came with one ticket from two places.
-        self._heap: list[tuple[int, Any, int, Callable[[], None]]] = []
+        # The number keeps actions apart that came with one ticket from two places.
+        self._heap: list[tuple[Place, int, Callable[[], None]]] = []
         self._asked = 0
         self._added = 0
+        self._firing: Place | None = None
 
     @property
     def next_ns(self) -> int | None:
         """When the next timer is due, if there is one."""
-        return self._heap[0][0] if self._heap else None
+        return self._heap[0][0][0] if self._heap else None
 
-    def add(self, time_ns: int, action: Callable[[], None], ticket: int | None = None) -> int:
-        """Ask for a call; calls for one time come in the order of their tickets, the next number without one."""
-        number = self._asked + 1 if ticket is None else ticket
-        self._asked = max(self._asked, number)
+    def add(self, time_ns: int, action: Callable[[], None], *, rank: int = 0, ticket: Any = None) -> Any:
+        """Ask for a call; without a ticket it takes the next one, which is returned."""
+        given = self._take_ticket() if ticket is None else ticket
         self._added += 1
-        heapq.heappush(self._heap, (time_ns, number, self._added, action))
-        return number
+        heapq.heappush(self._heap, (self._place(time_ns, rank, given), self._added, action))
+        return given
 
     def pop_due(self, time_ns: int) -> Callable[[], None] | None:
-        """The next action that is due at or before a time."""
-        if self._heap and self._heap[0][0] <= time_ns:
-            return heapq.heappop(self._heap)[3]
-        return None
+        """The next action that is due at or before a time; `fired` is to be called when all is done that it causes."""
+        if not self._heap or self._heap[0][0][0] > time_ns:
+            return None
+        self._firing, _, action = heapq.heappop(self._heap)
+        return action
+
+    def fired(self) -> None:
+        """The action that was due has been called, with all that follows from it."""
+        self._firing = None
+
+    def _take_ticket(self) -> Any:
+        self._asked += 1
+        return self._asked
+
+    def _place(self, time_ns: int, rank: int, ticket: Any) -> Place:
+        self._asked = max(self._asked, ticket)
+        if self._firing is None or time_ns > self._firing[0]:
+            return time_ns, 0, rank, ticket
+        _, wave, firing, _ = self._firing
+        return time_ns, wave + (rank < firing), rank, ticket
 
 
 class Turns(Generic[S]):

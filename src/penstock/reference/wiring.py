@@ -6,7 +6,7 @@ own tuples go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,12 @@ Tap = Callable[[str, Item], None]
 
 
 def wire(
-    program: Program, prefix: str, engine: Engine, environment: Environment, tap: Callable[[str], Tap | None]
+    program: Program,
+    prefix: str,
+    engine: Engine,
+    environment: Environment,
+    tap: Callable[[str], Tap | None],
+    ranks: Mapping[str, int] | None = None,
 ) -> list[Node]:
     """The nodes of a program, in order of declaration, with every stream connected.
 
@@ -38,14 +43,17 @@ def wire(
         engine: Runs the nodes.
         environment: Of the run.
         tap: Tells who wants to see the items of a stream, by its prefixed id.
+        ranks: From operator to its rank, if the program is part of a larger one.
     """
     application = program.application
+    ranks = application.rank if ranks is None else ranks
     evaluator = Evaluator(functions=application.functions, environment=environment)
     nodes = {
         o.id: Node(
             prefix + o.id,
             o,
             application=application.name,
+            rank=ranks.get(o.id, 0),
             engine=engine,
             environment=environment,
             evaluator=evaluator,
@@ -55,7 +63,7 @@ def wire(
     for node in nodes.values():
         node.runtime = _instance(program, node)
     subscriptions = _subscriptions(application, nodes)
-    for id_ in reversed(topological_order(application)):
+    for id_ in reversed(application.rank):
         _connect(nodes[id_], prefix, subscriptions, tap)
     return list(nodes.values())
 
@@ -104,34 +112,6 @@ def _punctuate(node: Node, stream: StreamState, punctuation: Punctuation) -> Non
         node.engine.end_stream(node, stream)
 
 
-def topological_order(application: Application) -> list[str]:
-    """The operators' ids, every producer before its consumers; feedback edges do not count.
-
-    Example:
-        >>> from penstock.ir.graph import InputPort, Operator, OutputPort
-        >>> from penstock.ir.types import parse_schema
-        >>> schema = parse_schema("int32 x")
-        >>> topological_order(Application(name="Main", operators=(
-        ...     Operator(id="Sink", kind="FileSink", inputs=(InputPort(streams=("A",), schema=schema),)),
-        ...     Operator(id="A", kind="Beacon", outputs=(OutputPort(stream="A", schema=schema),)),
-        ... )))
-        ['A', 'Sink']
-    """
-    waits = {o.id: 0 for o in application.operators}
-    successors: dict[str, list[str]] = {o.id: [] for o in application.operators}
-    for producer, consumer, _, is_feedback in application.edges():
-        if not is_feedback:
-            waits[consumer] += 1
-            successors[producer].append(consumer)
-    ready = [id_ for id_, count in waits.items() if count == 0]
-    for id_ in ready:
-        for consumer in successors[id_]:
-            waits[consumer] -= 1
-            if waits[consumer] == 0:
-                ready.append(consumer)
-    return ready
-
-
 def depth(application: Application) -> int:
     """The number of operators on the longest path that a tuple takes by plain calls."""
     level = {o.id: 1 for o in application.operators}
@@ -139,7 +119,7 @@ def depth(application: Application) -> int:
     for producer, consumer, _, is_feedback in application.edges():
         if not is_feedback:
             consumers[producer].append(consumer)
-    for id_ in topological_order(application):
+    for id_ in application.rank:
         for consumer in consumers[id_]:
             level[consumer] = max(level[consumer], level[id_] + 1)
     return max(level.values(), default=0)

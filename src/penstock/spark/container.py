@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.codegen.plan import Edge, PhysicalPlan
-from penstock.codegen.transport import FINAL, PULSE, PULSE_NUMBER, TUPLE, WINDOW, Item
+from penstock.codegen.timer_places import AFTER_TIMERS
+from penstock.codegen.transport import FINAL, LAST_PULSE, PULSE, PULSE_NUMBER, TUPLE, WINDOW, Item
 from penstock.expr.environment import Environment, Tuple
 from penstock.ir.graph import Application, InputPort, Operator, OutputPort
 from penstock.ir.models import UNKNOWN_MODEL
@@ -24,8 +25,9 @@ from penstock.reference.exchange import Exchange
 from penstock.reference.node import Node
 from penstock.reference.wiring import wire
 from penstock.spark.container_signals import ContainerSignals
-from penstock.spark.placed_timers import AFTER_TIMERS, PlacedTimers
+from penstock.spark.placed_timers import PlacedTimers
 from penstock.spark.reports import Counts, Report, counts_of
+from penstock.spark.source_rows import OUTSIDE
 from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.program import Program
 from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit
@@ -43,8 +45,10 @@ class Container:
         self.plan = plan
         self.pe = pe
         self.leaving: dict[int, list[Item]] = {e.index: [] for e in plan.out_of(pe)}
-        self._timers = PlacedTimers()
+        self._timers = PlacedTimers(has_loop=_has_loop(plan, pe))
         self._time_ns = 0
+        self._has_clock = _has_clock(plan)
+        self._pulse = PULSE_NUMBER
         self._reported: tuple[Counts, Counts] = ({}, {})
         registry = program.registry.extended(self._ends())
         self.signals = _signals(plan, pe)
@@ -52,7 +56,7 @@ class Container:
             registry = self.signals.registry(registry)
         part = replace(program, application=_part(plan, pe), registry=registry)
         self.engine = Engine(environment, Limits(), self._timers)
-        self.nodes = wire(part, "", self.engine, environment, lambda stream: None)
+        self.nodes = wire(part, "", self.engine, environment, lambda stream: None, plan.application.rank)
         self.engine.exchange = Exchange(self.nodes, self.engine.queue, self.engine.end_node)
         self.node: dict[str, Node] = {n.id: n for n in self.nodes}
         self._feeds = {e.index: self.node[_feed_id(e)] for e in plan.into(pe)}
@@ -76,7 +80,9 @@ class Container:
             self.at(item.time_ns, item.number, item.path)
             if item.kind != PULSE:
                 self._feed(self._feeds[edge], item)
-        if all(node.has_ended for node in self._feeds.values()):
+            self._pulse = max(self._pulse, item.number)
+        is_over = self._pulse == LAST_PULSE or not self._has_clock
+        if is_over and all(node.has_ended for node in self._feeds.values()):
             self._timers.stand_at(self._time_ns, AFTER_TIMERS, b"")
             self.engine.let_waiting_end()
 
@@ -120,7 +126,7 @@ class Container:
     def pulse(self) -> None:
         """Mark on every edge that all items up to the present time have left."""
         for items in self.leaving.values():
-            items.append(Item(self._time_ns, PULSE_NUMBER, b"", PULSE))
+            items.append(Item(self._time_ns, self._pulse, b"", PULSE))
 
     def report(self) -> Report:
         """What has happened since the last report."""
@@ -208,6 +214,20 @@ def _signals(plan: PhysicalPlan, pe: int) -> ContainerSignals | None:
     inside = [plan.application.operator[id_] for id_ in plan.pes[pe].operators]
     entering = {e.stream: plan.application.streams[e.stream].schema for e in plan.into(pe)}
     return None if plan.signals is None else ContainerSignals(plan.signals, pe, inside, entering)
+
+
+def _has_clock(plan: PhysicalPlan) -> bool:
+    """Whether one planner tells the time of several sources, so that it knows when the last of them has ended.
+
+    The end of what comes from one source is the end of all; and what Spark reads itself has a time of its own.
+    """
+    sources = [plan.application.operator[pe.operators[0]] for pe in plan.pes if pe.role == "source"]
+    return len(sources) > 1 and not any(source.kind in OUTSIDE for source in sources)
+
+
+def _has_loop(plan: PhysicalPlan, pe: int) -> bool:
+    inside = (plan.application.operator[id_] for id_ in plan.pes[pe].operators)
+    return any(port.feedback for operator in inside for port in operator.inputs)
 
 
 def _difference(now: Counts, before: Counts) -> Counts:

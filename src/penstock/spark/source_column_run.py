@@ -63,11 +63,11 @@ class ColumnRun:
         if self.time_ns < time_ns:
             self.time_ns, self.turn = time_ns, 0
 
-    def take_rows(self, time_ns: int) -> Iterator[pa.RecordBatch]:
-        """What has left since the last time, for Spark, closed by a pulse."""
+    def take_rows(self, time_ns: int, pulse: int = PULSE_NUMBER) -> Iterator[pa.RecordBatch]:
+        """What has left since the last time, for Spark, closed by a pulse of some number."""
         yield self._pe.report(self._submitted)
         yield from self._left
-        yield from self._pe.marks(PULSE, time_ns, PULSE_NUMBER)
+        yield from self._pe.marks(PULSE, time_ns, pulse)
         self._left, self._submitted = [], 0
 
     def remember(self) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from penstock.codegen.plan import PhysicalPlan
+from penstock.codegen.transport import LAST_PULSE, PULSE_NUMBER
 from penstock.expr.environment import Environment
 from penstock.spark.loop_planner import LoopPlanner, start_of_loop
 from penstock.spark.source_batch import PlannedBatch, check_form
@@ -140,7 +141,8 @@ class TurnPlanner:
             has_left = any(run.has_left for run in self._runs)
             if not has_left and not self.has_ended and not is_due(self._clock, now_ns, self._waits):
                 return None
-        rows = tuple(chain.from_iterable(run.take_rows(self._time_ns) for run in self._runs))
+        pulse = LAST_PULSE if self.has_ended else PULSE_NUMBER
+        rows = tuple(chain.from_iterable(run.take_rows(self._time_ns, pulse) for run in self._runs))
         return PlannedBatch(rows=rows, has_ended=self.has_ended)
 
     def _look(self, now_ns: int) -> int:

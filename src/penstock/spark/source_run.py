@@ -81,14 +81,14 @@ class SourceRun:
         if self.time_ns < time_ns:
             self.time_ns, self.turn = time_ns, 0
 
-    def take_rows(self, time_ns: int) -> Iterator[pa.RecordBatch]:
-        """What has left since the last time, for Spark, closed by a pulse."""
+    def take_rows(self, time_ns: int, pulse: int = PULSE_NUMBER) -> Iterator[pa.RecordBatch]:
+        """What has left since the last time, for Spark, closed by a pulse of some number."""
         streams = self.container.plan.application.streams
         edges = {e.index: e for e in self.container.plan.out_of(self.container.pe)}
         self._taken = self.container.engine.source_tuples
         yield values_as_rows(REPORT, [self.container.report().encode()])
         for edge, items in self.container.leaving.items():
-            items.append(Item(time_ns, PULSE_NUMBER, b"", PULSE))
+            items.append(Item(time_ns, pulse, b"", PULSE))
             yield rows(edge, items, streams[edges[edge].stream].schema)
             items.clear()
 

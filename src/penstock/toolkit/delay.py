@@ -32,8 +32,8 @@ class DelayRuntime(LogicRuntime):
         self._releases.at(self._due(), Punctuation.WINDOW)
 
     def is_waiting(self) -> bool:
-        """Whether anything is held back."""
-        return bool(self._releases)
+        """Whether tuples are held back."""
+        return self._releases.has_tuples
 
     def finish(self) -> None:
         """Let go of the rest."""

@@ -82,10 +82,11 @@ class JoinRuntime(LogicRuntime):
         ready = ready_window(window, self.context.evaluator, lambda e: of_port(self.scalar(e), port, 2))
 
         def make_memory(evicted: Callable[[Any], None]) -> Eviction:
-            return eviction(ready.eviction, self.context, evicted, punctual=True)
+            return eviction(ready.eviction, self.context.environment.clock, evicted)
 
-        by_time = ready.eviction.kind is PolicyKind.TIME
-        return Side(make_memory, self._key("partitionBy", port), self._key("equality", port), keeps_by_time=by_time)
+        keeps_ns = ready.eviction.size if ready.eviction.kind is PolicyKind.TIME else None
+        keys = self._key("partitionBy", port), self._key("equality", port)
+        return Side(make_memory, *keys, self.context, keeps_ns=keeps_ns)
 
     def _key(self, prefix: str, port: int) -> Key | None:
         expressions = self.operator.param(prefix + SIDES[port])

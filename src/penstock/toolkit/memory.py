@@ -35,7 +35,7 @@ When it does not apply:
 
 Preserves:
     Order. Partitions come back in the order in which they were made. A timer comes back with the ticket that it was
-    given when it was asked for, so among timers of one time, of this operator and of others, it keeps its place.
+    given when it was asked for, so among the timers of its operator that are due at one time it keeps its place.
 """
 
 from __future__ import annotations
@@ -148,25 +148,34 @@ def same_nan(key: Any) -> Any:
 
 
 class Timer(Remembering):
-    """One call that waits for its time; setting it anew forgets the call before."""
+    """One call that waits for its time; setting it anew forgets the call before.
 
-    __slots__ = ("_action", "_context", "_ticket", "due_ns")
+    Among the timers of its operator that are due at one time it has the place in which it was asked for. Set again by
+    its own call, for a later time, it keeps that place: a window that fires every five seconds stands for ever where
+    the tuple stood that opened it.
+    """
+
+    __slots__ = ("_action", "_context", "_firing_ns", "_first", "_ticket", "due_ns")
 
     def __init__(self, context: Context, action: Callable[[int], None]) -> None:
         self._context = context
         self._action = action
-        self._ticket: int | None = None
+        self._first: Any = None
+        self._ticket: Any = None
+        self._firing_ns: int | None = None
         self.due_ns: int | None = None
 
-    @property
-    def ticket(self) -> int | None:
-        """Its place among the timers of one time."""
-        return self._ticket if self.due_ns is not None else None
-
-    def set(self, time_ns: int, ticket: int | None = None) -> None:
+    def set(self, time_ns: int) -> None:
         """Call the action, with the time, when that time comes."""
+        if self._firing_ns is None:
+            self._first = self._ticket = self._wait(time_ns, None)
+        else:
+            # A second call at one and the same time has a place of its own.
+            self._ticket = self._wait(time_ns, self._first if time_ns > self._firing_ns else None)
+
+    def _wait(self, time_ns: int, ticket: Any) -> Any:
         self.due_ns = time_ns
-        self._ticket = self._context.at(time_ns, partial(self._fire, time_ns), ticket)
+        return self._context.at(time_ns, partial(self._fire, time_ns), ticket)
 
     def cancel(self) -> None:
         """Call nothing."""
@@ -174,21 +183,25 @@ class Timer(Remembering):
 
     cease = cancel
 
-    def remember(self) -> tuple[int, int | None] | None:
-        """When it is due, and its ticket; nothing if it is not set."""
-        return None if self.due_ns is None else (self.due_ns, self._ticket)
+    def remember(self) -> tuple[int, Any, Any] | None:
+        """When it is due, its ticket and its first one; nothing if it is not set."""
+        return None if self.due_ns is None else (self.due_ns, self._ticket, self._first)
 
-    def recall(self, state: tuple[int, int | None] | None) -> None:
+    def recall(self, state: tuple[int, Any, Any] | None) -> None:
         """Wait again, in the old place."""
         if state is None:
             self.cancel()
         else:
-            self.set(*state)
+            due_ns, ticket, self._first = state
+            self._ticket = self._wait(due_ns, ticket)
 
     def _fire(self, time_ns: int) -> None:
         if self.due_ns == time_ns:
-            self.due_ns = None
-            self._action(time_ns)
+            self.due_ns, self._firing_ns = None, time_ns
+            try:
+                self._action(time_ns)
+            finally:
+                self._firing_ns = None
 
 
 class Queues(list[deque[Any]], Remembering):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.toolkit.held_items import Item, held_form, held_item
 from penstock.toolkit.memory import Remembering
-from penstock.toolkit.runtime import Context
+from penstock.toolkit.runtime import Context, Punctuation
 
 
 class Releases(Remembering):
@@ -31,10 +32,15 @@ class Releases(Remembering):
     def __init__(self, context: Context, send: Callable[[Item], None]) -> None:
         self._context = context
         self._send = send
-        self._held: deque[tuple[int, int, Item]] = deque()
+        self._held: deque[tuple[int, Any, Item]] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._held)
+
+    @property
+    def has_tuples(self) -> bool:
+        """Whether tuples wait; markers alone, which nobody may have asked for, keep no operator alive."""
+        return any(not isinstance(item, Punctuation) for _, _, item in self._held)
 
     def at(self, time_ns: int, item: Item) -> None:
         """Send an item at a time, after everything that was asked for before."""
@@ -45,11 +51,11 @@ class Releases(Remembering):
         while self._held:
             self._release()
 
-    def remember(self) -> list[tuple[int, int, Tuple | None]]:
+    def remember(self) -> list[tuple[int, Any, Tuple | None]]:
         """When each item is due, the ticket of its timer, and the item."""
         return [(time_ns, ticket, held_form(item)) for time_ns, ticket, item in self._held]
 
-    def recall(self, state: list[tuple[int, int, Tuple | None]]) -> None:
+    def recall(self, state: list[tuple[int, Any, Tuple | None]]) -> None:
         """Hold back what others held back, each until its time."""
         for time_ns, ticket, form in state:
             self._context.at(time_ns, self._release, ticket)

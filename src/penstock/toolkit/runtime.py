@@ -36,10 +36,12 @@ class Context(Protocol):
     environment: Environment
     evaluator: Evaluator
 
-    def at(self, time_ns: int, action: Callable[[], None], ticket: int | None = None) -> int:
+    def at(self, time_ns: int, action: Callable[[], None], ticket: Any = None) -> Any:
         """Call back when the clock reaches a time; calls for one time come in the order they were asked for.
 
-        Returns the call's ticket. A call that is asked for with an old ticket comes in the place of the old one.
+        That is the order among the calls of one operator; those of operators upstream come before.
+        Returns the call's ticket, plain data. A call that is asked for with an old ticket comes in the place of the
+        old one.
         """
 
     def reject(self, record: str, reason: str) -> None:

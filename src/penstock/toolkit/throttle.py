@@ -44,8 +44,8 @@ class ThrottleRuntime(LogicRuntime):
         self._take(Punctuation.WINDOW, counts=self._counts_markers)
 
     def is_waiting(self) -> bool:
-        """Whether anything is held back."""
-        return bool(self._releases)
+        """Whether tuples are held back."""
+        return self._releases.has_tuples
 
     def finish(self) -> None:
         """Let go of the rest."""

@@ -4,7 +4,7 @@ An item leaves with a call of `evicted`, the oldest first. `has_been_full` tells
 it has held `count(n)` items; `time(t)` seconds have passed since its first; a `delta` has had something to evict.
 
 A memory is remembered as a whole, or item by item: `marks` gives what the policy knows of each item, and `put_back`
-takes an item with its mark, in the old order, before `rearm` sets the timer again.
+takes an item with its mark, in the old order.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.expr.environment import Tuple
+from penstock.expr.environment import Clock, Tuple
 from penstock.ir.graph import PolicyKind
-from penstock.toolkit.memory import Remembering, Timer
-from penstock.toolkit.runtime import Context
+from penstock.toolkit.memory import Remembering
 from penstock.toolkit.windows_policy import Measure, ReadyPolicy
 
 Notify = Callable[[Any], None]
@@ -32,11 +31,6 @@ class Keeping(Remembering):
     __slots__ = ("items",)
     items: deque[Any]
 
-    @property
-    def ticket(self) -> int | None:
-        """The place of its timer among those of one time, if it has one."""
-        return None
-
     def marks(self) -> Sequence[Any]:
         """What the policy knows of each item; by default nothing."""
         return (None,) * len(self.items)
@@ -44,9 +38,6 @@ class Keeping(Remembering):
     def put_back(self, item: Any, mark: Any) -> None:
         """Keep an item that another memory kept."""
         self.items.append(item)
-
-    def rearm(self, ticket: int | None) -> None:
-        """All items are back: set the timer again, in the place of its old ticket; by default there is none."""
 
 
 class CountEviction(Keeping):
@@ -139,33 +130,30 @@ class DeltaEviction(Keeping):
 
 
 class TimeEviction(Keeping):
-    """Keeps the items of the last `size` nanoseconds: what came at T has left at T + size.
+    """Keeps the items of the last `size` nanoseconds: what came at T is not there any more at T + size.
 
-    `punctual` windows evict with a timer at that very time; others do it when next they are looked at, which nobody who
-    only reads the window can tell apart.
+    Nothing waits for that: who looks at the items calls `expire` before, so when they leave cannot be seen.
     """
 
-    __slots__ = ("arrivals", "context", "evicted", "first_ns", "punctual", "size", "timer")
-    remembers = ("items", "arrivals", "first_ns", "timer")
+    __slots__ = ("arrivals", "clock", "evicted", "first_ns", "size")
+    remembers = ("items", "arrivals", "first_ns")
 
-    def __init__(self, size: int, context: Context, evicted: Notify, *, punctual: bool) -> None:
+    def __init__(self, size: int, clock: Clock, evicted: Notify) -> None:
         self.size = size
-        self.context = context
+        self.clock = clock
         self.evicted = evicted
-        self.punctual = punctual
         self.items: deque[Any] = deque()
         self.arrivals: deque[int] = deque()
         self.first_ns: int | None = None
-        self.timer = Timer(context, self._on_timer)
 
     @property
     def has_been_full(self) -> bool:
         """Whether the first tuple's time is over."""
-        return self.first_ns is not None and self.context.environment.clock.now_ns - self.first_ns >= self.size
+        return self.first_ns is not None and self.clock.now_ns - self.first_ns >= self.size
 
     def expire(self) -> None:
         """Evict what is too old by now."""
-        horizon = self.context.environment.clock.now_ns - self.size
+        horizon = self.clock.now_ns - self.size
         while self.arrivals and self.arrivals[0] <= horizon:
             self.arrivals.popleft()
             self.evicted(self.items.popleft())
@@ -175,18 +163,16 @@ class TimeEviction(Keeping):
 
     def add(self, item: Any) -> None:
         """Keep an item."""
-        now_ns = self.context.environment.clock.now_ns
+        now_ns = self.clock.now_ns
         if self.first_ns is None:
             self.first_ns = now_ns
         self.items.append(item)
         self.arrivals.append(now_ns)
-        if self.punctual:
-            self.rearm()
 
-    @property
-    def ticket(self) -> int | None:
-        """The place of its timer among those of one time."""
-        return self.timer.ticket
+    def remember(self) -> Any:
+        """What is kept by now."""
+        self.expire()
+        return super().remember()
 
     def marks(self) -> Sequence[int]:
         """When each item came."""
@@ -197,24 +183,15 @@ class TimeEviction(Keeping):
         self.items.append(item)
         self.arrivals.append(mark)
 
-    def rearm(self, ticket: int | None = None) -> None:
-        """Wait for the oldest item's time."""
-        if self.timer.due_ns is None and self.arrivals:
-            self.timer.set(self.arrivals[0] + self.size, ticket)
-
-    def _on_timer(self, due_ns: int) -> None:
-        self.expire()
-        self.rearm()
-
 
 Eviction = CountEviction | NoMemory | DeltaEviction | TimeEviction
 
 
-def eviction(policy: ReadyPolicy, context: Context, evicted: Notify, *, punctual: bool = False) -> Eviction:
+def eviction(policy: ReadyPolicy, clock: Clock, evicted: Notify) -> Eviction:
     """An empty memory that keeps what a policy says."""
     match policy.kind:
         case PolicyKind.TIME:
-            return TimeEviction(policy.size, context, evicted, punctual=punctual)
+            return TimeEviction(policy.size, clock, evicted)
         case PolicyKind.DELTA:
             assert policy.measure is not None
             return DeltaEviction(policy.size, policy.measure, evicted)

@@ -157,7 +157,7 @@ def sliding(
         inserted: Told of every item that comes.
         evicted: Told of every item that leaves.
     """
-    memory = eviction(window.eviction, context, evicted)
+    memory = eviction(window.eviction, context.environment.clock, evicted)
     match window.trigger.kind:
         case PolicyKind.TIME:
             return SlidingTime(memory, window.trigger.size, context, fire, inserted)
