@@ -33,7 +33,7 @@ class Session:
         self.environment = environment
         self.engine = Engine(environment, Limits())
         self.nodes = wire(program, "", self.engine, environment, lambda stream: self._see)
-        self.engine.exchange = Exchange(self.nodes, self.engine.queue, self.engine.end_node)
+        self.engine.exchange = Exchange(self.nodes, self.engine.feedback, self.engine.end_node)
         self._sources = [n for n in self.nodes if n.is_source]
         self._items = {n.id: n.runtime.produce() for n in self._sources}
         self._turns = Turns(list(self._sources), environment.clock.now_ns)

@@ -31,7 +31,7 @@ from penstock.codegen.folds import Runs
 from penstock.codegen.frames import Frame, concatenated, taken
 from penstock.codegen.paths import Paths, binary_array
 from penstock.codegen.places import Array, Places
-from penstock.codegen.timer_places import AFTER_TIMERS, firing_head
+from penstock.codegen.timer_places import AFTER_TIMERS, END_OF_TICKET, firing_head
 from penstock.codegen.tumbling_windows import TumblingWindows, by_runs, starts_of
 from penstock.expr.vector_frame import Column
 
@@ -171,7 +171,8 @@ class TumblingTimes(TumblingWindows):
 
     def _paths(self, key: Array) -> Paths:
         heads = pa.repeat(pa.scalar(self._head, pa.binary()), len(key))
-        return Paths.of(pc.binary_join_element_wise(heads, self._ticket.take(pa.array(key)), pa.scalar(b"")))
+        ends = pa.repeat(pa.scalar(END_OF_TICKET, pa.binary()), len(key))
+        return Paths.of(pc.binary_join_element_wise(heads, self._ticket.take(pa.array(key)), ends, pa.scalar(b"")))
 
     def _rows(self) -> dict[str, Column]:
         timed = {"begun": self._begun, "fired": self._fired, "ticket": self._ticket}

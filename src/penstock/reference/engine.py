@@ -11,9 +11,10 @@ from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment, Tuple
 from penstock.reference.exchange import Exchange
 from penstock.reference.failure import OperatorFailed, Stop, reason_of
+from penstock.reference.feedback import Feedback
 from penstock.reference.node import Node
 from penstock.reference.result import DeadLetter, StopReason
-from penstock.reference.streams import Queue, StreamState
+from penstock.reference.streams import StreamState
 from penstock.reference.virtual_time import Timers, Turns
 from penstock.toolkit.runtime import Punctuation, Submit, Wait
 
@@ -40,18 +41,24 @@ class Engine:
         environment: Of the run; its clock is the run's.
         limits: When to stop.
         timers: What operators wait for.
-        queue: What waits until the item in hand has been processed.
+        feedback: What waits until the item in hand has been processed.
         dead_letters: What was set aside.
         stopped: Why the run stops, once it does.
         exchange: Who imports what from whom.
     """
 
-    def __init__(self, environment: Environment, limits: Limits, timers: Timers | None = None) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        limits: Limits,
+        timers: Timers | None = None,
+        feedback: Feedback | None = None,
+    ) -> None:
         self.environment = environment
         self.clock = environment.clock
         self.limits = limits
-        self.timers = timers or Timers()
-        self.queue: Queue = deque()
+        self.timers = Timers() if timers is None else timers
+        self.feedback = Feedback() if feedback is None else feedback
         self.dead_letters: list[DeadLetter] = []
         self.stopped: StopReason | None = None
         self.exchange: Exchange
@@ -127,7 +134,7 @@ class Engine:
                 raise Stop
             self._source_tuples += 1
             submit(tuple_)
-            if self.queue:
+            if self.feedback:
                 self.drain()
             if self._source_tuples == self.limits.tuples:
                 self.stop(StopReason.TUPLES)
@@ -135,11 +142,8 @@ class Engine:
         return submit_item
 
     def drain(self) -> None:
-        """Deliver what waits, and what comes to wait meanwhile, first in first out."""
-        queue = self.queue
-        while queue:
-            deliver, item = queue.popleft()
-            deliver(item)
+        """Deliver what waits, and what comes to wait meanwhile."""
+        self.feedback.drain()
 
     def run(self, nodes: list[Node]) -> StopReason:
         """Run until the sources are done or a limit is reached, then end every stream."""
@@ -194,7 +198,7 @@ class Engine:
         while self._waiting:
             self.end_node(next(iter(self._waiting.values())), at_once=True)
             self.drain()
-        for node in sorted(nodes, key=lambda n: n.operator.kind != "Import"):
+        for node in sorted(nodes, key=lambda n: (n.operator.kind != "Import", n.rank)):
             self.end_node(node, at_once=True)
             self.drain()
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from penstock.reference.feedback import Feedback
 from penstock.reference.node import Node
-from penstock.reference.streams import Item, Queue
+from penstock.reference.streams import Item
 from penstock.toolkit.import_ import offer_of, takes
 from penstock.toolkit.runtime import Punctuation
 
@@ -49,9 +50,9 @@ class Importer:
 class Exchange:
     """Who exports what to whom."""
 
-    def __init__(self, nodes: Iterable[Node], queue: Queue, end: Callable[[Node], None]) -> None:
+    def __init__(self, nodes: Iterable[Node], feedback: Feedback, end: Callable[[Node], None]) -> None:
         nodes = list(nodes)
-        self._queue = queue
+        self._feedback = feedback
         self._importers = [Importer(n, end) for n in nodes if n.operator.kind == "Import"]
         self._taken_by = {n.id: self._takers(n) for n in nodes if n.operator.kind == "Export"}
 
@@ -68,7 +69,7 @@ class Exchange:
     def export(self, exporter: Node, item: Item) -> None:
         """Hand on a tuple, a window marker or the end of a stream."""
         for importer in self._taken_by.get(exporter.id, ()):
-            self._queue.append((importer.deliver, item))
+            self._feedback.send(importer.node.rank, importer.deliver, item)
 
     def _takers(self, exporter: Node) -> list[Importer]:
         offer = offer_of(exporter.operator, exporter.application, exporter.evaluator)

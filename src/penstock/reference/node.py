@@ -96,7 +96,7 @@ class Node:
 
         To be called between two items of the sources; pickle it before the node goes on.
         """
-        assert not self.engine.queue, "an item is being processed"
+        assert not self.engine.feedback, "an item is being processed"
         return {
             "has_ended": self.has_ended,
             "is_held": self.engine.holds(self),

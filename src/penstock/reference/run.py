@@ -80,7 +80,7 @@ def run(
     def work() -> list[Node]:
         nodes = _wire_all(together, engine, _taps(on_tuple, collected))
         _check_streams(collected, nodes)
-        engine.exchange = Exchange(nodes, engine.queue, engine.end_node)
+        engine.exchange = Exchange(nodes, engine.feedback, engine.end_node)
         try:
             engine.run(nodes)
         finally:

@@ -6,19 +6,17 @@ calls the operator and knows whom to blame. A feedback edge puts the tuple in a 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from penstock.expr.environment import Tuple
+from penstock.reference.feedback import Feedback
 from penstock.toolkit.runtime import Punctuation, Submit
 
 if TYPE_CHECKING:
     from penstock.reference.node import Node
 
 Item = Tuple | Punctuation
-Queue = deque[tuple[Callable[[Item], None], Item]]
-"""What waits until the item in hand has been processed, and who is to take it."""
 
 
 class Edge:
@@ -96,10 +94,12 @@ class StreamState:
         submit: Sends a tuple to all of them.
     """
 
-    def __init__(self, id_: str, edges: list[Edge], queue: Queue, tap: Callable[[str, Item], None] | None) -> None:
+    def __init__(
+        self, id_: str, edges: list[Edge], feedback: Feedback, tap: Callable[[str, Item], None] | None
+    ) -> None:
         self.id = id_
         self.edges = edges
-        self.queue = queue
+        self.feedback = feedback
         self.tap = tap
         self.has_ended = False
         self.dropped = 0
@@ -146,8 +146,8 @@ class StreamState:
         return submit
 
     def _enqueue(self, edge: Edge) -> Submit:
-        append, deliver = self.queue.append, edge.deliver
-        return lambda tuple_: append((deliver, tuple_))
+        send, rank, deliver = self.feedback.send, edge.node.rank, edge.deliver
+        return lambda tuple_: send(rank, deliver, tuple_)
 
     def _count_unheard(self, tuple_: Tuple) -> None:
         self._unheard += 1

@@ -89,7 +89,7 @@ def _subscriptions(application: Application, nodes: dict[str, Node]) -> dict[str
 def _connect(node: Node, prefix: str, subscriptions: dict[str, list[Edge]], tap: Callable[[str], Tap | None]) -> None:
     for port in node.operator.outputs:
         id_ = prefix + port.stream
-        stream = StreamState(id_, subscriptions[port.stream], node.engine.queue, tap(id_))
+        stream = StreamState(id_, subscriptions[port.stream], node.engine.feedback, tap(id_))
         node.streams.append(stream)
         # Runtimes hold on to these lists, so they are filled, never replaced.
         node.runtime.submit.append(stream.submit)

@@ -25,7 +25,7 @@ from penstock.reference.exchange import Exchange
 from penstock.reference.node import Node
 from penstock.reference.wiring import wire
 from penstock.spark.container_signals import ContainerSignals
-from penstock.spark.placed_timers import PlacedTimers
+from penstock.spark.placed_timers import PlacedFeedback, PlacedTimers
 from penstock.spark.reports import Counts, Report, counts_of
 from penstock.spark.source_rows import OUTSIDE
 from penstock.toolkit.definition import OperatorDefinition
@@ -55,9 +55,9 @@ class Container:
         if self.signals is not None:
             registry = self.signals.registry(registry)
         part = replace(program, application=_part(plan, pe), registry=registry)
-        self.engine = Engine(environment, Limits(), self._timers)
+        self.engine = Engine(environment, Limits(), self._timers, PlacedFeedback(self._timers))
         self.nodes = wire(part, "", self.engine, environment, lambda stream: None, plan.application.rank)
-        self.engine.exchange = Exchange(self.nodes, self.engine.queue, self.engine.end_node)
+        self.engine.exchange = Exchange(self.nodes, self.engine.feedback, self.engine.end_node)
         self.node: dict[str, Node] = {n.id: n for n in self.nodes}
         self._feeds = {e.index: self.node[_feed_id(e)] for e in plan.into(pe)}
         self._began = 0
@@ -89,7 +89,7 @@ class Container:
     def at(self, time_ns: int, number: int, path: bytes = b"") -> None:
         """Let time pass, then stand at a place of the sequential order: what leaves from now on comes from there."""
         while self._timers.is_due_before(time_ns, number, path):
-            if self.signals is None:
+            if self.signals is None or self._timers.is_round_next:
                 self.engine.fire_next()
             else:
                 self.signals.timer(self.engine.fire_next)

@@ -38,9 +38,13 @@ Example:
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from penstock.codegen.timer_places import AFTER_TIMERS, firing_path, ticket_at, wave_and_rank
+from penstock.codegen.timer_places import AFTER_TIMERS, firing_path, is_round, round_path, ticket_at, wave_and_rank
+from penstock.reference.feedback import Feedback
 from penstock.reference.virtual_time import Place, Timers
 
 
@@ -79,6 +83,18 @@ class PlacedTimers(Timers):
             self.stand_at(*self._firing)
         return action
 
+    @property
+    def is_round_next(self) -> bool:
+        """Whether the next call is for something that comes round a loop."""
+        return bool(self._heap) and is_round(self._heap[0][0][2])
+
+    def add_round(self, rank: int, action: Callable[[], None]) -> None:
+        """Ask for a call when all has been processed that follows at once from what is being processed."""
+        time_ns, number, path = self.place
+        self._added += 1
+        place = time_ns, number, round_path(path, rank, self._added)
+        heapq.heappush(self._heap, (place, self._added, action))
+
     def _take_ticket(self) -> bytes:
         time_ns, number, path = self.place
         asked, self._asked = self._asked, self._asked + 1
@@ -90,3 +106,15 @@ class PlacedTimers(Timers):
             return time_ns, AFTER_TIMERS, firing_path(0, rank, ticket)
         wave, firing = wave_and_rank(path)
         return time_ns, number, firing_path(wave + (rank < firing), rank, ticket)
+
+
+class PlacedFeedback(Feedback):
+    """What goes round a loop of a PE: it waits among the timers, for a place behind all that comes by other PEs."""
+
+    def __init__(self, timers: PlacedTimers) -> None:
+        super().__init__()
+        self._timers = timers
+
+    def send(self, rank: int, deliver: Callable[[Any], None], item: Any) -> None:
+        """Let an item wait for the operator of that rank."""
+        self._timers.add_round(rank, partial(deliver, item))
