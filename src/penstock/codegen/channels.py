@@ -2,8 +2,8 @@
 
 `penstock.parallel` says what is safe; the submission says how many channels. What is left out here runs on one channel:
 sources, which are PEs of their own, and of which Spark may read the parts in several tasks; regions with several
-operators that fire by time, because the places of timers tell the order only among those of one operator; and regions
-on a loop that stays inside one PE. A parallel sink runs on the channels of its region, not in the driver.
+operators that fire by time, though their places would compare; and regions on a loop that stays inside one PE. A
+parallel sink runs on the channels of its region, not in the driver.
 
 Regions that are routed by the same key to equally many channels, and of which none sends tuples to another, count as
 one: a tuple's channel is the same in all of them, so their operators may share a PE, and a stream that several of them
