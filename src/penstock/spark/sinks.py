@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT
+from penstock.durable_files import write_durably
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.profiler.clock import cpu_ns
@@ -34,7 +35,6 @@ from penstock.spark.reports import Counts, Report, add, decode_report
 from penstock.spark.sink_kinds import BatchSink, JobOutput, batch_sink, column_takers, fed_by_tuple, with_outlets
 from penstock.spark.sink_order import Chunk, Spool
 from penstock.spark.sink_rows import rows_of
-from penstock.spark.whole_files import write_whole
 from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class SinkPE:
     def _store(self, batch: int) -> None:
         sinks = None if self._container is None else self._container.remember()
         state = {"totals": asdict(self.totals), "sinks": sinks}
-        write_whole(self._path(batch), pickle.dumps(state, protocol=5))
+        write_durably(self._path(batch), pickle.dumps(state, protocol=5))
         self._batch = batch
         self._path(batch - KEPT_STATES).unlink(missing_ok=True)
 
@@ -248,5 +248,5 @@ def _job_id(folder: Path) -> str:
     """What tells a job from all others: it is made with the checkpoint."""
     path = folder / JOB_ID
     if not path.exists():
-        write_whole(path, uuid.uuid4().hex.encode())
+        write_durably(path, uuid.uuid4().hex.encode())
     return path.read_text(encoding="ascii")
