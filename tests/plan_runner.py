@@ -81,7 +81,7 @@ def _instance(program: Program, plan: PhysicalPlan, pe: PE, environment: Environ
 def _leaving(container: Container) -> list[tuple[int, list[bytes]]]:
     container.pulse()
     streams = container.plan.application.streams
-    found = [(REPORT, [container.report().encode()])]
+    found = [(REPORT, container.report().encode())]
     for edge in container.plan.out_of(container.pe):
         items = container.leaving[edge.index]
         found.append((edge.index, list(encode(items, streams[edge.stream].schema))))

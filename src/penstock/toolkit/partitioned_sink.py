@@ -40,7 +40,8 @@ class PartitionedSinkRuntime(LogicRuntime):
         self._keys = partition_keys(operator)
         directory = context.environment.output_directory / str(self.constant("file"))
         file = f"part-0.{EXTENSIONS[self._settings.format]}"
-        self._files = PartitionedFiles(directory, [name for name, _ in self._keys], file)
+        owner = f"FileSink `{operator.id}`"
+        self._files = PartitionedFiles(owner, directory, [name for name, _ in self._keys], file)
 
     def taker(self, port: int) -> Submit:
         """A function that writes a tuple."""
@@ -90,7 +91,7 @@ class PartitionedSinkRuntime(LogicRuntime):
         self._files.settle()
 
     def remember_into(self, whole: Whole, parts: Parts) -> None:
-        """Add how long each file is."""
+        """Add what each file holds."""
         super().remember_into(whole, parts)
         whole["files"] = self._files.settle()
 
