@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from penstock.diagnostics import UserError
 from penstock.toolkit.file_records import ChecksummedFile, FileRecord, FileRecords
+from penstock.toolkit.sink_names import LONGEST_PART_BYTES
 
 BUFFER_BYTES = 8 << 20
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -22,11 +24,26 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 def folder_of(names: Sequence[str], values: Iterable[str]) -> str:
     """The folder of the tuples whose attributes have these values, as text.
 
+    No value leads out of the folder of all, for what has a meaning in a path is written as `%2F`.
+
+    Raises:
+        UserError: A value is too long for the name of a folder.
+
     Example:
         >>> folder_of(["sym", "day"], ["A/B", ""])
         'sym=A%2FB/day=__HIVE_DEFAULT_PARTITION__'
     """
-    return "/".join(f"{name}={quote(value, '') or NO_VALUE}" for name, value in zip(names, values, strict=True))
+    return "/".join(_folder_name(name, value) for name, value in zip(names, values, strict=True))
+
+
+def _folder_name(name: str, value: str) -> str:
+    # A string that is spelled as what stands for null is told from it.
+    text = quote(value, "", errors="surrogatepass") if value != NO_VALUE else f"%5F{value[1:]}"
+    folder = f"{name}={text or NO_VALUE}"
+    if len(folder) > LONGEST_PART_BYTES:
+        message = f"`{name}` cannot name a folder: its value has {len(value)} characters, {len(folder)} in a name"
+        raise UserError(message, hint=f"a name has at most {LONGEST_PART_BYTES}")
+    return folder
 
 
 class PartitionedFiles:

@@ -65,8 +65,7 @@ class FileSinkRuntime(LogicRuntime):
         self._is_constant = self._is_known(operator.param("file")[0])
         self._prefix = "" if self._is_constant else self._constant_prefix(operator.param("file")[0])
         if self._close_mode != "dynamic" and not self._name_varies:
-            name = self._checked_name(None)
-            self._begin(name, self._opened_file(name))
+            self._follow_name(self._expand(self._name(None)))
 
     def taker(self, port: int) -> Submit:
         """A function that writes a tuple; a short one for the usual case of one file, opened at the start."""
@@ -190,7 +189,7 @@ class FileSinkRuntime(LogicRuntime):
     def _write(self, tuple_: Tuple) -> None:
         encoded = self._writer.tuple(self._select(tuple_))
         if self._close_mode == "dynamic" or self._file is None:
-            self._follow_name(self._checked_name(tuple_))
+            self._follow_name(self._expand(self._name(tuple_)))
         try:
             self._add(encoded)
         except OSError as error:
@@ -209,12 +208,6 @@ class FileSinkRuntime(LogicRuntime):
         # What other tuples have left in buffers may be lost with it, so no policy may go on.
         message = f"FileSink `{self.operator.id}` cannot write to `{self._file_name}`: {error.strerror or error}"
         return FatalUserError(message)
-
-    def _checked_name(self, tuple_: Tuple | None) -> str:
-        name = self._expand(self._name(tuple_))
-        if not self._is_constant:
-            check_name(name, self._expand(self._prefix), self.context.environment.output_directory)
-        return name
 
     def _constant_prefix(self, name: Expression) -> str:
         """What a name begins with, whatever the tuple: the constants on the left of a sum."""
@@ -262,6 +255,8 @@ class FileSinkRuntime(LogicRuntime):
     def _follow_name(self, name: str) -> None:
         if self._file is None or name != self._file_name:
             # A name that cannot be opened leaves the file before it as it is.
+            if not self._is_constant:
+                check_name(name, self._expand(self._prefix), self.context.environment.output_directory)
             file = self._opened_file(name)
             self._close()
             self._begin(name, file)

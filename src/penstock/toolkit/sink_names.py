@@ -70,14 +70,18 @@ def _problem_of_place(base: Path, path: Path, folder: Path) -> str | None:
     try:
         real = path.resolve()
         found = real.stat() if real.exists() else None
-    except (OSError, RuntimeError) as error:
-        return str(getattr(error, "strerror", None) or error)
+    except OSError as error:
+        return str(error.strerror)
+    except RuntimeError:
+        return "symbolic links lead round in a circle"
     if not real.is_relative_to(base.resolve()):
         return "a symbolic link leads out of the output folder"
     if real == (folder / DEAD_LETTERS).resolve():
         return "the records that were set aside are there"
     if found is not None and not stat.S_ISREG(found.st_mode):
         return "there is a folder or a device of that name"
+    if any(parent.exists() and not parent.is_dir() for parent in real.parents):
+        return "it leads through something that is no folder"
     return None
 
 
