@@ -19,17 +19,20 @@ from typing import Any
 HIDDEN = "***"
 
 _WORDS = r"passw(?:or)?d|passphrase|pwd|secret|credentials?|token|api[._-]?key|access[._-]?key|private[._-]?key"
+# What a pattern may span is bounded, so that a long text takes no more than time in proportion to its length.
 _SECRET_NAME = re.compile(rf"(?:{_WORDS}|jaas[._-]?config)s?$", re.IGNORECASE)
-_IN_URL = re.compile(r"([A-Za-z][\w+.-]*://[^\s/:@\"'\\<>]*):[^\s\"\\<>]*@")
+_IN_URL = re.compile(r"((?<![\w+.-])[A-Za-z][\w+.-]*://[^\s/:@\"'\\<>]{0,200}):[^\s\"\\<>]{0,500}@")
 _BEHIND_WORD = re.compile(
     rf"((?:{_WORDS})(?:\\*[\"'])?\s*[=:]\s*)"
-    r"(?:(\\+[\"'])(?:(?!\2).)*\2|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|(?<=[=:])[^\s&\"'\\<>]+)",
+    r"(?:(\\+[\"'])(?:(?!\2).){0,500}\2|\"(?:\\.|[^\"\\]){0,500}\"|'(?:\\.|[^'\\]){0,500}'|(?<=[=:])[^\s&\"'\\<>]+)",
     re.IGNORECASE,
 )
-_IN_SUM = re.compile(rf"((?:://[^\s/:@\"'\\]*:|(?:{_WORDS})=)(\\*[\"'])\s*\+\s*\\*[\"'])[^\s\"'\\]*", re.IGNORECASE)
+_IN_SUM = re.compile(
+    r"((?:://[^\s/:@\"'\\]{0,200}:|(?:" + _WORDS + r")=)(\\*[\"'])\s*\+\s*\\*[\"'])[^\s\"'\\]*", re.IGNORECASE
+)
 """A password in a sum of strings: `"postgresql://me:" + "geheim" + "@db"`."""
 
-_AFTER_SUM = re.compile(r"([\"']):[^\s\"'\\<>]+@")
+_AFTER_SUM = re.compile(r"([\"']):[^\s\"'\\<>]{1,500}@")
 """The password behind a user that is computed: `"postgresql://" + user + ":geheim@db"`."""
 
 _BEFORE_PASSWORD = re.compile(rf"(?:://[^\s/:@]*:|(?:{_WORDS})=)$", re.IGNORECASE)
