@@ -20,6 +20,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from penstock.redaction import redact
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceFile:
@@ -99,17 +101,17 @@ class Diagnostic:
     hint: str | None = None
 
     def __str__(self) -> str:
-        text = self.message if self.hint is None else f"{self.message}; {self.hint}"
+        text = redact(self.message if self.hint is None else f"{self.message}; {self.hint}")
         if self.span is None:
             return f"error: {text}"
-        return f"{self.span}: error: {text}\n{self.span.quote()}"
+        return f"{self.span}: error: {text}\n{redact(self.span.quote())}"
 
     def to_json(self) -> dict[str, object]:
         """The diagnostic as `--json` prints it."""
         place: dict[str, object] = {}
         if self.span is not None:
             place = {"file": self.span.source.path, "line": self.span.line, "column": self.span.column}
-        return {**place, "message": self.message, "hint": self.hint}
+        return {**place, "message": redact(self.message), "hint": None if self.hint is None else redact(self.hint)}
 
 
 class PenstockError(Exception):

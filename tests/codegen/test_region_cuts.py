@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from feeding import feed, program
 from penstock.codegen.channels import Channels
 from penstock.codegen.plan import PhysicalPlan, Route, physical_plan
-from penstock.codegen.region_cuts import cut_at_regions
+from penstock.codegen.region_cuts import _levels, cut_at_regions
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application, InputPort, Operator, OutputPort
 from penstock.ir.types import parse_schema
@@ -176,3 +176,17 @@ def test_the_pes_of_a_plan_give_the_plan_again(data):
     runs = [[id_ for id_, place in zip(inner, places, strict=True) if place == n] for n in range(4)]
     plan = physical_plan(application, data.draw(st.permutations(runs)), 2)
     assert physical_plan(application, [pe.operators for pe in plan.pes], 2).pes == plan.pes
+
+
+def test_a_loop_through_several_regions_has_one_level():
+    def operator(id_: str, *inputs: str, feedback: tuple[str, ...] = ()) -> Operator:
+        port = InputPort(streams=(*inputs, *feedback), schema=SCHEMA, feedback=frozenset(feedback))
+        return Operator(id=id_, kind="Functor", inputs=(port,), outputs=(OutputPort(stream=id_, schema=SCHEMA),))
+
+    source = Operator(id="S", kind="Beacon", outputs=(OutputPort(stream="S", schema=SCHEMA),))
+    application = Application(
+        name="Main", operators=(source, operator("A", "S", feedback=("C",)), operator("B", "A"), operator("C", "B"))
+    )
+    channels = Channels(region={"A": "one", "B": "two", "C": "one"})
+    assert _levels(application, channels) == {"S": 0, "A": 1, "B": 1, "C": 1}
+    assert sorted(cut_at_regions(application, [("A", "B", "C")], channels)) == [("A", "C"), ("B",)]

@@ -295,6 +295,6 @@ def _annotated_type(parameter: inspect.Parameter, value: Any) -> Type | None:
 
 def operators_in(namespace: dict[str, Any]) -> Iterator[Any]:
     """The operators among the values of a module, those that it defines itself."""
-    for value in list(namespace.values()):
-        if is_operator(value) and value.__module__ == namespace["__name__"]:
-            yield value
+    own = (v for v in list(namespace.values()) if is_operator(v) and v.__module__ == namespace["__name__"])
+    # One operator may have several names in its module.
+    yield from {id(value): value for value in own}.values()

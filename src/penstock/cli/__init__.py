@@ -11,11 +11,13 @@ import importlib
 import json
 import os
 import sys
+import traceback
 from typing import NoReturn
 
 import click
 
 from penstock.diagnostics import Infeasible, UserError, did_you_mean
+from penstock.redaction import redact, redact_json
 
 SUBCOMMANDS = {
     "demo": "Tell the whole story on one example, in three minutes.",
@@ -101,7 +103,7 @@ def main() -> NoReturn:
     except Infeasible as error:
         if wants_json:
             print_json({"feasible": False, "reason": error.reason, "conflicts": list(error.conflicts)})
-        click.echo(f"no feasible solution: {error.reason}", err=True)
+        click.echo(f"no feasible solution: {redact(error.reason)}", err=True)
         sys.exit(error.exit_status)
     except BrokenPipeError:
         # The reader of our output (`head`, a pager) has gone; that is not an error.
@@ -112,9 +114,10 @@ def main() -> NoReturn:
             click.echo(f"error: cannot use `{bug.filename}`: {bug.strerror}", err=True)
             sys.exit(1)
         if os.environ.get("PENSTOCK_DEBUG"):
-            raise
+            click.echo(redact("".join(traceback.format_exception(bug))), err=True)
+            sys.exit(4)
         click.echo(
-            f"internal error: {type(bug).__name__}: {bug}\n"
+            f"internal error: {type(bug).__name__}: {redact(str(bug))}\n"
             "this is a bug in penstock; set PENSTOCK_DEBUG=1 to see where it happened",
             err=True,
         )
@@ -132,5 +135,5 @@ def _with_suggestion(error: click.ClickException) -> click.ClickException:
 
 
 def print_json(value: object) -> None:
-    """Print one JSON value on standard output."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print one JSON value on standard output, without passwords."""
+    click.echo(json.dumps(redact_json(value), indent=2, ensure_ascii=False))

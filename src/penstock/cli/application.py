@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 from penstock.cli.python_application import python_program
 from penstock.cli.unread_settings import Watched, unread
 from penstock.diagnostics import UserError, did_you_mean
+from penstock.redaction import is_secret_name, protect, redact
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
@@ -132,7 +133,9 @@ def _settings(given: tuple[str, ...]) -> dict[str, list[str]]:
     for item in given:
         name, equals, value = item.partition("=")
         if not equals or not name:
-            raise click.BadParameter(f"`{item}` is not NAME=VALUE", param_hint="--set")
+            raise click.BadParameter(f"`{redact(item)}` is not NAME=VALUE", param_hint="--set")
+        if is_secret_name(name):
+            protect(value)
         found.setdefault(name, []).append(value)
     return found
 

@@ -12,6 +12,7 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
+from penstock.redaction import redact
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -130,12 +131,12 @@ def command(
     else:
         view = _logical(application)
     if html is not None:
-        html.write_text(view.page(), encoding="utf-8")
+        html.write_text(redact(view.page()), encoding="utf-8")
         click.echo(f"wrote {html}", err=True)
     if as_json:
         print_json(view.json())
     elif html is None:
-        click.echo(view.text())
+        click.echo(redact(view.text()))
     return 0
 
 

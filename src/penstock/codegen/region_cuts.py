@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
+import networkx as nx
+
 from penstock.codegen.channels import Channels
 from penstock.ir.graph import Application
 
@@ -52,38 +54,23 @@ def cut_at_regions(
 
 
 def _levels(application: Application, channels: Channels) -> dict[str, int]:
-    """The level of each operator; those of a loop have one and the same."""
-    edges = list(application.edges())
-    loops = [(producer, consumer) for producer, consumer, _, feedback in edges if feedback]
-    forward = [(producer, consumer) for producer, consumer, _, feedback in edges if not feedback]
-    at_least: dict[str, int] = {}
-    while True:
-        level = _forward_levels(application, forward, channels.region, at_least)
-        lower = {consumer: level[producer] for producer, consumer in loops if level[consumer] < level[producer]}
-        if not lower:
-            return level
-        at_least |= lower
+    """The level of each operator; those of a loop have one and the same.
 
-
-def _forward_levels(
-    application: Application, edges: Iterable[tuple[str, str]], region: dict[str, str], at_least: dict[str, int]
-) -> dict[str, int]:
-    before: dict[str, list[str]] = {o.id: [] for o in application.operators}
-    after: dict[str, list[str]] = {o.id: [] for o in application.operators}
-    for producer, consumer in edges:
-        before[consumer].append(producer)
-        after[producer].append(consumer)
-    level: dict[str, int] = {}
-    waits = {id_: len(producers) for id_, producers in before.items()}
-    ready = [id_ for id_, count in waits.items() if not count]
-    for id_ in ready:
-        found = (level[p] + (region.get(p) != region.get(id_)) for p in before[id_])
-        level[id_] = max(at_least.get(id_, 0), *found, 0)
-        for consumer in after[id_]:
-            waits[consumer] -= 1
-            if not waits[consumer]:
-                ready.append(consumer)
-    return level
+    Loops are taken as a whole, and what is left has no cycle, so one pass in topological order finds them all.
+    """
+    graph = nx.DiGraph()
+    graph.add_nodes_from(o.id for o in application.operators)
+    graph.add_edges_from((producer, consumer) for producer, consumer, _, _ in application.edges())
+    loops = nx.condensation(graph)
+    home, region = loops.graph["mapping"], channels.region
+    at_least = dict.fromkeys(loops, 0)
+    for loop in nx.topological_sort(loops):
+        for producer in loops.nodes[loop]["members"]:
+            for consumer in graph.successors(producer):
+                if home[consumer] != loop:
+                    crossed = at_least[loop] + (region.get(producer) != region.get(consumer))
+                    at_least[home[consumer]] = max(at_least[home[consumer]], crossed)
+    return {id_: at_least[loop] for id_, loop in home.items()}
 
 
 def _after(application: Application, home: dict[str, int], parts: int) -> _After:

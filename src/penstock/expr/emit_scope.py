@@ -13,8 +13,10 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 
 from penstock.ir.statements import Function
 from penstock.ir.types import Schema, Type
@@ -125,12 +127,19 @@ class Locals:
         self._temporaries = 0
 
     def name(self, wanted: str) -> str:
-        """A Python name for a variable of the user's, near the one he gave it."""
-        name = wanted if wanted not in RESERVED and not wanted.startswith("_") else f"{wanted.lstrip('_')}_"
-        number = 1
-        while name in self._taken or name in RESERVED or not name.isidentifier():
-            number += 1
-            name = f"{wanted.strip('_')}_{number}" if wanted.strip("_").isidentifier() else f"v{wanted}_{number}"
+        """A Python name for a variable of the user's, or for a column such as `IterationCount()`, near its own name.
+
+        Example:
+            >>> names = Locals(taken=("price",))
+            >>> [names.name(wanted) for wanted in ("size", "price", "list", "IterationCount()", "2nd")]
+            ['size', 'price_2', 'list_', 'IterationCount', 'v2nd']
+        """
+        stem = _identifier(wanted)
+        plain = f"{stem}_" if wanted in RESERVED or wanted.startswith("_") else wanted if wanted.isascii() else stem
+        plain = plain if plain.isidentifier() else stem
+        # Only finitely many names are taken, so a number is found that makes a free one.
+        candidates = chain([plain], (f"{stem}_{number}" for number in count(2)))
+        name = next(c for c in candidates if c not in self._taken and c not in RESERVED)
         self._taken.add(name)
         return name
 
@@ -138,6 +147,13 @@ class Locals:
         """A new name that no variable has."""
         self._temporaries += 1
         return f"_{self._temporaries}"
+
+
+def _identifier(wanted: str) -> str:
+    """A Python name out of any text."""
+    # Beyond ASCII, Python takes several spellings for one name.
+    stem = re.sub(r"[^0-9A-Za-z_]+", "_", wanted).strip("_")
+    return stem if stem.isidentifier() else f"v{stem}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

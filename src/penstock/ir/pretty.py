@@ -1,6 +1,7 @@
 """The graph as text for people: SPL, with composites expanded and everything implied written out.
 
-Ids of expanded operators have dots, which SPL's own names do not; apart from that the text reads as a program.
+Ids of expanded operators have dots, which SPL's own names do not, and passwords are left out; apart from that the text
+reads as a program.
 
 Example:
     >>> from penstock.ir.graph import Application, InputPort, Operator, OutputPort
@@ -28,6 +29,7 @@ from penstock.ir.graph import Annotation, Application, InputPort, Operator, Outp
 from penstock.ir.pretty_expressions import expression_text
 from penstock.ir.pretty_statements import INDENT, PortNames, function_text, statement_text
 from penstock.ir.statements import Logic
+from penstock.redaction import redact
 
 __all__ = ["expression_text", "function_text", "operator_text", "pretty", "statement_text"]
 
@@ -41,7 +43,7 @@ def pretty(application: Application) -> str:
         constraints = "\n".join(map(_constraint, application.constraints))
         body.append(constraints)
     parts.append(f"composite {application.name} {{\n{indent(chr(10).join(body), INDENT)}\n}}")
-    return "\n\n".join(parts)
+    return redact("\n\n".join(parts))
 
 
 def operator_text(operator: Operator) -> str:
@@ -52,7 +54,7 @@ def operator_text(operator: Operator) -> str:
     clauses = list(_clauses(operator, ports))
     if not clauses:
         return f"{head} {{ }}"
-    return f"{head} {{\n{indent(chr(10).join(clauses), INDENT)}\n}}"
+    return redact(f"{head} {{\n{indent(chr(10).join(clauses), INDENT)}\n}}")
 
 
 def _port_names(operator: Operator) -> PortNames:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.diagnostics import Diagnostics, SourceFile, Span, UserError, did_you_mean
 from penstock.expr.environment import Environment
@@ -27,6 +28,9 @@ from penstock.lang.placement import placement_constraints
 from penstock.lang.scope import Compilation
 from penstock.toolkit.program import Program
 from penstock.toolkit.registry import Registry, standard
+
+if TYPE_CHECKING:
+    from penstock.api.toolkits import PythonToolkit
 
 NO_VALUES: Mapping[str, list[str]] = {}
 
@@ -101,7 +105,7 @@ def _compile(
     registry: Registry | None = None,
 ) -> Program:
     found = Diagnostics()
-    library = Library(registry=_with_toolkits(registry or standard(), toolkits), found=found)
+    library = Library(registry=registry or standard(), python=_python_toolkits(toolkits), found=found)
     module = library.add(source, file.resolve() if file else None)
     found.raise_if_any()
     assert module is not None
@@ -123,13 +127,14 @@ def _environment(compile_values: Mapping[str, list[str]]) -> Environment:
     return Environment(compile_values=compile_values)
 
 
-def _with_toolkits(registry: Registry, toolkits: Iterable[str | Path]) -> Registry:
-    for folder in toolkits:
+def _python_toolkits(toolkits: Iterable[str | Path]) -> tuple[PythonToolkit, ...]:
+    folders = tuple(toolkits)
+    if not folders:
         # Only programs with toolkits pay for the Python front end.
-        from penstock.api.toolkits import load
+        return ()
+    from penstock.api.toolkits import PythonToolkit
 
-        registry = registry.extended(load(Path(folder)))
-    return registry
+    return tuple(map(PythonToolkit, folders))
 
 
 def _application(

@@ -314,15 +314,20 @@ class Instance(Scope):
             if module.namespace != self.module.namespace and not composite.public:
                 raise error(f"the composite `{word}` is not public", word.span, "declare it with the word `public`")
             return CompositeTarget(composite=composite, module=module)
-        definition = self._definition(word.text)
+        definition = self.library.operator(word.text, self.module)
         if definition is not None:
             return definition
-        known = {*(d.name for d in self.library.registry.definitions()), *self.library.composite_names(self.module)}
-        raise error(f"there is no operator `{word}`", word.span, did_you_mean(word.text, known))
+        raise error(f"there is no operator `{word}`", word.span, self._where_operator_is(word.text))
 
-    def _definition(self, name: str) -> OperatorDefinition | None:
-        namespaces, _ = self.module.namespaces_of(name)
-        return self.library.registry.find(name, namespaces)
+    def _where_operator_is(self, name: str) -> str | None:
+        """What to write for an operator of another namespace, or for one that is spelled otherwise."""
+        bare = name.rpartition("::")[2]
+        elsewhere = self.library.namespaces_of(bare)
+        if not elsewhere:
+            return did_you_mean(name, self.library.operator_names(self.module))
+        if bare != name:
+            return f"did you mean {' or '.join(f'`{n}::{bare}`' for n in elsewhere)}?"
+        return f"write {' or '.join(f'`use {n}::{bare};`' for n in elsewhere)} at the top of the file"
 
     def _bound_operator(self, word: code.Word) -> Target:
         binding = self.binding(word)

@@ -12,12 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.diagnostics import Diagnostics, SourceFile, UserError
 from penstock.lang import ast
 from penstock.lang.parser import parse_file
+from penstock.toolkit.definition import OperatorDefinition
 from penstock.toolkit.registry import Registry, is_standard
+
+if TYPE_CHECKING:
+    from penstock.api.toolkits import PythonToolkit
 
 D = TypeVar("D", ast.Composite, ast.FunctionSyntax, ast.TypeDefinition)
 
@@ -77,16 +81,18 @@ class Library:
     """The files and operators of a compilation.
 
     Attributes:
-        registry: The operators.
+        registry: The operators, those of Python toolkits as soon as a name is looked for that they define.
         application: The folder of the application's own files. A namespace `a.b` lies in its folder `a.b` or `a/b`, so
             that whatever else happens to lie below it is left alone.
         toolkits: Folders that hold SPL files of any namespace, at any depth.
+        python: The Python files of the toolkits.
         found: Receives the mistakes of the files that are read on the way.
     """
 
     registry: Registry
     application: Path | None = None
     toolkits: tuple[Path, ...] = ()
+    python: tuple[PythonToolkit, ...] = ()
     found: Diagnostics = field(default_factory=Diagnostics)
     _modules: dict[Path | None, list[Module]] = field(default_factory=dict)
     _looked_up: dict[tuple[type, str, int], list[Any]] = field(default_factory=dict)
@@ -151,7 +157,38 @@ class Library:
             any(m.namespace == namespace for m in modules)
             or bool(self._files(namespace))
             or any(d.namespace == namespace for d in self.registry.definitions())
+            or any(toolkit.has_namespace(namespace) for toolkit in self.python)
         )
+
+    def operator(self, name: str, module: Module) -> OperatorDefinition | None:
+        """The operator that a name as written means in a file, imported if it is of a Python toolkit."""
+        namespaces, bare = module.namespaces_of(name)
+        for namespace in namespaces if "::" in name else (*namespaces, ""):
+            self._take_in(bare, namespace)
+            found = self.registry.find(f"{namespace}::{bare}" if namespace else bare)
+            if found is not None:
+                return found
+        return None
+
+    def _take_in(self, name: str, namespace: str) -> None:
+        """Let the registry know the operators of Python toolkits that have a name."""
+        definitions = [d for toolkit in self.python for d in toolkit.find(name, namespace)]
+        fresh = [d for d in definitions if all(d is not known for known in self.registry.definitions())]
+        if fresh:
+            self.registry = self.registry.extended(fresh)
+
+    def namespaces_of(self, name: str) -> list[str]:
+        """The namespaces in which an operator or a composite of a name is, wherever it is."""
+        composite = re.compile(_DEFINES[ast.Composite].format(name=re.escape(name)))
+        found = {namespace for toolkit in self.python for namespace in toolkit.namespaces_of(name)}
+        found |= {d.namespace for d in self.registry.definitions() if d.name == name and d.namespace}
+        found |= {n for n, files in self._toolkit_files.items() if n and any(composite.search(t) for _, t in files)}
+        return sorted(found)
+
+    def operator_names(self, module: Module) -> set[str]:
+        """The names of all operators, and of the composites that can be invoked by their bare name."""
+        known = {d.name for d in self.registry.definitions()}
+        return known.union(self.composite_names(module), *(toolkit.names() for toolkit in self.python))
 
     def composite_names(self, module: Module) -> Iterator[str]:
         """The composites that can be invoked by their bare name, as far as they have been read."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from penstock.diagnostics import Diagnostics, SourceFile, Span, did_you_mean
+from penstock.redaction import redact
 
 _EXPRESSION = frozenset(
     "NUMBER STRING TRUE FALSE NULL ID QNAME DOLLAR LPAR LBRACE LSQB MINUS PLUS BANG TILDE INCREMENT".split()
@@ -90,7 +91,9 @@ def _accepted(error: UnexpectedToken) -> frozenset[str]:
 
 def _shown(text: str) -> str:
     first = text.split("\n")[0]
-    return first if len(first) <= 30 else f"{first[:27]}..."
+    # A password that is cut off would not be known for one.
+    shown = redact(first)
+    return shown if len(shown) <= 30 else f"{shown[:27]}..."
 
 
 def _starts_line(source: SourceFile, offset: int) -> bool:

@@ -12,7 +12,7 @@ from penstock.ir.graph import ErrorPolicy, Operator
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.reference.result import DeadLetter
 from penstock.reference.streams import Edge, Item, StreamState
-from penstock.toolkit.runtime import Punctuation, Runtime
+from penstock.toolkit.runtime import FatalUserError, Punctuation, Runtime
 
 if TYPE_CHECKING:
     from penstock.reference.engine import Engine
@@ -138,7 +138,7 @@ class Node:
 
     def failed(self, error: Exception, port: int, tuple_: Tuple) -> None:
         """Deal with an exception that a tuple caused: pass on another operator's, skip or fail for our own."""
-        if isinstance(error, OperatorFailed):
+        if isinstance(error, OperatorFailed | FatalUserError):
             raise error
         record = text_form(self.operator.inputs[port].schema)(tuple_)
         try:
@@ -160,6 +160,6 @@ class Node:
 
     def failed_alone(self, error: Exception) -> NoReturn:
         """Deal with an exception that no tuple caused: the run ends."""
-        if isinstance(error, OperatorFailed):
+        if isinstance(error, OperatorFailed | FatalUserError):
             raise error
         raise OperatorFailed(self.operator, reason_of(error)) from error

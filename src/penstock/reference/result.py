@@ -9,9 +9,9 @@ from enum import Enum
 
 from penstock.expr.environment import Tuple
 from penstock.toolkit.runtime import Punctuation
+from penstock.toolkit.sink_names import DEAD_LETTERS
 
-DEAD_LETTERS = "dead_letters.jsonl"
-"""The file, among the outputs of a run, that holds what was set aside: one JSON object a line."""
+__all__ = ["DEAD_LETTERS", "DeadLetter", "RunResult", "StopReason"]
 
 
 class StopReason(Enum):

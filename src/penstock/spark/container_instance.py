@@ -49,7 +49,7 @@ def process_batch(container: Container, values: Values) -> Left:
     left = list(_encoded(container))
     if container.signals is not None:
         container.signals.converted(cpu_ns() - began)
-    yield REPORT, [container.report().encode()]
+    yield REPORT, container.report().encode()
     yield from left
 
 

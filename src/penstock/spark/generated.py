@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 from penstock.codegen.entry import dealt_out
@@ -111,7 +112,7 @@ class GeneratedContainer:
                 yield from self._fall_back(arriving)
                 return
             raise self._told(error) from error.error
-        yield REPORT, [report.encode()]
+        yield REPORT, report.encode()
         yield from left
 
     def _told(self, error: OperatorError) -> OperatorFailed:
@@ -164,8 +165,8 @@ class GeneratedContainer:
 def _taken(instance: GeneratedPE | ContainerInstance, values: Values) -> tuple[Report, list[tuple[int, list[bytes]]]]:
     """The report of a piece, and what leaves it."""
     if isinstance(instance, ContainerInstance):
-        (_, (report,)), *left = instance.process_batch(values)
-        return decode_report(report), left
+        (_, reports), *left = instance.process_batch(values)
+        return reduce(_added, map(decode_report, reports)), left
     left = list(instance.take(values))
     collected = () if instance.signals is None else (instance.signals.take().to_json(),)
     return Report(pe=0, received=instance.received, submitted=instance.submitted, signals=collected), left

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.durable_files import write_durably
 from penstock.spark.kafka import check_connector, ends_of
-from penstock.spark.whole_files import write_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -155,4 +155,4 @@ def _read_note(path: Path) -> tuple[int, dict[int, int]] | None:
 
 
 def _write_note(path: Path, batch: int, ends: dict[int, int]) -> None:
-    write_whole(path, json.dumps({"batch": batch, "ends": ends}).encode())
+    write_durably(path, json.dumps({"batch": batch, "ends": ends}).encode())

@@ -15,6 +15,9 @@ from penstock.reference.result import DeadLetter
 
 Counts = dict[str, list[int]]
 
+LETTERS_PER_VALUE = 1000
+"""A value with more would have to be held in memory as a whole wherever it is read."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
@@ -36,18 +39,24 @@ class Report:
     signals: tuple[dict[str, Any], ...] = ()
     late: dict[str, int] = field(default_factory=dict)
 
-    def encode(self) -> bytes:
-        """The report as bytes."""
+    def encode(self) -> list[bytes]:
+        """The report as values, each with only so many letters, which together say what it says."""
         # Not `asdict` of the whole, which would copy every sample.
         plain = {name: getattr(self, name) for name in ("pe", "received", "submitted", "signals", "late")}
-        return json.dumps({**plain, "dead_letters": [asdict(letter) for letter in self.dead_letters]}).encode()
+        empty = {"pe": self.pe, "received": {}, "submitted": {}, "signals": (), "late": {}}
+        starts = range(0, max(1, len(self.dead_letters)), LETTERS_PER_VALUE)
+        letters = (self.dead_letters[start : start + LETTERS_PER_VALUE] for start in starts)
+        return [
+            json.dumps({**(empty if i else plain), "dead_letters": [asdict(letter) for letter in some]}).encode()
+            for i, some in enumerate(letters)
+        ]
 
 
 def decode_report(value: bytes) -> Report:
-    """The report that `encode` wrote.
+    """The report, or the part of one, that is in a value which `encode` gave.
 
     Example:
-        >>> decode_report(Report(pe=3, received={"F": [2]}).encode())
+        >>> decode_report(Report(pe=3, received={"F": [2]}).encode()[0])
         Report(pe=3, received={'F': [2]}, submitted={}, dead_letters=(), signals=(), late={})
     """
     read = json.loads(value)

@@ -124,6 +124,7 @@ def run_on_spark(
 
     try:
         stopped = _watched(query, program.application, tell, notice, seconds)
+        sinks.check_unwritten()
     finally:
         sinks.close()
     return SparkRun(

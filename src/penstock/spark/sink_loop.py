@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from penstock.codegen.transport import TUPLE
 from penstock.diagnostics import UserError
+from penstock.durable_files import write_durably
 from penstock.ir.graph import Operator
 from penstock.ir.types import Schema
 from penstock.spark.sink_export import file_rows, file_schema
 from penstock.spark.sink_order import Chunk
-from penstock.spark.whole_files import write_whole
 
 if TYPE_CHECKING:
     from penstock.spark.sink_kinds import JobOutput
@@ -76,7 +76,7 @@ class LoopSink:
         with pa.ipc.new_stream(encoded, self._schema) as writer:
             for rows in self._rows:
                 writer.write_batch(rows)
-        write_whole(_path(self._folder, self._batch), encoded.getvalue().to_pybytes())
+        write_durably(_path(self._folder, self._batch), encoded.getvalue().to_pybytes())
         _path(self._folder, self._batch - KEPT).unlink(missing_ok=True)
 
     def close(self) -> None:

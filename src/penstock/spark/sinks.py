@@ -11,30 +11,32 @@ not bounded by the driver's memory, but for sinks that take one tuple at a time.
 
 from __future__ import annotations
 
-import os
 import pickle
 import uuid
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from penstock.codegen.plan import PhysicalPlan
-from penstock.codegen.transport import REPORT
+from penstock.codegen.transport import REPORT, Item
+from penstock.diagnostics import UserError
+from penstock.durable_files import write_durably
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.raw_statistics import Statistics
-from penstock.reference.result import DEAD_LETTERS, DeadLetter
+from penstock.reference.result import DeadLetter
 from penstock.spark.container import Container
 from penstock.spark.container_instance import in_order
+from penstock.spark.dead_letters import MOST_AT_ONCE, LetterFile, WaitingLetters
 from penstock.spark.reports import Counts, Report, add, decode_report
 from penstock.spark.sink_kinds import BatchSink, JobOutput, batch_sink, column_takers, fed_by_tuple, with_outlets
 from penstock.spark.sink_order import Chunk, Spool
 from penstock.spark.sink_rows import rows_of
-from penstock.spark.whole_files import write_whole
+from penstock.toolkit.file_records import FileRecord
 from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
@@ -52,22 +54,20 @@ class Totals:
         received: For each operator, the tuples that came in by each input port.
         submitted: For each operator, the tuples that went out by each output port.
         rejected: For each operator, the records that it set aside.
-        letters_bytes: How long the file of dead letters is.
+        letters: What the file of dead letters holds; None before it is there.
         late: For each source, the tuples that came behind the clock.
     """
 
     received: Counts = field(default_factory=dict)
     submitted: Counts = field(default_factory=dict)
     rejected: dict[str, int] = field(default_factory=dict)
-    letters_bytes: int = 0
+    letters: FileRecord | None = None
     late: dict[str, int] = field(default_factory=dict)
 
     def add(self, report: Report) -> None:
         """Count a PE's batch."""
         self.received = add(self.received, report.received)
         self.submitted = add(self.submitted, report.submitted)
-        for letter in report.dead_letters:
-            self.rejected[letter.operator] = self.rejected.get(letter.operator, 0) + 1
         for source, count in report.late.items():
             self.late[source] = self.late.get(source, 0) + count
 
@@ -91,6 +91,7 @@ class SinkPE:
         folder.mkdir(parents=True, exist_ok=True)
         self._sinks = {} if pe is None else _batch_sinks(program, plan, pe, environment, folder)
         self._program, self._plan = with_outlets(program, plan)
+        self._letters = LetterFile(environment.output_directory)
         self._ways: dict[str, Way] = {}
         self._by_tuple: frozenset[int] = frozenset()
 
@@ -103,20 +104,25 @@ class SinkPE:
         if self._batch is None or self._batch != batch - 1:
             self._go_back_to(batch - 1)
         reports: list[Report] = []
-        with Spool() as spool:
+        with Spool() as spool, WaitingLetters() as letters:
             for edge, value in rows:
                 if edge == REPORT:
-                    reports.append(decode_report(value))
+                    reports.append(_without_letters(decode_report(value), letters))
                 elif self._container is not None:
                     spool.add(edge, value)
             if self._container is not None:
-                reports += self._feed(self._container, spool, batch)
+                reports += self._feed(self._container, spool, letters, batch)
+            self._count(reports, letters)
+            self.totals.letters = self._letters.write(letters)
+        self._store(batch)
+
+    def _count(self, reports: Iterable[Report], letters: WaitingLetters) -> None:
         for report in reports:
             self.totals.add(report)
             for collected in report.signals:
                 self.statistics.merge(Statistics.from_json(collected))
-        self._write_letters([letter for report in reports for letter in report.dead_letters])
-        self._store(batch)
+        for operator, count in letters.rejected.items():
+            self.totals.rejected[operator] = self.totals.rejected.get(operator, 0) + count
 
     def close(self) -> None:
         """Let go of the sinks' files and connections."""
@@ -124,13 +130,16 @@ class SinkPE:
         for sink in self._sinks.values():
             sink.close()
 
-    def _feed(self, container: Container, spool: Spool, batch: int) -> list[Report]:
+    def _feed(self, container: Container, spool: Spool, letters: WaitingLetters, batch: int) -> list[Report]:
         """Let every sink take its items of a batch, and commit it."""
         for sink in self._sinks.values():
             sink.begin(batch)
+        set_aside = container.engine.dead_letters
         received = {id_: self._fed(id_, way, spool) for id_, way in self._ways.items()}
         by_column = {e.index for e in self._plan.into(container.pe)} - self._by_tuple
-        container.take(in_order(container, spool.values(self._by_tuple) + spool.marks(by_column)))
+        items = in_order(container, spool.values(self._by_tuple) + spool.marks(by_column))
+        container.take(_emptying(set_aside, letters, items))
+        letters.take_from(set_aside)
         for id_, sink in self._sinks.items():
             sink.commit(has_ended=container.node[id_].has_ended)
         return [container.report(), Report(pe=container.pe, received=received)]
@@ -149,18 +158,52 @@ class SinkPE:
         self.totals = Totals()
         if self._pe is not None:
             self._container = Container(self._program, self._plan, self._pe, self._environment.renewed())
-        stored = self._path(batch)
-        if stored.exists():
-            state = pickle.loads(stored.read_bytes())
+        state = self._stored(batch)
+        if state is not None:
             self.totals = Totals(**state["totals"])
             if self._container is not None:
                 self._container.recall(state["sinks"])
+            self._letters.go_back_to(self.totals.letters)
         else:
             # Should the first batch come again, files that it appends to are cut back to where they are now.
             self._store(batch)
         if self._container is not None:
             self._find_ways(self._container)
         self._batch = batch
+
+    def _stored(self, batch: int) -> dict[str, Any] | None:
+        """The state that a batch has left; None before the first batch of a new checkpoint.
+
+        Raises:
+            UserError: It is missing although there were batches.
+        """
+        stored = self._path(batch)
+        if stored.exists():
+            found: dict[str, Any] = pickle.loads(stored.read_bytes())
+            return found
+        last = self._last_stored()
+        if batch < 0 and last is None:
+            return None
+        have = "there is none at all" if last is None else f"the last one is of batch {last}"
+        what = "the start of the job" if batch < 0 else f"batch {batch}"
+        message = f"the state of the sinks after {what} is missing: there is no `{stored}`, and {have}"
+        hint = "put the whole checkpoint back as it was at one time, or start anew with another checkpoint"
+        raise UserError(message, hint=hint)
+
+    def _last_stored(self) -> int | None:
+        return max((int(path.stem) for path in self._folder.glob("*.state")), default=None)
+
+    def check_unwritten(self) -> None:
+        """Where this run has brought no batch, make sure that the files are still those of the last one.
+
+        Raises:
+            UserError: They are not.
+        """
+        last = self._last_stored()
+        if self._batch is None and last is not None:
+            self._go_back_to(last)
+            if self._container is not None:
+                self._container.remember()
 
     def _find_ways(self, container: Container) -> None:
         """Find out how tuples come to each sink; to be done when the files are open that the sinks go on with."""
@@ -177,21 +220,10 @@ class SinkPE:
             for node in self._container.nodes:
                 node.runtime.close()
 
-    def _write_letters(self, letters: Sequence[DeadLetter]) -> None:
-        path = self._environment.output_directory / DEAD_LETTERS
-        if not letters and not path.exists():
-            return
-        with path.open("ab") as file:
-            file.truncate(self.totals.letters_bytes)
-            file.seek(0, os.SEEK_END)
-            for letter in letters:
-                file.write(letter.line())
-            self.totals.letters_bytes = file.tell()
-
     def _store(self, batch: int) -> None:
         sinks = None if self._container is None else self._container.remember()
         state = {"totals": asdict(self.totals), "sinks": sinks}
-        write_whole(self._path(batch), pickle.dumps(state, protocol=5))
+        write_durably(self._path(batch), pickle.dumps(state, protocol=5))
         self._batch = batch
         self._path(batch - KEPT_STATES).unlink(missing_ok=True)
 
@@ -214,6 +246,21 @@ class Way:
         for chunk in spool.chunks(self._edges):
             self._take(chunk)
         return [spool.count(port - by_tuple) for port in self._ports]
+
+
+def _without_letters(report: Report, letters: WaitingLetters) -> Report:
+    """A report whose letters wait elsewhere."""
+    letters.add(report.dead_letters)
+    return replace(report, dead_letters=()) if report.dead_letters else report
+
+
+def _emptying(
+    set_aside: list[DeadLetter], letters: WaitingLetters, items: Iterable[tuple[int, Item]]
+) -> Iterator[tuple[int, Item]]:
+    """Items that are on their way to operators, whose letters are taken away from time to time."""
+    for item in items:
+        yield item
+        letters.take_from(set_aside, least=MOST_AT_ONCE)
 
 
 def _edges(plan: PhysicalPlan, pe: int, operator: str, port: int | None = None) -> frozenset[int]:
@@ -248,5 +295,5 @@ def _job_id(folder: Path) -> str:
     """What tells a job from all others: it is made with the checkpoint."""
     path = folder / JOB_ID
     if not path.exists():
-        write_whole(path, uuid.uuid4().hex.encode())
+        write_durably(path, uuid.uuid4().hex.encode())
     return path.read_text(encoding="ascii")

@@ -214,7 +214,7 @@ class ColumnPE:
             signals=() if signals is None else (signals.take().to_json(),),
             late={self._operator: late} if late else {},
         )
-        return values_as_rows(REPORT, [report.encode()])
+        return values_as_rows(REPORT, report.encode())
 
 
 def is_read_by_columns(

@@ -249,7 +249,7 @@ class Gate:
         for edge, source in self._first.items():
             if late.get(edge):
                 report = Report(pe=source.pe, late={source.operator: late[edge]})
-                yield from Router(source.routing).rows([(REPORT, [report.encode()])])
+                yield from Router(source.routing).rows([(REPORT, report.encode())])
 
 
 def sum_late(counts: Iterable[tuple[int, int]]) -> dict[int, int]:

@@ -56,7 +56,7 @@ class SourcePE:
     ) -> Iterator[pa.RecordBatch]:
         """The items of a batch, perhaps the end of the stream, and a report; time has come to some point at least."""
         report = Report(pe=self.pe, submitted={self.operator: [items.tuples.num_rows]}, dead_letters=tuple(letters))
-        left = [(REPORT, [report.encode()])]
+        left = [(REPORT, report.encode())]
         closed = items.closed(ends, at_least_ns)
         for step, edge in enumerate(self.routing):
             left.append((edge, list(self._encoded(closed, step))))

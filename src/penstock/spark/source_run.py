@@ -86,7 +86,7 @@ class SourceRun:
         streams = self.container.plan.application.streams
         edges = {e.index: e for e in self.container.plan.out_of(self.container.pe)}
         self._taken = self.container.engine.source_tuples
-        yield values_as_rows(REPORT, [self.container.report().encode()])
+        yield values_as_rows(REPORT, self.container.report().encode())
         for edge, items in self.container.leaving.items():
             items.append(Item(time_ns, pulse, b"", PULSE))
             yield rows(edge, items, streams[edges[edge].stream].schema)

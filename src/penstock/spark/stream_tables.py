@@ -28,9 +28,9 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from penstock.diagnostics import UserError
+from penstock.durable_files import write_durably
 from penstock.expr.environment import Environment
 from penstock.ir.types import parse_schema
-from penstock.spark.whole_files import write_whole
 from penstock.toolkit.import_ import Offer
 
 FORMAT = 1
@@ -133,7 +133,7 @@ class TableWriter:
         self.last: Entry | None = found[-1] if found else None
         _supersede_others(self.folder)
         if not (self.folder / DESCRIPTION).exists():
-            write_whole(self.folder / DESCRIPTION, described(offer).encode())
+            write_durably(self.folder / DESCRIPTION, described(offer).encode())
 
     def is_committed(self, batch: int) -> bool:
         """Whether a batch, or a later one, has its line."""

@@ -123,7 +123,8 @@ class FileColumns:
         while True:
             file.seek(here["byte"])
             data = file.read(length)
-            is_last = here["byte"] + len(data) >= size
+            # A file that has become shorter in the meantime ends before its size; reading tells of that.
+            is_last = len(data) < length or here["byte"] + len(data) >= size
             end, lines = cut(data, wanted, is_last and not self.is_live)
             is_whole = end == len(data) and is_last and not self.is_live
             if end and lines > here["header"] and ends_between_records(data[:end], self.schema, settings):

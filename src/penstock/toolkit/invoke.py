@@ -18,9 +18,10 @@ from dataclasses import replace
 
 from penstock.diagnostics import Diagnostics, Span, UserError
 from penstock.expr.analysis import logic_parts, root_of, targets_of
-from penstock.ir.expressions import Symbol
+from penstock.ir.expressions import Literal, Symbol
 from penstock.ir.graph import Annotation, ErrorPolicy, InputPort, Operator, OutputPort, Param
 from penstock.ir.statements import Function, Logic, Submit, SubmitPunctuation
+from penstock.redaction import is_secret_name, protect
 from penstock.toolkit.check_params import check_params
 from penstock.toolkit.complete_outputs import complete_outputs
 from penstock.toolkit.definition import OperatorDefinition, WindowUse
@@ -69,6 +70,7 @@ def invoke(
         >>> operator.model.state.value
         'stateless'
     """
+    _protect_secrets(params)
     draft = Operator(
         id=id,
         kind=definition.kind,
@@ -154,3 +156,9 @@ def _error_policy(operator: Operator) -> ErrorPolicy:
         if isinstance(value, Symbol):
             return ErrorPolicy.SKIP if value.name == "permissive" else ErrorPolicy.FAIL
     return operator.on_error
+
+
+def _protect_secrets(params: Sequence[Param]) -> None:
+    """Let no message show the passwords among parameters, whoever it comes from."""
+    literals = (e for p in params if is_secret_name(p.name) for v in p.values for e in v.walk())
+    protect(*(e.value for e in literals if isinstance(e, Literal) and isinstance(e.value, str)))

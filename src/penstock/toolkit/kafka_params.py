@@ -10,6 +10,7 @@ from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
 from penstock.ir.types import BLOB, RSTRING, UINT8, Type, is_string
+from penstock.redaction import is_secret_name, protect
 from penstock.toolkit.definition import ParamKind, ParamSpec
 from penstock.toolkit.format_params import constant, word
 from penstock.toolkit.logic_runtime import symbol
@@ -73,6 +74,7 @@ def kafka_properties(operator: Operator, evaluator: Evaluator, environment: Envi
     if not found.get(SERVERS):
         message = f"{operator.kind} `{operator.id}` does not say where the brokers are"
         raise UserError(message, hint='write `bootstrapServers: "localhost:9092"`, or name a propertiesFile')
+    protect(*(value for name, value in found.items() if is_secret_name(name)))
     return {name: value for name, value in found.items() if name not in _OURS}
 
 

@@ -2,14 +2,15 @@
 
 A Parquet file is complete only with its footer, and cannot be added to. So what is written between two points where the
 sink may be continued is a file of its own: on Spark one for each batch that brings tuples, in the reference interpreter
-one in all. What a crash has left after the last such point is removed. Spark, pandas and pyarrow read the folder as one
-table, in this order.
+one in all. What a crash has left after the last such point is removed; a file from before it that is missing or was
+changed ends the run. Spark, pandas and pyarrow read the folder as one table, in this order.
 """
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from penstock.expr.environment import Tuple
 from penstock.expr.values import batch_from_rows
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.graph import Operator
+from penstock.toolkit.file_records import ChecksummedFile, FileRecord, FileRecords
 from penstock.toolkit.format_params import written_schema
 from penstock.toolkit.logic_runtime import LogicRuntime
 from penstock.toolkit.memory import Parts, Whole
@@ -35,9 +37,10 @@ class ParquetSinkRuntime(LogicRuntime):
         super().__init__(operator, context)
         self._schema = written_schema(operator)
         self._folder = context.environment.output_directory / str(self.constant("file"))
-        self._complete = 0
+        self._records = FileRecords(f"FileSink `{operator.id}`", self._folder)
         self._is_fresh = True
         self._rows: list[Tuple] = []
+        self._raw: ChecksummedFile | None = None
         self._writer: parquet.ParquetWriter | None = None
 
     def taker(self, port: int) -> Submit:
@@ -63,36 +66,39 @@ class ParquetSinkRuntime(LogicRuntime):
 
     def finish(self) -> None:
         """Complete the file; a stream without tuples leaves one without rows."""
-        if self._complete == 0 and not self._rows:
+        if not self._records.known and not self._rows:
             self._write(batch_from_rows([], self._schema), even_empty=True)
         self._complete_file()
 
     def close(self) -> None:
         """Let go of a file that is not complete."""
-        if self._writer is not None:
+        if self._writer is not None and self._raw is not None:
             self._writer.close()
-            self._writer = None
+            self._raw.close()
+            self._writer = self._raw = None
 
     def remember_into(self, whole: Whole, parts: Parts) -> None:
-        """Complete the file, and add how many there are."""
+        """Complete the file, and add what all files hold."""
         super().remember_into(whole, parts)
         self._complete_file()
-        whole["files"] = self._complete
+        whole["files"] = self._records.known
 
     def recall_from(self, whole: Whole, parts: Parts) -> None:
         """Remove the files that came after."""
         super().recall_from(whole, parts)
         self._cut_back(whole["files"])
 
-    def _path(self, number: int) -> Path:
-        return self._folder / f"part-{number:05d}.parquet"
+    def _next_path(self) -> Path:
+        return self._folder / f"part-{len(self._records.known):05d}.parquet"
 
-    def _cut_back(self, complete: int) -> None:
+    def _cut_back(self, records: Mapping[str, FileRecord]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._records.take_over(records)
+        self._records.cut_back(records)
         for path in self._folder.glob("part-*.parquet*"):
-            if path.suffix != ".parquet" or int(path.stem.removeprefix("part-")) >= complete:
+            if path.name not in records:
                 path.unlink()
-        self._complete, self._is_fresh = complete, False
+        self._is_fresh = False
 
     def _write_rows(self) -> None:
         rows, self._rows = self._rows, []
@@ -102,18 +108,40 @@ class ParquetSinkRuntime(LogicRuntime):
         if not batch.num_rows and not even_empty:
             return
         if self._is_fresh:
-            self._cut_back(0)
+            self._cut_back({})
         if self._writer is None:
-            part = self._path(self._complete).with_suffix(".parquet.part")
-            self._writer = parquet.ParquetWriter(part, arrow_schema(self._schema))
+            self._raw = ChecksummedFile(self._next_path().with_suffix(".parquet.part"))
+            self._raw.cut(0, 0)
+            self._writer = parquet.ParquetWriter(_Whole(self._raw), arrow_schema(self._schema))
         self._writer.write_batch(batch)
 
     def _complete_file(self) -> None:
         self._write_rows()
         if self._is_fresh:
-            self._cut_back(0)
-        if self._writer is not None:
-            self.close()
-            path = self._path(self._complete)
-            os.replace(path.with_suffix(".parquet.part"), path)
-            self._complete += 1
+            self._cut_back({})
+        if self._writer is None or self._raw is None:
+            return
+        self._writer.close()
+        path = self._next_path()
+        # Renaming sets the time that the record tells.
+        os.replace(path.with_suffix(".parquet.part"), path)
+        self._records.note(path.name, self._raw.record())
+        self._raw.close()
+        self._writer = self._raw = None
+
+
+class _Whole(io.RawIOBase):
+    """A file for pyarrow, which does not look how much of its bytes was written."""
+
+    def __init__(self, raw: ChecksummedFile) -> None:
+        self._raw = raw
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._raw.size
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]  # any buffer
+        self._raw.write_all(data)
+        return len(data)

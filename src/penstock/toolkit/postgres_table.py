@@ -22,6 +22,7 @@ from penstock.diagnostics import UserError
 from penstock.expr.environment import Tuple
 from penstock.expr.values import text_form
 from penstock.ir.types import EnumType, ListType, OptionalType, Primitive, Schema, Type
+from penstock.redaction import protect_url
 
 if TYPE_CHECKING:
     import psycopg
@@ -82,6 +83,7 @@ class PostgresTable:
     def __init__(self, *, url: str, table: str, schema: Schema, operator: str, creates: bool) -> None:
         self._url, self._table, self._schema, self._operator, self._creates = url, table, schema, operator, creates
         self._connection: psycopg.Connection[Any] | None = None
+        protect_url(url)
 
     def open(self) -> None:
         """Connect, and make sure that the tables are there."""

@@ -13,10 +13,15 @@ from enum import Enum
 from functools import partial
 from typing import Any, Protocol
 
+from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment, Tuple
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
 from penstock.toolkit.memory import Keyed, Parts, Whole, recall_attribute, remembered
+
+
+class FatalUserError(UserError):
+    """A failure that is not the tuple's fault, so that no error policy may set the tuple aside and go on."""
 
 
 class Punctuation(Enum):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import bz2
+import io
 import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from penstock.toolkit.file_records import ChecksummedFile, FileRecord
 
 # A window of 31 bits is how zlib is told to write and read gzip's header and trailer; it leaves name and time empty, so
 # that equal tuples give equal files.
@@ -25,7 +28,7 @@ _DECOMPRESSORS: dict[str, Callable[[], Any]] = {
 COMPRESSIONS = tuple(_COMPRESSORS)
 """The names of the ways to compress a file."""
 
-_CHUNK = 1 << 16
+_CHUNK = _BUFFER = 1 << 16
 
 
 def read_chunks(path: Path, compression: str = "") -> Iterator[bytes]:
@@ -88,7 +91,8 @@ class OutputFile:
 
     def __init__(self, path: Path, *, append: bool = False, compression: str = "") -> None:
         self.is_new = not path.exists()
-        self._file = path.open("ab")
+        self._raw = ChecksummedFile(path)
+        self._file = io.BufferedWriter(self._raw, _BUFFER)  # type: ignore[type-var]  # our `write` tells more of its argument
         # A pipe or a device such as /dev/null has no content to drop or to go back to.
         self._is_regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
         self._new_compressor = _COMPRESSORS.get(compression)
@@ -129,10 +133,15 @@ class OutputFile:
         self._file.flush()
         return self.tell()
 
-    def resume(self, position: int) -> None:
+    def record(self) -> FileRecord | None:
+        """What the file holds since it settled; nothing of a pipe or a device."""
+        return self._raw.record() if self._is_regular else None
+
+    def resume(self, size: int, crc: int | None) -> None:
         """Cut the file to what it held when another writer settled, and go on there."""
         if self._is_regular:
-            self._file.truncate(position)
+            self._file.flush()
+            self._raw.cut(size, crc)
             self._file.seek(0, os.SEEK_END)
         self._is_stale = False
 
@@ -140,14 +149,16 @@ class OutputFile:
         """Close a file that nothing was written to, as it was."""
         self._file.close()
 
-    def close(self) -> None:
-        """Write everything and close the file."""
+    def close(self) -> FileRecord | None:
+        """Write everything and close the file; what it then holds, if that is known without reading it."""
         if self._file.closed:
-            return
+            return None
         if self._new_compressor is not None and self._compressor is None and self.tell() == 0:
             self._compressor = self._new_compressor()
         self.settle()
+        record = self.record() if self._raw.crc is not None else None
         self._file.close()
+        return record
 
     def _first_write(self, data: bytes) -> None:
         self._drop_old_content()
@@ -162,4 +173,4 @@ class OutputFile:
 
     def _drop_old_content(self) -> None:
         if self._is_stale:
-            self.resume(0)
+            self.resume(0, 0)
