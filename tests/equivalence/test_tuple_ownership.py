@@ -166,7 +166,7 @@ def test_no_receiver_sees_what_another_has_changed(make, tmp_path):
 
 def test_what_a_submitter_changes_afterwards_stays_with_it(tmp_path):
     seen = ran(python_program(), tmp_path / "out")[1]
-    first = [item for stream, item, _ in seen if stream == "Class"][0]
+    first = next(item for stream, item, _ in seen if stream == "Class")
     assert first[1:5] == ([0], {"g": [0]}, {0}, ([0], "s"))
 
 
