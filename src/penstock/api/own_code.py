@@ -52,8 +52,8 @@ def is_own(module: str | None) -> bool:
     """Whether a module is part of the application: neither ours, nor Python's, nor installed.
 
     Example:
-        >>> is_own("collections"), is_own("penstock.api"), is_own("pyarrow"), is_own("__main__"), is_own("my_app")
-        (False, False, False, True, True)
+        >>> is_own("collections"), is_own("penstock.api"), is_own("__main__"), is_own("my_app")
+        (False, False, True, True)
     """
     if module is None or module.partition(".")[0] in _OURS:
         return False

@@ -1,0 +1,309 @@
+"""Operators with an instance for each key at work.
+
+Formulation:
+    The runtime holds an entry for each key: a `Seat` with the instance, or what a snapshot says of it. An instance is
+    made by the first tuple of its key, and made again from a snapshot when something first asks for it; so a batch
+    costs what it touches. A key whose time to live has passed is as good as gone: whoever asks for it next, a tuple, a
+    wake or its own timer, finds it expired. Where nobody wants to know of that (`on_expire`), nothing waits for it:
+    entries stand in the order of their last tuples, and old ones go from the front.
+
+Preserves:
+    Order. A wake and an expiry are timers of the engine, one of each for a key, so of those that are due at one time
+    the one that was set last fires last. What reaches all keys reaches them in the order of their first tuples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from penstock.api.instances import dump_state, given_by, load_state
+from penstock.api.key_timers import KeyTimers
+from penstock.api.rows import conformer, row_maker
+from penstock.expr.environment import Tuple
+from penstock.expr.errors import EvaluationError
+from penstock.ir.graph import Operator
+from penstock.ir.types import Schema, TupleType
+from penstock.toolkit.aggregates_distinct import identity_of
+from penstock.toolkit.memory import Parts, Whole, same_nan
+from penstock.toolkit.runtime import Context, Runtime, Submit
+
+if TYPE_CHECKING:
+    from penstock.api.keyed import KeyedOperator
+
+_PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
+
+
+class Seat:
+    """The engine's side of an instance.
+
+    Attributes:
+        runtime: Runs it.
+        key: Whose it is.
+        born: Its number among all instances.
+        last_ns: When the last tuple came.
+        instance: Of the user's class.
+        is_restored: Whether it is being made from a snapshot, which knows when it is to wake.
+        is_gone: Whether it has expired.
+    """
+
+    __slots__ = ("born", "instance", "is_gone", "is_restored", "key", "last_ns", "runtime")
+
+    def __init__(self, runtime: KeyedRuntime, key: Hashable, born: int, last_ns: int) -> None:
+        self.runtime = runtime
+        self.key = key
+        self.born = born
+        self.last_ns = last_ns
+        self.instance: KeyedOperator
+        self.is_restored = self.is_gone = False
+
+
+class Stored(NamedTuple):
+    """What a snapshot says of an instance: as `Seat`, and its attributes, as they are or pickled."""
+
+    key: Hashable
+    born: int
+    last_ns: int
+    state: Any
+
+
+class KeyedRuntime(Runtime):
+    """Runs the instances of a user's subclass of `KeyedOperator`.
+
+    Args:
+        owner: The class.
+        operator: What this is an instance of.
+        context: The interpreter's side.
+        parameters: What the constructor is given.
+        keys: The attributes of the key, by input port.
+        ttl_ns: After how long without a tuple an instance expires.
+        says_farewell: Whether instances want to know when they expire.
+    """
+
+    def __init__(
+        self,
+        owner: type[KeyedOperator],
+        operator: Operator,
+        context: Context,
+        *,
+        parameters: dict[str, Any],
+        keys: list[list[str]],
+        ttl_ns: int | None,
+        says_farewell: bool,
+    ) -> None:
+        super().__init__(operator, context)
+        self.owner, self.parameters = owner, parameters
+        self.clock = context.environment.clock
+        self.names, self.ttl_ns, self.says_farewell = tuple(keys[0]), ttl_ns, says_farewell
+        schemas = [_key_schema(port.schema, names) for port, names in zip(operator.inputs, keys, strict=True)]
+        self.key_row = row_maker(schemas[0])
+        self.key_of = [_key_function(port.schema, names) for port, names in zip(operator.inputs, keys, strict=True)]
+        self.conforms = [conformer(port.schema) for port in operator.outputs]
+        self.entries: OrderedDict[Hashable, Seat | Stored] = OrderedDict()
+        self.wakes = KeyTimers(context, self._wake)
+        # Whoever looks at what is old finds it expired.
+        self.expiries = KeyTimers(context, self._live)
+        self.born = 0
+        # Attributes that are plain data need no pickle of their own, unless the class has a say in it.
+        self.is_plain = not hasattr(owner, "__setstate__") and _getstate_of(owner) == "KeyedOperator"
+
+    # Tuples.
+
+    def receiver(self, port: int) -> Submit:
+        """A closure over the port's key."""
+        key_of, make, is_only = self.key_of[port], row_maker(self.operator.inputs[port].schema), len(self.key_of) == 1
+
+        def receive(tuple_: Tuple) -> None:
+            instance = self._instance_for(key_of(tuple_))
+            row = make(tuple_)
+            self._submit_all(instance.process(row) if is_only else instance.process_port(row, port))
+
+        return receive
+
+    def _instance_for(self, key: Hashable) -> KeyedOperator:
+        """The instance that a tuple has come for."""
+        seat = self._live(key) or self._make(key)
+        if self.ttl_ns is not None:
+            self._live_on(seat, self.ttl_ns)
+        return seat.instance
+
+    def _make(self, key: Hashable) -> Seat:
+        seat = Seat(self, key, self.born, self.clock.now_ns)
+        self._construct(seat)
+        self.born += 1
+        self.entries[key] = seat
+        return seat
+
+    def _construct(self, seat: Seat) -> None:
+        seat.instance = self.owner.__new__(self.owner)
+        seat.instance._seat = seat
+        own = {name: list(value) if isinstance(value, list) else value for name, value in self.parameters.items()}
+        seat.instance.__init__(**own)  # type: ignore[misc] # the instance needs its seat before
+
+    def submit_value(self, value: Any, port: int = 0) -> None:
+        """Send what an instance gives."""
+        self.submit[port](self.conforms[port](value))
+
+    def _submit_all(self, values: Iterable[Any] | None) -> None:
+        for value in values or ():
+            self.submit[0](self.conforms[0](value))
+
+    # Time.
+
+    def _live_on(self, seat: Seat, ttl_ns: int) -> None:
+        """A tuple has come: the instance lives longer."""
+        seat.last_ns = self.clock.now_ns
+        self.entries.move_to_end(seat.key)
+        if not self.says_farewell:
+            self._forget_old()
+            return
+        self.expiries.set(seat.key, seat.last_ns + ttl_ns)
+
+    def _live(self, key: Hashable) -> Seat | None:
+        """The seat of a key; none if there is none, or not any more."""
+        entry = self.entries.get(key)
+        if entry is None:
+            return None
+        if self._is_old(entry):
+            self._expire(entry)
+            return None
+        return entry if isinstance(entry, Seat) else self._restore(entry)
+
+    def _is_old(self, entry: Seat | Stored) -> bool:
+        return self.ttl_ns is not None and self.clock.now_ns - entry.last_ns >= self.ttl_ns
+
+    def _expire(self, entry: Seat | Stored) -> None:
+        if not self.says_farewell:
+            self._forget(entry.key)
+            return
+        seat = entry if isinstance(entry, Seat) else self._restore(entry)
+        self._forget(entry.key)
+        seat.is_gone = True
+        self._submit_all(seat.instance.on_expire())
+
+    def _forget(self, key: Hashable) -> None:
+        del self.entries[key]
+        self.wakes.cancel(key)
+        self.expiries.cancel(key)
+
+    def _forget_old(self) -> None:
+        """Forget what nobody asks for any more, where nothing waits for that."""
+        while self.entries and not self.says_farewell:
+            key = next(iter(self.entries))
+            if not self._is_old(self.entries[key]):
+                return
+            self._forget(key)
+
+    def set_wake(self, seat: Seat, seconds: float | None) -> None:
+        """Wake an instance after a while.
+
+        Raises:
+            EvaluationError: It cannot wait, or that is no time.
+        """
+        if seat.is_gone:
+            raise EvaluationError("an instance that has expired cannot be woken")
+        if seat.is_restored:
+            return
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise EvaluationError(f"wake takes a number of seconds above 0, or None, got {seconds!r}")
+        if seconds is None:
+            self.wakes.cancel(seat.key)
+        else:
+            self.wakes.set(seat.key, self.clock.now_ns + max(1, round(seconds * 1e9)))
+
+    def _wake(self, key: Hashable) -> None:
+        seat = self._live(key)
+        if seat is not None:
+            self._submit_all(seat.instance.on_wake())
+
+    # What reaches all keys.
+
+    def on_window_punctuation(self, port: int) -> None:
+        """Let every instance act, then pass the marker on."""
+        for seat in self._all():
+            self._submit_all(seat.instance.on_punctuation(port))
+        super().on_window_punctuation(port)
+
+    def finish(self) -> None:
+        """Submit the last tuples of every instance."""
+        for seat in self._all():
+            self._submit_all(seat.instance.finish())
+
+    def _all(self) -> Iterator[Seat]:
+        """The seats in the order of their first tuples."""
+        for key, _ in sorted(self.entries.items(), key=lambda entry: entry[1].born):
+            seat = self._live(key)
+            if seat is not None:
+                yield seat
+
+    # Memory.
+
+    def remember_into(self, whole: Whole, parts: Parts) -> None:
+        """Add what every instance needs to go on."""
+        self._forget_old()
+        if self.entries:
+            parts["keys"] = self.names, {key: self._remembered(key, entry) for key, entry in self.entries.items()}
+
+    def _remembered(self, key: Hashable, entry: Seat | Stored) -> tuple[Any, ...]:
+        state = self._state(entry) if isinstance(entry, Seat) else entry.state
+        return entry.born, entry.last_ns, state, self.wakes.remember(key), self.expiries.remember(key)
+
+    def _state(self, seat: Seat) -> Any:
+        """The attributes of an instance: as they are if they are plain data, else pickled."""
+        if self.is_plain:
+            state = seat.instance.__getstate__()
+            if type(state) is dict and _PLAIN.issuperset(map(type, state.values())):
+                return state
+        return dump_state(seat.instance, self._given(seat), self.operator)
+
+    def recall_from(self, whole: Whole, parts: Parts) -> None:
+        """Know of every instance, and wait for what it waited for."""
+        stored = parts["keys"][1].items()
+        for key, (born, last_ns, state, wake, expiry) in sorted(stored, key=lambda entry: entry[1][1]):
+            mine = same_nan(key)
+            self.entries[mine] = Stored(mine, born, last_ns, state)
+            self.born = max(self.born, born + 1)
+            self.wakes.recall(mine, wake)
+            self.expiries.recall(mine, expiry)
+
+    def _restore(self, stored: Stored) -> Seat:
+        """The instance of a snapshot: made like a new one, with the attributes that it had."""
+        seat = Seat(self, stored.key, stored.born, stored.last_ns)
+        seat.is_restored = True
+        self._construct(seat)
+        if isinstance(stored.state, dict):
+            vars(seat.instance).clear()
+            vars(seat.instance).update(stored.state)
+        else:
+            load_state(seat.instance, stored.state, self._given(seat), self.operator)
+        seat.instance._seat, seat.is_restored = seat, False
+        self.entries[stored.key] = seat
+        return seat
+
+    def _given(self, seat: Seat) -> dict[str, Any]:
+        """What the engine gives an instance; it is never remembered."""
+        given = given_by(self.context.environment) if "environment" in self.parameters else {}
+        return {"seat": seat, **given}
+
+
+def _key_schema(schema: Schema, names: list[str]) -> Schema:
+    return TupleType(tuple(schema.attribute(name) for name in names))
+
+
+def _key_function(schema: Schema, names: list[str]) -> Callable[[Tuple], Hashable]:
+    """The function that gives the key of a tuple: every NaN is the same."""
+    identity = identity_of(_key_schema(schema, names))
+    positions = [schema.position[name] for name in names]
+    pick: Callable[[Tuple], Any] = itemgetter(*positions)
+    if len(positions) == 1:
+        place = positions[0]
+        pick = lambda tuple_: (tuple_[place],)  # noqa: E731 # a tuple of one
+    return pick if identity is None else lambda tuple_: identity(pick(tuple_))
+
+
+def _getstate_of(owner: type) -> str:
+    """The name of the class whose `__getstate__` instances have."""
+    return next(c.__name__ for c in owner.__mro__ if "__getstate__" in vars(c))
