@@ -1,4 +1,4 @@
-"""Programs with keyed operators, drawn at random: wakes, times to live, expiry, in cascades and with windows by time."""
+"""Programs with keyed operators, drawn at random: wakes, times to live, expiry, cascades, windows by time."""
 
 from __future__ import annotations
 

@@ -185,7 +185,10 @@ def _check_class(owner: type[KeyedOperator]) -> None:
         raise UserError(f"`{owner.__name__}` has no method `process`", hint="write `def process(self, t): ...`")
     if owner.ttl is not None:
         ttl_ns(owner.ttl, owner.__name__)
-    if not all(isinstance(name, str) for name in _declared_key(owner)):
+    declared = owner.partition_by
+    if not (declared is None or isinstance(declared, str | list | tuple)) or not all(
+        isinstance(name, str) for name in _declared_key(owner)
+    ):
         message = f"`partition_by` of `{owner.__name__}` is {owner.partition_by!r}"
         raise UserError(message, hint="it is the name of an attribute, or several")
     check_keeps_apart(owner, KeyedOperator)
@@ -296,5 +299,5 @@ def _runtime(owner: type[KeyedOperator], params: Sequence[ParamSpec], operator: 
         parameters=parameters,
         keys=keys,
         ttl_ns=None if seconds is None else ttl_ns(seconds, operator.id),
-        says_farewell=_has(owner, "on_expire"),
+        hooks=frozenset(hook for hook in ("on_wake", "on_expire", *_HOOKS) if _has(owner, hook)),
     )

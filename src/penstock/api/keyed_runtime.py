@@ -17,6 +17,8 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from copy import deepcopy
+from inspect import signature
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,7 +82,7 @@ class KeyedRuntime(Runtime):
         parameters: What the constructor is given.
         keys: The attributes of the key, by input port.
         ttl_ns: After how long without a tuple an instance expires.
-        says_farewell: Whether instances want to know when they expire.
+        hooks: The methods beside `process` that the class has.
     """
 
     def __init__(
@@ -92,12 +94,14 @@ class KeyedRuntime(Runtime):
         parameters: dict[str, Any],
         keys: list[list[str]],
         ttl_ns: int | None,
-        says_farewell: bool,
+        hooks: frozenset[str],
     ) -> None:
         super().__init__(operator, context)
         self.owner, self.parameters = owner, parameters
+        self.copied = _changeable(owner, parameters)
         self.clock = context.environment.clock
-        self.names, self.ttl_ns, self.says_farewell = tuple(keys[0]), ttl_ns, says_farewell
+        self.names, self.ttl_ns, self.hooks = tuple(keys[0]), ttl_ns, hooks
+        self.says_farewell = "on_expire" in hooks
         schemas = [_key_schema(port.schema, names) for port, names in zip(operator.inputs, keys, strict=True)]
         self.key_row = row_maker(schemas[0])
         self.key_of = [_key_function(port.schema, names) for port, names in zip(operator.inputs, keys, strict=True)]
@@ -140,8 +144,8 @@ class KeyedRuntime(Runtime):
     def _construct(self, seat: Seat) -> None:
         seat.instance = self.owner.__new__(self.owner)
         seat.instance._seat = seat
-        own = {name: list(value) if isinstance(value, list) else value for name, value in self.parameters.items()}
-        seat.instance.__init__(**own)  # type: ignore[misc] # the instance needs its seat before
+        own = {name: deepcopy(value) for name, value in self.copied.items()}
+        seat.instance.__init__(**{**self.parameters, **own})  # type: ignore[misc] # the instance needs its seat before
 
     def submit_value(self, value: Any, port: int = 0) -> None:
         """Send what an instance gives."""
@@ -205,6 +209,8 @@ class KeyedRuntime(Runtime):
         """
         if seat.is_gone:
             raise EvaluationError("an instance that has expired cannot be woken")
+        if "on_wake" not in self.hooks:
+            raise EvaluationError(f"{self.owner.__name__} calls wake, but has no on_wake")
         if seat.is_restored:
             return
         if seconds is not None and not 0 < seconds < math.inf:
@@ -223,13 +229,13 @@ class KeyedRuntime(Runtime):
 
     def on_window_punctuation(self, port: int) -> None:
         """Let every instance act, then pass the marker on."""
-        for seat in self._all():
+        for seat in self._all() if "on_punctuation" in self.hooks else ():
             self._submit_all(seat.instance.on_punctuation(port))
         super().on_window_punctuation(port)
 
     def finish(self) -> None:
         """Submit the last tuples of every instance."""
-        for seat in self._all():
+        for seat in self._all() if "finish" in self.hooks else ():
             self._submit_all(seat.instance.finish())
 
     def _all(self) -> Iterator[Seat]:
@@ -302,6 +308,12 @@ def _key_function(schema: Schema, names: list[str]) -> Callable[[Tuple], Hashabl
         place = positions[0]
         pick = lambda tuple_: (tuple_[place],)  # noqa: E731 # a tuple of one
     return pick if identity is None else lambda tuple_: identity(pick(tuple_))
+
+
+def _changeable(owner: type, parameters: dict[str, Any]) -> dict[str, Any]:
+    """What the constructor is given, or has as a default, that could be changed: every instance gets its own."""
+    defaults = {name: parameter.default for name, parameter in signature(owner).parameters.items()}
+    return {n: v for n, v in {**defaults, **parameters}.items() if isinstance(v, list | dict | set)}
 
 
 def _getstate_of(owner: type) -> str:
