@@ -62,11 +62,9 @@ class Waking(KeyedOperator):
         yield {"k": self.last.k, "n": round(self.now * 1000)}
 
 
-def tuples_of(
-    owner: type[KeyedOperator], items: list[Any], params: str = "partitionBy: k;", **options: Any
-) -> list[Any]:
+def tuples_of(owner: type[KeyedOperator], items: list[Any], params: str = "partitionBy: k;") -> list[Any]:
     graph = f"stream<{SCHEMA}> B = {owner.__name__}(A) {{ param {params} }}"
-    found = items_of(graph, "B", A=feed(SCHEMA, items), operators=[definition_of(owner)], **options)
+    found = items_of(graph, "B", A=feed(SCHEMA, items), operators=[definition_of(owner)])
     return [item for item in found if item is not WINDOW]
 
 
@@ -347,11 +345,8 @@ def test_it_runs_on_channels_with_wakes_and_any_number_of_tuples():
     ],
 )
 def test_a_wrong_invocation_is_refused(params, message):
-    app = App("Wrong")
-    stream = app.source(given([("a", 1)]), SCHEMA)
     with pytest.raises(UserError, match=message):
-        stream.apply(Counting, **params)
-        run(app.program())
+        apply(Counting, [("a", 1)], schema=SCHEMA, **params)
 
 
 def test_a_key_that_a_port_does_not_have_is_refused():
@@ -360,7 +355,7 @@ def test_a_key_that_a_port_does_not_have_is_refused():
 
     with pytest.raises(UserError, match="`Keyed` is partitioned by `sym`, which input port 0 does not have"):
         apply(Keyed, [], schema=SCHEMA)
-    with pytest.raises(UserError, match="cannot be a key: it is of type list<int32>|collections are no keys"):
+    with pytest.raises(UserError, match="`sym` cannot be a key: it is of type list<int32>"):
         apply(Keyed, [], schema="rstring k, list<int32> sym", output=SCHEMA)
     with pytest.raises(UserError, match="`Session` has `on_expire`, but nothing expires without a `ttl`"):
         apply(type("Session", (Session,), {"ttl": None}), [], schema=SCHEMA, partition_by="k")
@@ -397,7 +392,7 @@ class Shared(KeyedOperator):
         self.mine.append(TABLE.get(t.k, 0) + self.rates.get(t.k, 0))
         self.own[t.k] = 1
         self.total += 1
-        mine = [n for n in self.mine]
+        mine = list(self.mine)
         mine.append(3)
         seen = set()
         seen.add(t.k)

@@ -42,10 +42,11 @@ Second-level numbers, and why they keep the order:
 
 Places, and why they keep the order of what is made by time:
     A place is the time and the number of the item of the sources in hand, and the path from there. What a timer makes
-    has the time at which it is due and a path with the place where the timer was set (`spark.placed_timers`). Of timers of one operator that are due at one time, the one that was set first fires first, in the sequential
-    program as by places; no two channels set a timer at one place, because an item is on one of them. All that one
-    firing makes is made on one channel, one after the other, and counted behind the path. So the order of places is
-    that of the sequential program, however many tuples an item or a firing makes.
+    has the time at which it is due and a path with the place where the timer was set (`spark.placed_timers`). Of timers
+    of one operator that are due at one time, the one that was set first fires first, in the sequential program as by
+    places; no two channels set a timer at one place, because an item is on one of them. All that one firing makes is
+    made on one channel, one after the other, and counted behind the path. So the order of places is that of the
+    sequential program, however many tuples an item or a firing makes.
 
 Example:
     >>> table_1(State.PARTITIONED, Selectivity.EXACTLY_ONE).value
