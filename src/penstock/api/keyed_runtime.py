@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import deepcopy
 from inspect import signature
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from penstock.api.instances import dump_state, given_by, load_state
 from penstock.api.key_timers import KeyTimers
@@ -63,13 +63,8 @@ class Seat:
         self.is_restored = self.is_gone = False
 
 
-class Stored(NamedTuple):
-    """What a snapshot says of an instance: as `Seat`, and its attributes, as they are or pickled."""
-
-    key: Hashable
-    born: int
-    last_ns: int
-    state: Any
+Stored = tuple[Hashable, int, int, Any, Any, Any]
+"""What a snapshot says of an instance: its key, number and last time, its attributes, its wake, its expiry."""
 
 
 class KeyedRuntime(Runtime):
@@ -111,6 +106,8 @@ class KeyedRuntime(Runtime):
         # Whoever looks at what is old finds it expired.
         self.expiries = KeyTimers(context, self._live)
         self.born = 0
+        self.has_floats = identity_of(schemas[0]) is not None
+        self.shapes: dict[tuple[str, ...], tuple[str, ...]] = {}
         # Attributes that are plain data need no pickle of their own, unless the class has a say in it.
         self.is_plain = not hasattr(owner, "__setstate__") and _getstate_of(owner) == "KeyedOperator"
 
@@ -174,17 +171,20 @@ class KeyedRuntime(Runtime):
         if self._is_old(entry):
             self._expire(entry)
             return None
-        return entry if isinstance(entry, Seat) else self._restore(entry)
+        return self._restore(entry) if isinstance(entry, tuple) else entry
 
     def _is_old(self, entry: Seat | Stored) -> bool:
-        return self.ttl_ns is not None and self.clock.now_ns - entry.last_ns >= self.ttl_ns
+        if self.ttl_ns is None:
+            return False
+        last_ns = entry[2] if isinstance(entry, tuple) else entry.last_ns
+        return self.clock.now_ns - last_ns >= self.ttl_ns
 
     def _expire(self, entry: Seat | Stored) -> None:
         if not self.says_farewell:
-            self._forget(entry.key)
+            self._forget(entry[0] if isinstance(entry, tuple) else entry.key)
             return
-        seat = entry if isinstance(entry, Seat) else self._restore(entry)
-        self._forget(entry.key)
+        seat = self._restore(entry) if isinstance(entry, tuple) else entry
+        self._forget(seat.key)
         seat.is_gone = True
         self._submit_all(seat.instance.on_expire())
 
@@ -240,10 +240,14 @@ class KeyedRuntime(Runtime):
 
     def _all(self) -> Iterator[Seat]:
         """The seats in the order of their first tuples."""
-        for key, _ in sorted(self.entries.items(), key=lambda entry: entry[1].born):
+        for key in sorted(self.entries, key=self._born):
             seat = self._live(key)
             if seat is not None:
                 yield seat
+
+    def _born(self, key: Hashable) -> int:
+        entry = self.entries[key]
+        return entry[1] if isinstance(entry, tuple) else entry.born
 
     # Memory.
 
@@ -251,42 +255,51 @@ class KeyedRuntime(Runtime):
         """Add what every instance needs to go on."""
         self._forget_old()
         if self.entries:
-            parts["keys"] = self.names, {key: self._remembered(key, entry) for key, entry in self.entries.items()}
+            parts["keys"] = self.names, {key: self._stored(entry) for key, entry in self.entries.items()}
 
-    def _remembered(self, key: Hashable, entry: Seat | Stored) -> tuple[Any, ...]:
-        state = self._state(entry) if isinstance(entry, Seat) else entry.state
-        return entry.born, entry.last_ns, state, self.wakes.remember(key), self.expiries.remember(key)
+    def _stored(self, entry: Seat | Stored) -> Stored:
+        if isinstance(entry, tuple):
+            return entry
+        key = entry.key
+        timers = self.wakes.remember(key), self.expiries.remember(key)
+        return key, entry.born, entry.last_ns, self._state(entry.instance), *timers
 
-    def _state(self, seat: Seat) -> Any:
-        """The attributes of an instance: as they are if they are plain data, else pickled."""
+    def _state(self, instance: KeyedOperator) -> Any:
+        """The attributes of an instance: names and values if they are plain data, else pickled."""
         if self.is_plain:
-            state = seat.instance.__getstate__()
+            state = instance.__getstate__()
             if type(state) is dict and _PLAIN.issuperset(map(type, state.values())):
-                return state
-        return dump_state(seat.instance, self._given(seat), self.operator)
+                names = tuple(state)
+                # One object for all instances, which a pickle holds once.
+                return self.shapes.setdefault(names, names), tuple(state.values())
+        return dump_state(instance, self._given(instance._seat), self.operator)
 
     def recall_from(self, whole: Whole, parts: Parts) -> None:
         """Know of every instance, and wait for what it waited for."""
-        stored = parts["keys"][1].items()
-        for key, (born, last_ns, state, wake, expiry) in sorted(stored, key=lambda entry: entry[1][1]):
-            mine = same_nan(key)
-            self.entries[mine] = Stored(mine, born, last_ns, state)
-            self.born = max(self.born, born + 1)
-            self.wakes.recall(mine, wake)
-            self.expiries.recall(mine, expiry)
+        stored = list(parts["keys"][1].values())
+        if self.ttl_ns is not None:
+            stored.sort(key=itemgetter(2))
+        if self.has_floats:
+            stored = [(same_nan(key), *rest) for key, *rest in stored]
+        self.entries.update(zip(map(itemgetter(0), stored), stored, strict=True))
+        self.born = 1 + max(map(itemgetter(1), stored))
+        for key, _, _, _, wake, expiry in stored if self.hooks else ():
+            self.wakes.recall(key, wake)
+            self.expiries.recall(key, expiry)
 
     def _restore(self, stored: Stored) -> Seat:
         """The instance of a snapshot: made like a new one, with the attributes that it had."""
-        seat = Seat(self, stored.key, stored.born, stored.last_ns)
+        key, born, last_ns, state, _, _ = stored
+        seat = Seat(self, key, born, last_ns)
         seat.is_restored = True
         self._construct(seat)
-        if isinstance(stored.state, dict):
+        if isinstance(state, tuple):
             vars(seat.instance).clear()
-            vars(seat.instance).update(stored.state)
+            vars(seat.instance).update(zip(*state, strict=True))
         else:
-            load_state(seat.instance, stored.state, self._given(seat), self.operator)
+            load_state(seat.instance, state, self._given(seat), self.operator)
         seat.instance._seat, seat.is_restored = seat, False
-        self.entries[stored.key] = seat
+        self.entries[key] = seat
         return seat
 
     def _given(self, seat: Seat) -> dict[str, Any]:
