@@ -34,7 +34,7 @@ from penstock.api.shared_state import check_keeps_apart
 from penstock.diagnostics import Diagnostics, UserError, did_you_mean
 from penstock.ir.expressions import Attribute, Expression, Literal
 from penstock.ir.graph import Operator
-from penstock.ir.models import Forwarding, OperatorModel, State
+from penstock.ir.models import OperatorModel, State
 from penstock.ir.types import FLOAT64, has_collection
 from penstock.toolkit.definition import OperatorDefinition, ParamKind, ParamSpec
 from penstock.toolkit.runtime import Context, Runtime
@@ -42,6 +42,8 @@ from penstock.toolkit.windows_partition import check_keys_by_port, key_names, ke
 
 _HOOKS = ("on_punctuation", "finish")
 """The methods that act on all keys at once."""
+
+_BY_TIME = ("selectivity: it gives tuples when it wakes or expires, any number for one that came",)
 
 TTL = ParamSpec(
     name="ttl",
@@ -261,10 +263,10 @@ def _check_declared(owner: type[KeyedOperator], operator: Operator, name: str, f
 
 
 def _model(owner: type[KeyedOperator], operator: Operator) -> OperatorModel:
-    """Partitioned by its key; how much leaves, and what is copied, is inferred from `process`."""
+    """Partitioned by its key; how much leaves, and what is copied, is inferred where only `process` gives tuples."""
     keys = [key_names(port) or () for port in _keys(owner, operator)]
     spontaneous = _has(owner, "on_wake") or _has(owner, "on_expire")
-    base = _inferred(owner, operator, copies=not spontaneous)
+    base = OperatorModel(why=_BY_TIME) if spontaneous else _inferred(owner, operator)
     base = replace(base, spontaneous=spontaneous, waits_for_markers=_has(owner, "on_punctuation"))
     why = [f"state: it acts in `{hook}`, which reaches all keys at once" for hook in _HOOKS if _has(owner, hook)]
     if any(names != keys[0] for names in keys[1:]):
@@ -274,15 +276,15 @@ def _model(owner: type[KeyedOperator], operator: Operator) -> OperatorModel:
     return replace(base, state=State.PARTITIONED, partition_by=tuple(frozenset(names) for names in keys))
 
 
-def _inferred(owner: type[KeyedOperator], operator: Operator, *, copies: bool) -> OperatorModel:
+def _inferred(owner: type[KeyedOperator], operator: Operator) -> OperatorModel:
     if len(operator.inputs) != 1:
         return OperatorModel(why=("selectivity: it has several inputs",))
     schemas = tuple(port.schema for port in operator.outputs)
     found = infer_model(owner.process, Role.PROCESS, inputs=operator.inputs[0].schema, outputs=schemas, owner=owner)
     return OperatorModel(
         selectivity=found.selectivity,
-        forwarding=found.forwarding if copies else Forwarding.UNKNOWN,
-        forwards=found.forwards if copies else frozenset(),
+        forwarding=found.forwarding,
+        forwards=found.forwards,
         side_effects=found.side_effects,
         why=tuple(why for why in found.why if why.startswith("selectivity: ")),
     )
