@@ -129,7 +129,10 @@ def _is_class(node: ast.expr, tree: FunctionTree, bound: set[str]) -> bool:
 
 
 def _meaning(tree: FunctionTree, name: str) -> Any:
+    """What a name that the function does not bind means to it."""
+    function = tree.function
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     try:
-        return tree.lookup(name)
-    except KeyError:
+        return cells[name].cell_contents if name in cells else function.__globals__.get(name)
+    except ValueError:  # not set yet
         return None
