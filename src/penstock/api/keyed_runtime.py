@@ -283,9 +283,10 @@ class KeyedRuntime(Runtime):
             stored = [(same_nan(key), *rest) for key, *rest in stored]
         self.entries.update(zip(map(itemgetter(0), stored), stored, strict=True))
         self.born = 1 + max(map(itemgetter(1), stored))
-        for key, _, _, _, wake, expiry in stored if self.hooks else ():
-            self.wakes.recall(key, wake)
-            self.expiries.recall(key, expiry)
+        if "on_wake" in self.hooks:
+            self.wakes.recall(map(itemgetter(0, 4), stored))
+        if self.says_farewell:
+            self.expiries.recall(map(itemgetter(0, 5), stored))
 
     def _restore(self, stored: Stored) -> Seat:
         """The instance of a snapshot: made like a new one, with the attributes that it had."""
