@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock import App, KeyedOperator, Operator, OperatorModel, Selectivity, State, col, flat_map, map_
+from penstock import App, Operator, OperatorModel, Selectivity, State, flat_map, map_
 from penstock.codegen.plan import physical_plan
 from penstock.diagnostics import UserError
 from penstock.ir.models import Forwarding
@@ -187,33 +187,3 @@ def test_a_lie_is_caught_on_spark(tmp_path):
     program = verify_models(lying(rekeyed, "int32 k, int32 x").program())
     with pytest.raises(UserError, match=r"operator `B` \(.*rekeyed\) failed on \{k=1,x=9\}: .*forwards `k` unchanged"):
         run_spark(program, tmp_path, everything_fused(program.application), turns_per_batch=100)
-
-
-def test_a_nan_that_is_forwarded_is_the_same(tmp_path):
-    app = App("Nan")
-    rows = [(float("nan"),), (1.0,)]
-    app.source(feed(rows), "float64 f", name="A").filter(col.f != 2.0, name="B").write_file("out.csv", name="S")
-    found = run(verify_models(app.program()), environment=environment(tmp_path, tmp_path))
-    assert found.submitted["B"] == (2,)
-
-
-COUNTS: list[int] = []
-
-
-class Sneaky(KeyedOperator):
-    """Counts the tuples of all keys, under another name."""
-
-    partition_by = "k"
-
-    def process(self, t):
-        counts = COUNTS
-        counts.append(1)
-        yield {"k": t.k, "x": len(counts)}
-
-
-def test_a_keyed_operator_whose_instances_share_what_they_change_is_caught(tmp_path):
-    COUNTS.clear()
-    app = App("Sneaky")
-    app.source(feed(ROWS), "int32 k, int32 x", name="A").apply(Sneaky, name="B").write_file("out.csv", name="S")
-    with pytest.raises(UserError, match="its model says that it has state partitioned by k"):
-        run(verify_models(app.program()), environment=environment(tmp_path, tmp_path))
