@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.api.column_words import when as when
     from penstock.api.items import after as after
     from penstock.api.items import at as at
+    from penstock.api.keyed import KeyedOperator as KeyedOperator
     from penstock.api.operators import Operator as Operator
     from penstock.api.operators import filter_ as filter_
     from penstock.api.operators import flat_map as flat_map
@@ -57,6 +58,7 @@ _HOMES = {
     "api.application": ("App", "Feedback"),
     "api.column_words": ("agg", "col", "fn", "lhs", "record", "rhs", "submission_value", "when"),
     "api.items": ("after", "at"),
+    "api.keyed": ("KeyedOperator",),
     "api.operators": ("Operator", "filter_", "flat_map", "map_", "sink", "source"),
     "api.outputs": ("Output",),
     "api.partitioned": ("PartitionedSource",),

@@ -28,7 +28,7 @@ def violations(application: Application, members: Set[str], extensions: Extensio
     if len({o.annotations for o in _nodes(application, members) if o.annotations}) > 1:
         found.append("widths")
     many = [o for o in _nodes(application, members) if _many(o)]
-    if many and any(o.model.spontaneous for o in _nodes(application, members)):
+    if many and not extensions.by_time and any(o.model.spontaneous for o in _nodes(application, members)):
         found.append("prolific and spontaneous")
     if not found and possible_key(application, members, entries[0]) == frozenset():
         found.append("no key")
@@ -133,7 +133,7 @@ def _alone(application: Application, operator: Operator, extensions: Extensions)
     model = operator.model
     if model.state is State.UNKNOWN or (model.state is State.PARTITIONED and not all(model.partition_by)):
         yield f"state of {operator.id}"
-    if _many(operator) and (not extensions.prolific or model.spontaneous):
+    if _many(operator) and (not extensions.prolific or (model.spontaneous and not extensions.by_time)):
         yield f"selectivity of {operator.id}"
     if sum(c == operator.id for _, c, _, _ in application.edges()) > 1 and not (
         extensions.fan_in and not operator.inputs[0].feedback and not _is_fused(application, operator)

@@ -104,6 +104,13 @@ def test_an_operator_that_fires_by_time_is_in_no_region_with_a_prolific_one():
         assert plan.boundaries[1].reason.condition is Condition.SELECTIVITY
 
 
+def test_places_order_what_makes_several_tuples_by_time():
+    extensions = Extensions(prolific=True, by_time=True)
+    both = model("k", selectivity=MANY, spontaneous=True)
+    (region,) = regions(op("a", "in", both), op("b", "a", model("k", selectivity=MANY)), extensions=extensions).regions
+    assert (region.operators, region.ordering, region.levels) == (("a", "b"), Ordering.PLACES, 0)
+
+
 def test_no_param_filter_is_exactly_one_without_a_filter():
     (region,) = regions(op("a", "in", model(selectivity=Selectivity.NO_PARAM_FILTER))).regions
     assert region.selectivity is ONE

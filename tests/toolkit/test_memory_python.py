@@ -120,7 +120,7 @@ class Unpicklable(Operator):
 
     def __init__(self):
         self.count = 0
-        self.doubled = lambda x: 2 * x
+        self.doubled = (2 * x for x in range(3))
 
     def process(self, t):
         yield t

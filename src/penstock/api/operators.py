@@ -6,6 +6,7 @@
     @source                       a generator of tuples
     @sink                         takes tuples, gives none
     class Mine(Operator): ...     several ports, state, punctuation
+    class Mine(KeyedOperator)     state by key, see `keyed`
 
 Each works from SPL, by its name, and from Python. Tuples arrive as rows with attribute access; keyword parameters of a
 function, or of a class's constructor, are the operator's parameters. One named `environment` receives the surroundings
@@ -32,11 +33,11 @@ from typing import Any, ClassVar, TypeVar, overload
 
 from penstock.api.inference import Role
 from penstock.api.models import model_of
+from penstock.api.parameters import parameters_of
 from penstock.api.runtimes import ROLE_RUNTIMES, ClassRuntime, parameter_values
 from penstock.diagnostics import UserError
 from penstock.ir.models import OperatorModel
-from penstock.ir.types import BOOLEAN, FLOAT64, INT64, RSTRING, ListType, Type
-from penstock.toolkit.definition import OperatorDefinition, ParamKind, ParamSpec
+from penstock.toolkit.definition import OperatorDefinition
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -169,6 +170,8 @@ def is_operator(value: Any) -> bool:
     """Whether an object is an operator written in Python."""
     if inspect.isclass(value) and issubclass(value, Operator):
         return value is not Operator
+    if hasattr(value, "__penstock_definition__"):
+        return bool(value.__module__ != "penstock.api.keyed")
     return isinstance(getattr(value, "__penstock__", None), Marks)
 
 
@@ -176,7 +179,7 @@ def definition_of(value: Any, *, role: str | None = None, name: str | None = Non
     """The definition of an operator written in Python.
 
     Args:
-        value: A decorated function, a subclass of `Operator`, or with `role` any function.
+        value: A decorated function, a subclass of `Operator` or `KeyedOperator`, or with `role` any function.
         role: How an undecorated function is used.
         name: Its name, if not that of the function.
 
@@ -185,6 +188,9 @@ def definition_of(value: Any, *, role: str | None = None, name: str | None = Non
     """
     if inspect.isclass(value) and issubclass(value, Operator):
         return _class_definition(value, name or value.__name__)
+    if hasattr(value, "__penstock_definition__"):
+        defined: OperatorDefinition = value.__penstock_definition__(name or value.__name__)
+        return defined
     marks: Marks | None = getattr(value, "__penstock__", None)
     if marks is None and role is not None and callable(value):
         marks = Marks(role=role)
@@ -198,7 +204,7 @@ def definition_of(value: Any, *, role: str | None = None, name: str | None = Non
 
 def _function_definition(function: Any, marks: Marks, name: str) -> OperatorDefinition:
     runtime = ROLE_RUNTIMES[marks.role]
-    params = _params(function, skip=0 if marks.role == "source" else 1)
+    params = parameters_of(function, skip=0 if marks.role == "source" else 1)
     return OperatorDefinition(
         name=name,
         namespace=marks.namespace,
@@ -214,7 +220,7 @@ def _function_definition(function: Any, marks: Marks, name: str) -> OperatorDefi
 
 
 def _class_definition(owner: type[Operator], name: str) -> OperatorDefinition:
-    params = _params(owner, skip=0)
+    params = parameters_of(owner)
     hooks = tuple(
         n for n in ("process_port", "on_punctuation", "finish") if getattr(owner, n) is not getattr(Operator, n)
     )
@@ -236,61 +242,6 @@ def _class_definition(owner: type[Operator], name: str) -> OperatorDefinition:
 
 def _doc(value: Any) -> str:
     return inspect.getdoc(value) or ""
-
-
-PARTITION_BY = ParamSpec(
-    name="partitionBy",
-    kind=ParamKind.ATTRIBUTES,
-    many=True,
-    doc="The attributes by which the operator's state is partitioned.",
-)
-
-
-def _params(value: Any, *, skip: int) -> tuple[ParamSpec, ...]:
-    """The keyword parameters of a function or constructor; `partitionBy` is known to every Python operator."""
-    signature = inspect.signature(value, eval_str=False)
-    named = list(signature.parameters.values())[skip:]
-    given = [p for p in named if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    return (*(_param(p, value) for p in given if p.name not in ("partitionBy", "environment")), PARTITION_BY)
-
-
-def _param(parameter: inspect.Parameter, value: Any) -> ParamSpec:
-    type_ = _annotated_type(parameter, value)
-    many = isinstance(type_, ListType)
-    element = type_.element if isinstance(type_, ListType) else type_
-    return ParamSpec(
-        name=parameter.name,
-        kind=ParamKind.CONSTANT,
-        types=() if element is None else (element,),
-        required=parameter.default is parameter.empty,
-        many=many,
-    )
-
-
-_ANNOTATIONS: dict[str, Type] = {
-    "int": INT64,
-    "float": FLOAT64,
-    "str": RSTRING,
-    "bool": BOOLEAN,
-    "list[int]": ListType(INT64),
-    "list[float]": ListType(FLOAT64),
-    "list[str]": ListType(RSTRING),
-}
-
-
-def _annotated_type(parameter: inspect.Parameter, value: Any) -> Type | None:
-    if parameter.annotation is parameter.empty:
-        return None
-    annotation = parameter.annotation
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    if not isinstance(annotation, str) and getattr(annotation, "__args__", None):
-        text = str(annotation)
-    if text not in _ANNOTATIONS:
-        raise UserError(
-            f"parameter `{parameter.name}` of `{value.__name__}` is annotated `{text}`",
-            hint=f"an operator's parameters are {', '.join(_ANNOTATIONS)}, or not annotated",
-        )
-    return _ANNOTATIONS[text]
 
 
 def operators_in(namespace: dict[str, Any]) -> Iterator[Any]:

@@ -31,6 +31,7 @@ from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.expr.errors import EvaluationError
+from penstock.expr.values import copier
 from penstock.ir.types import (
     EnumType,
     ListType,
@@ -83,19 +84,35 @@ def _row_maker_of(text: str) -> Callable[[Tuple], Any]:
 
 @cache
 def row_maker(schema: Schema) -> Callable[[Tuple], Any]:
-    """A function from a stream's tuple to the `Row` that user code sees, nested tuples included."""
+    """A function from a stream's tuple to the `Row` that user code sees, nested tuples included.
+
+    A row is the receiver's own: its lists, sets and maps are copies, because others hold the tuple too and user code
+    may change what it gets. A schema without collections needs none, and a row of it is the tuple under another name.
+
+    Example:
+        >>> from penstock.ir.types import parse_schema
+        >>> tuple_ = (1, [2])
+        >>> row_maker(parse_schema("int32 x, list<int32> items"))(tuple_).items.append(3)
+        >>> tuple_
+        (1, [2])
+    """
     make = row_class(schema)._make
-    nested = [(i, row_maker(a.type)) for i, a in enumerate(schema.attributes) if isinstance(a.type, TupleType)]
-    if not nested:
+    parts = [(i, own) for i, a in enumerate(schema.attributes) if (own := _owner(a.type)) is not None]
+    if not parts:
         return make  # type: ignore[no-any-return] # a named tuple's _make is untyped
 
-    def make_nested(values: Tuple) -> Any:
-        parts = list(values)
-        for i, maker in nested:
-            parts[i] = maker(parts[i])  # type: ignore[arg-type] # the schema says that it is a tuple
-        return make(parts)
+    def make_own(values: Tuple) -> Any:
+        row = list(values)
+        for i, own in parts:
+            row[i] = own(row[i])
+        return make(row)
 
-    return make_nested
+    return make_own
+
+
+def _owner(type_: Type) -> Callable[[Any], Any] | None:
+    """The function that makes a value the receiver's own; none if it can be shared as it is."""
+    return row_maker(type_) if isinstance(type_, TupleType) else copier(type_)
 
 
 @cache

@@ -157,6 +157,7 @@ class ClassRuntime(Runtime):
         super().__init__(operator, context)
         self.instance = owner(**parameters)
         self.instance.submit = self._submit
+        self.has_environment = "environment" in parameters
         self.conforms = [conformer(port.schema) for port in operator.outputs]
         self.makers = [row_maker(port.schema) for port in operator.inputs]
 
@@ -181,11 +182,12 @@ class ClassRuntime(Runtime):
 
     def recall_from(self, whole: Whole, parts: Parts) -> None:
         """Set the user's attributes."""
-        load_state(self.instance, whole["instance"], self._given())
+        load_state(self.instance, whole["instance"], self._given(), self.operator)
 
     def _given(self) -> dict[str, Any]:
         """What the engine gives the instance; it is never remembered."""
-        return {"submit": self.instance.submit, **given_by(self.context.environment)}
+        given = {"submit": self.instance.submit}
+        return {**given, **given_by(self.context.environment)} if self.has_environment else given
 
     def _submit(self, value: Any, port: int = 0) -> None:
         self.submit[port](self.conforms[port](value))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 STAGES = ("logical", "parallel", "fused", "placed", "generated")
 FUSIONS = ("none", "all", "greedy", "cola", "advanced-cola", "throughput")
-BEYOND = ("prolific", "fan-out", "fan-in")
+BEYOND = ("prolific", "by-time", "fan-out", "fan-in")
 ALL = "all"
 
 

@@ -155,7 +155,7 @@ def _nothing_known(operator: Operator) -> str:
 def _selectivity(operator: Operator, extensions: Extensions) -> Iterator[Reason]:
     if instance_selectivity(operator) is not Selectivity.UNKNOWN:
         return
-    if extensions.prolific and not operator.model.spontaneous:
+    if extensions.prolific and (extensions.by_time or not operator.model.spontaneous):
         return
     texts = reasons_of(operator.model)[1]
     if not texts and operator.model.state is State.UNKNOWN:

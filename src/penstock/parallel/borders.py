@@ -48,13 +48,13 @@ class Border:
             is_spontaneous=self.is_spontaneous or other.is_spontaneous,
         )
 
-    def conflict(self) -> Reason | None:
-        """Why what is inside cannot be one region, whatever it is made of."""
+    def conflict(self, *, by_time: bool = False) -> Reason | None:
+        """Why what is inside cannot be one region, whatever it is made of; `by_time` is the extension of that name."""
         if self.key and not self.key <= {name for name, _ in self.enters or ()}:
             return Reason(condition=Condition.KEYS, text=f"not every stream that would enter has {key_text(self.key)}")
         if self.above & self.inside:
             return Reason(condition=Condition.FAN_IN, text="a path would leave the region and come back into it")
-        if self.is_prolific and self.is_spontaneous:
+        if self.is_prolific and self.is_spontaneous and not by_time:
             text = "what meets makes several tuples of one and fires by time"
             return Reason(condition=Condition.SELECTIVITY, text=text)
         return None

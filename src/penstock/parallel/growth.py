@@ -31,12 +31,14 @@ class Ground:
         around: Its streams, by operator.
         analyses: What each operator allows by itself.
         groups: From each operator with a fusion dependency to all that share its PE.
+        by_time: Whether prolific operators may be with those that fire by time.
     """
 
     application: Application
     around: Neighbourhood
     analyses: dict[str, Analysis]
     groups: dict[str, tuple[str, ...]]
+    by_time: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -152,7 +154,9 @@ class Growth:
         return Reason(condition=Condition.WIDTH, text="its `@parallel` asks for another width than that of the region")
 
     def _causes(self, analysis: Analysis) -> Reason | None:
-        """Prolific operators and those that fire by time are never in one region: see `strategies` for the proof."""
+        """Numbers cannot order what prolific operators and those that fire by time make together: see `strategies`."""
+        if self.ground.by_time:
+            return None
         is_prolific = self.is_prolific or analysis.selectivity is Selectivity.UNKNOWN
         if not is_prolific or not (self.is_spontaneous or analysis.spontaneous):
             return None

@@ -118,7 +118,9 @@ class Meeting:
         if len(widths) > 1:
             return Reason(condition=Condition.WIDTH, text="`@parallel` asks for another width there")
         both = self._around(node, [*joined, other])
-        return _no_key(node, [*joined, other]) if both.key == frozenset() else both.conflict()
+        if both.key == frozenset():
+            return _no_key(node, [*joined, other])
+        return both.conflict(by_time=self._ground.by_time)
 
     def _around(self, node: Operator, joined: Sequence[Growth]) -> Border:
         """The border around an operator and the regions in front of it that are one with it."""

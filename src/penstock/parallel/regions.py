@@ -85,6 +85,7 @@ def parallel_regions(application: Application, extensions: Extensions = PAPER) -
         around=neighbourhood(application),
         analyses=analyses,
         groups=fusion_groups(application),
+        by_time=extensions.by_time,
     )
     former = _Former(ground, Meeting(ground) if extensions.fan_in else None)
     former.form()

@@ -22,8 +22,8 @@ Formulation:
     or one that went elsewhere: pulses are needed, whatever the selectivity. The parts of a parallel source have
     different lengths, so neither turns nor numbers without gaps exist: pulses as well. And where there is no order to
     keep, there is only routing: from a parallel source to parallel sinks only, and from a split to parallel sinks only
-    if no shuffle is in between, since every channel is a queue. Regions with several entries (`meeting`), and all that
-    shuffles connect with them, keep order by places.
+    if no shuffle is in between, since every channel is a queue. Regions with several entries (`meeting`), regions that
+    make several tuples of one and fire by time, and all that shuffles connect with them, keep order by places.
 
 Second-level numbers, and why they keep the order:
     Number the tuples that enter a region s = 0, 1, 2, ... in sequential order. The sequential program is depth first:
@@ -39,6 +39,14 @@ Second-level numbers, and why they keep the order:
     so pulses go with them. Behind a shuffle, what comes of one s may be on several channels; there (s, k) is the number
     of the tuple that enters, and the argument holds for lexicographic order again: each prolific region in a row of
     shuffles adds one level.
+
+Places, and why they keep the order of what is made by time:
+    A place is the time and the number of the item of the sources in hand, and the path from there. What a timer makes
+    has the time at which it is due and a path with the place where the timer was set (`spark.placed_timers`). Of timers
+    of one operator that are due at one time, the one that was set first fires first, in the sequential program as by
+    places; no two channels set a timer at one place, because an item is on one of them. All that one firing makes is
+    made on one channel, one after the other, and counted behind the path. So the order of places is that of the
+    sequential program, however many tuples an item or a firing makes.
 
 Example:
     >>> table_1(State.PARTITIONED, Selectivity.EXACTLY_ONE).value
@@ -147,10 +155,15 @@ def _with_ordering(row: list[Region]) -> Iterator[Region]:
         levels.update({e.receiver: own for e in region.exits if e.receiver is not None})
         if not _needs_order(row):
             yield replace(region, ordering=Ordering.ROUTING_ONLY, levels=0)
-        elif any(len(other.entries) > 1 for other in row):
+        elif any(_needs_places(other) for other in row):
             yield replace(region, ordering=Ordering.PLACES, levels=0)
         else:
             yield replace(region, ordering=_ordering(row, region, own), levels=own)
+
+
+def _needs_places(region: Region) -> bool:
+    """Whether numbers made at a split cannot tell the order: streams meet, or several tuples are made by time."""
+    return len(region.entries) > 1 or (region.selectivity is Selectivity.UNKNOWN and bool(region.spontaneous))
 
 
 def _needs_order(row: list[Region]) -> bool:

@@ -13,10 +13,9 @@ from types import ModuleType
 
 from pyspark import cloudpickle
 
+from penstock.api.own_code import is_own
 from penstock.toolkit.program import Program
 from penstock.toolkit.registry import standard
-
-_INSTALLED = tuple(str(Path(path).resolve()) for path in (sys.prefix, sys.base_prefix))
 
 
 def ship_user_modules(program: Program) -> None:
@@ -50,5 +49,4 @@ def _is_users(module: ModuleType, folders: set[Path]) -> bool:
     path = getattr(module, "__file__", None)
     if not path or module.__name__.partition(".")[0] in ("penstock", "__main__"):
         return False
-    resolved = Path(path).resolve()
-    return resolved.parent in folders and not str(resolved).startswith(_INSTALLED)
+    return Path(path).resolve().parent in folders and is_own(module.__name__)

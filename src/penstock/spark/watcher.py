@@ -96,7 +96,8 @@ class Watcher(Runtime):
         for name in sorted(self._copied()):
             if name in came.position and name in left.position:
                 before, after = self._in_hand[1][came.position[name]], tuple_[left.position[name]]
-                if same_nan(before) != same_nan(after):
+                # In a tuple, because there one NaN is equal to itself.
+                if (same_nan(before),) != (same_nan(after),):
                     self._fail(f"forwards `{name}` unchanged", f"it made {after!r} of {before!r}")
 
     def _copied(self) -> frozenset[str]:
