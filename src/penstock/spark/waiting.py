@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.ir.graph import Application, PolicyKind
+from penstock.ir.graph import Application, Operator, PolicyKind
 
 _KINDS = frozenset({"Delay", "Throttle"})
 _TIMES = ("timePerFile", "hasDelayField", "initDelay")
@@ -19,9 +19,13 @@ def waits_for_time(application: Application) -> bool:
     windows = [p.window for o in application.operators for p in o.inputs if p.window is not None]
     policies = [p for w in windows for p in (w.eviction, w.trigger) if p is not None]
     behind = [o for o in application.operators if o.inputs]
-    return any(p.kind is PolicyKind.TIME for p in policies) or any(
-        o.kind in _KINDS or any(map(o.param, _TIMES)) for o in behind
-    )
+    return any(p.kind is PolicyKind.TIME for p in policies) or any(map(_waits, behind))
+
+
+def _waits(operator: Operator) -> bool:
+    """Whether an operator behind others waits for time by itself; a sliding Sort is spontaneous only at the end."""
+    wakes = operator.model.spontaneous and operator.kind != "Sort"
+    return wakes or operator.kind in _KINDS or any(map(operator.param, _TIMES))
 
 
 def has_gate(application: Application) -> bool:
