@@ -89,15 +89,24 @@ def made_params(
     # A source has no inputs; the attributes that its parameters name are those of its output.
     seen = schemas or tuple(schema_of(o.schema) for o in outputs)
     made = []
-    for name, value in params.items():
+    for given, value in params.items():
+        name = _as_known(definition, given)
         spec = definition.param(name)
         kind = spec.kind if spec is not None else ParamKind.CONSTANT
-        scope = Scope(schemas=() if kind is ParamKind.CONSTANT else seen, definition=definition, span=span)
+        scope = Scope(
+            schemas=() if spec is not None and kind is ParamKind.CONSTANT else seen, definition=definition, span=span
+        )
         values = value if isinstance(value, list | tuple) and (spec is None or spec.many) else (value,)
         # In a parameter that names a key, a string is an attribute's name whatever else the operator allows there.
         kind = ParamKind.ATTRIBUTES if name.startswith("partitionBy") else kind
         made.append(Param(name=name, values=tuple(_param_value(v, kind, scope) for v in values)))
     return made
+
+
+def _as_known(definition: OperatorDefinition, name: str) -> str:
+    """The parameter that is meant: `partition_by` is what SPL writes `partitionBy`."""
+    is_key = name == "partition_by" and definition.param(name) is None
+    return "partitionBy" if is_key else name
 
 
 def _param_value(value: Any, kind: ParamKind, scope: Scope) -> Expression:
