@@ -15,9 +15,9 @@ STEP = 1
 calls: list[int] = []
 
 
-def counting_len(x: Any) -> int:
+def counting_ascii(x: Any) -> str:
     calls.append(1)
-    return len(calls)
+    return str(len(calls))
 
 
 def abs(x):
@@ -70,8 +70,13 @@ def hides_a_builtin(t):
 
 @unknown
 def patches_builtins(t):
-    builtins.len = counting_len
-    return {"sym": t.sym, "out": float(len(t.sym))}
+    builtins.ascii = counting_ascii
+    return {"sym": t.sym, "out": t.price}
+
+
+@unknown
+def reads_patched_builtins(t):
+    return {"sym": ascii(t.sym), "out": t.price}
 
 
 @unknown

@@ -280,8 +280,16 @@ class Analysis:
                     self.blame(node, frame, "it gives what it has in the order of a set; use `sorted`")
                 if atom.type is Iterator:
                     self.change(atom, node, frame)
-                inside = join(self.held(atom), *atom.fields.values(), atom.keys)
+                inside = join(self.held(atom), *atom.fields.values(), atom.keys, self._properties(atom, node, frame))
                 self._look_at_given(inside, node, frame, (*seen, atom))
+
+    def _properties(self, thing: Thing, node: ast.AST, frame: Frame) -> Value:
+        """What the engine may read of an instance that leaves as a tuple, beside its attributes."""
+        if thing.type in CONTAINERS or thing.type in (Iterator, DIGEST):
+            return NOTHING
+        members = {n: m for base in reversed(thing.type.__mro__) for n, m in vars(base).items()}
+        getters = [Bound(n, thing, m.fget) for n, m in members.items() if isinstance(m, property)]
+        return join(*(self.call(frozenset({getter}), node, frame) for getter in getters))
 
     def spoil(self, value: Value) -> None:
         """What unknown code is handed, it may change, and the operator itself it may let submit."""
@@ -290,6 +298,8 @@ class Analysis:
                 self.leaks_submit = True
             elif isinstance(atom, Bound):
                 self.spoil(frozenset({atom.receiver}))
+            elif isinstance(atom, Closure):
+                self.leaks_submit = True
             elif isinstance(atom, Record):
                 self.spoil(join(*atom.parts))
             elif isinstance(atom, Thing) and Special.FOREIGN not in atom.items:

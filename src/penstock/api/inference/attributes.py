@@ -11,7 +11,7 @@ from typing import Any
 from penstock.api.inference.analysis import Analysis, name_of
 from penstock.api.inference.bindings import is_library, why_attribute_moves, why_text_moves
 from penstock.api.inference.frames import Frame
-from penstock.api.inference.library import CONTAINERS, DIGEST, IMPURE, SCALARS
+from penstock.api.inference.library import CONTAINERS, DATA, DIGEST, IMPURE, SCALARS
 from penstock.api.inference.objects import (
     BASES,
     CALLABLES,
@@ -52,6 +52,7 @@ def _attribute(run: Analysis, atom: Any, name: str, node: ast.AST, frame: Frame)
     if isinstance(atom, Record):
         return _of_record(run, atom, name, node, frame)
     if name.startswith("__") and not isinstance(atom, Parent):
+        run.spoil(frozenset({atom}))
         return run.blame(node, frame, f"it uses `{name}`, which is not followed")
     if isinstance(atom, Thing):
         return _of_thing(run, atom, name, node, frame)
@@ -84,11 +85,13 @@ def _of_scalar(run: Analysis, cls: type, name: str, node: ast.AST, frame: Frame)
     if name in IMPURE.get(cls, ()):
         return run.blame(node, frame, f"it calls `{cls.__name__}.{name}`, whose result is not a function of the tuple")
     if cls is BaseException:
-        return SCALARS if name in ("args", "errno", "strerror", "msg", "pos", "lineno", "reason", "name") else NOTHING
+        if name in ("args", "errno", "strerror", "msg", "pos", "lineno", "reason", "name"):
+            return DATA
+        return run.blame(node, frame, f"it reads `{name}` of an exception, which is not followed")
     found = inspect.getattr_static(cls, name, None)
     if found is None:
         return NOTHING
-    return frozenset({Bound(name, cls)}) if callable(getattr(cls, name, None)) else SCALARS
+    return frozenset({Bound(name, cls)}) if callable(getattr(cls, name, None)) else DATA
 
 
 def _of_thing(run: Analysis, thing: Thing, name: str, node: ast.AST, frame: Frame) -> Value:
@@ -105,7 +108,9 @@ def _of_thing(run: Analysis, thing: Thing, name: str, node: ast.AST, frame: Fram
         stored = join(stored, FOREIGN)
     member, is_there = class_member(thing.type, name)
     if not is_there or inspect.ismemberdescriptor(member):
-        return stored
+        if name in thing.fields or Special.FOREIGN in thing.items:
+            return stored
+        return run.blame(node, frame, f"`{name}` of a `{thing.type.__name__}` is not set where that can be seen")
     return join(stored, _member(run, thing.type, thing, name, node, frame))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.api.inference.analysis import Analysis, Arguments, name_of
 from penstock.api.inference.bindings import is_library
 from penstock.api.inference.frames import Frame, arguments_of, bound_names, is_generator, walk_scope
-from penstock.api.inference.objects import fix
+from penstock.api.inference.objects import BASES, fix
 from penstock.api.inference.sources import function_tree
 from penstock.api.inference.values import FOREIGN, NOTHING, Closure, Iterator, Known, Value, join
 
@@ -20,6 +20,9 @@ def invoke(run: Analysis, function: Any, given: Arguments, node: ast.AST, frame:
     """What a function of the program gives; it is read, not run."""
     if not isinstance(function, FunctionType):
         return refuse(run, f"it calls {name_of(Known(function))}, which cannot be seen into", given, node, frame)
+    if function.__module__ in BASES:
+        run.blame(node, frame, f"it calls `{function.__name__}` of its base class")
+        return FOREIGN
     tree = None if is_library(function.__code__.co_filename) else function_tree(function)
     if tree is None or len(run.frames) > _MOST_FRAMES:
         why = "which is not known to be without effect and memory" if tree is None else "which calls too much"

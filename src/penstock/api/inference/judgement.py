@@ -48,6 +48,7 @@ from penstock.api.inference.expressions import evaluate
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.functions import invoke
 from penstock.api.inference.objects import BASES, why_hooked
+from penstock.api.inference.operations import test
 from penstock.api.inference.sources import function_tree
 from penstock.api.inference.statements import execute
 from penstock.api.inference.values import (
@@ -181,6 +182,8 @@ class _Judgement:
         run, site, outside = self._run, self._site, self._outside
         if self._gives == "one":
             run.submit(returned, site, outside)
+        elif self._gives == "none":
+            test(run, returned, site, outside)
         elif self._gives == "many":
             kept = frozenset(a for a in returned if a is not type(None))
             run.submit(run.iterate(kept, site, outside) if kept else NOTHING, site, outside)

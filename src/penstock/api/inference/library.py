@@ -45,6 +45,9 @@ _CLASSES: tuple[Any, ...] = (
 SCALARS: Value = frozenset(_CLASSES)
 """Classes whose objects never change and whose every public method is pure, but for those in `IMPURE`."""
 
+DATA: Value = SCALARS - {BaseException, types.GenericAlias}
+"""What a function that gives plain data may give."""
+
 ERROR = BaseException
 """Stands for every exception of Python's own."""
 
@@ -102,7 +105,7 @@ _OWN = {str: frozenset({str}), bytes: frozenset({bytes, int, bool, str})}
 
 def default_result(cls: Any) -> Value:
     """What a method of a class gives if nothing else is said."""
-    return _OWN.get(cls, SCALARS)
+    return _OWN.get(cls, DATA)
 
 
 def _functions(module: Any, names: str) -> dict[Any, str]:
@@ -134,7 +137,7 @@ _ANY: list[Any] = [
 ]  # fmt: skip
 
 PURE: dict[Any, Any] = {
-    **dict.fromkeys(_ANY, SCALARS),
+    **dict.fromkeys(_ANY, DATA),
     struct.unpack: "pieces_of_any",
     textwrap.wrap: [str],
     statistics.multimode: "elements",

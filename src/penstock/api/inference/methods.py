@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.api.inference.analysis import Analysis, Arguments, name_of
 from penstock.api.inference.frames import Frame
-from penstock.api.inference.library import DICTS, DIGEST, IMPURE, RESULTS, SCALARS, SETS, default_result
+from penstock.api.inference.library import DATA, DICTS, DIGEST, IMPURE, RESULTS, SETS, default_result
 from penstock.api.inference.operations import check_hash
 from penstock.api.inference.subscripts import look_up, may_change
 from penstock.api.inference.values import (
@@ -45,7 +45,7 @@ def result(run: Analysis, gives: Any, node: ast.AST, frame: Frame, given: Argume
             parts = tuple(part if isinstance(part, frozenset) else frozenset({part}) for part in gives)
             return frozenset({Record((), parts)})
         case dict():
-            return run.fresh(node, frame, dict, SCALARS, keys=frozenset({str, int}))
+            return run.fresh(node, frame, dict, DATA, keys=frozenset({str, int}))
         case str():
             return _named_result(run, gives, node, frame, given)
     return frozenset({gives})
@@ -65,7 +65,7 @@ def _named_result(run: Analysis, gives: str, node: ast.AST, frame: Frame, given:
         case "pieces":
             return run.fresh(node, frame, list, MAYBE_TEXTS)
         case "pieces_of_any":
-            return run.fresh(node, frame, tuple, SCALARS)
+            return run.fresh(node, frame, tuple, DATA)
         case "lists":
             return run.fresh(node, frame, dict, run.fresh(node, frame, list, TEXTS), keys=TEXTS)
         case "pairs":
@@ -328,7 +328,7 @@ def _most_common(run: Analysis, thing: Thing, given: Arguments, node: ast.AST, f
 
 def _totals(run: Analysis, thing: Thing, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     run.use_whole(frozenset({thing}), node, frame, "adds it up")
-    return SCALARS
+    return DATA
 
 
 def _named(handle: Handle, names: str) -> dict[str, Handle]:

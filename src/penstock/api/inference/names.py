@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from penstock.api.inference.analysis import Analysis
-from penstock.api.inference.bindings import why_cell_moves, why_global_moves
+from penstock.api.inference.bindings import why_attribute_moves, why_cell_moves, why_global_moves
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.objects import fix
 from penstock.api.inference.sources import function_tree
@@ -35,6 +35,8 @@ def _free_name(function: FunctionType, name: str) -> Value | str:
     if name in function.__globals__:
         why = why_global_moves(function, name)
         return f"it reads `{name}`, {why}" if why else _fixed(function.__globals__[name], name)
+    if why := why_attribute_moves(name):
+        return f"it uses `{name}`, {why}"
     found = getattr(function, "__builtins__").get(name, _MISSING)  # noqa: B009 # typeshed does not know it
     return f"`{name}` is not defined yet" if found is _MISSING else _fixed(found, name)
 

@@ -34,8 +34,8 @@ _NAMED_TUPLE = frozenset(
     "__module__ __annotations__ __orig_bases__ __dict__ __qualname__".split()
 )
 
-BASES = ("penstock.api.operators",)
-"""Where the base class of operators is defined, whose methods are known."""
+BASES = ("penstock.api.operators", "penstock.api.keyed")
+"""Where the base classes of operators are defined, whose methods are known."""
 
 
 def describe(value: Any) -> str:
@@ -95,7 +95,7 @@ def is_named_tuple(cls: type) -> bool:
     is_generated = made.__code__.co_filename == "<string>" and made.__module__ == f"namedtuple_{cls.__name__}"
     own = {n for n in vars(cls) if n.startswith("_")} - _NAMED_TUPLE
     fields = getattr(cls, "_fields", ())
-    return is_generated and not own and not any(isinstance(vars(cls).get(n), property) for n in fields)
+    return is_generated and not own and all(type(vars(cls).get(n)).__name__ == "_tuplegetter" for n in fields)
 
 
 def is_plain_enum(cls: type) -> bool:
@@ -115,7 +115,10 @@ def is_record_class(cls: Any) -> bool:
         return False
     made = cls.__dict__.get("__init__")
     is_generated = isinstance(made, FunctionType) and made.__code__.co_filename == "<string>"
-    return is_generated and not hasattr(cls, "__post_init__") and cls.__bases__ == (object,)
+    if not is_generated or hasattr(cls, "__post_init__") or cls.__bases__ != (object,):
+        return False
+    members = [vars(cls).get(field.name) for field in dataclasses.fields(cls)]
+    return all(isinstance(m, MemberDescriptorType) or not hasattr(type(m), "__set__") for m in members)
 
 
 def why_hooked(cls: type, *, trusted: tuple[str, ...] = ()) -> str | None:

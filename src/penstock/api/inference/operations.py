@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.api.inference.analysis import Analysis, name_of
 from penstock.api.inference.frames import Frame
-from penstock.api.inference.library import CONTAINERS, DICTS, SAMPLES, SCALARS, SETS
+from penstock.api.inference.library import CONTAINERS, DATA, DICTS, SAMPLES, SCALARS, SETS
 from penstock.api.inference.values import (
     FOREIGN,
     NOTHING,
@@ -77,7 +77,7 @@ def _operate(run: Analysis, name: str, left: Any, right: Any, node: ast.AST, fra
         return FOREIGN
     if left in SCALARS and right in SCALARS:
         found = _result_types(name, left, right)
-        return found if found is not None and found <= SCALARS else SCALARS
+        return found if found is not None and found <= SCALARS else DATA
     for side in (left, right):
         if not (side in SCALARS or isinstance(side, Record) or (isinstance(side, Thing) and side.type in CONTAINERS)):
             return run.blame(node, frame, f"it applies an operator to {name_of(side)}, which cannot be seen into")
@@ -114,7 +114,7 @@ def operate_alone(run: Analysis, name: str, value: Value, node: ast.AST, frame: 
     found = NOTHING
     for atom in unwrap(value):
         if atom in SCALARS:
-            found = join(found, _result_types(name, atom) or SCALARS)
+            found = join(found, _result_types(name, atom) or DATA)
         elif isinstance(atom, Thing) and atom.type in CONTAINERS:
             run.use_whole(frozenset({atom}), node, frame)
             found = join(found, run.fresh(node, frame, atom.type, run.held(atom), keys=atom.keys))

@@ -171,7 +171,8 @@ def _assert(run: Analysis, node: ast.Assert, frame: Frame) -> None:
 
 
 def _define(run: Analysis, node: ast.FunctionDef, frame: Frame) -> None:
-    if node.decorator_list:
+    notes = [a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation is not None]
+    if node.decorator_list or any(isinstance(n, ast.Call) for note in notes for n in ast.walk(note)):
         run.blame(node, frame, "it decorates a function inside, which is not followed")
         bind(run, node.name, FOREIGN, frame, node)
         return

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.api.inference.analysis import Analysis, name_of
 from penstock.api.inference.attributes import store_attribute
 from penstock.api.inference.frames import Frame
-from penstock.api.inference.library import CONTAINERS, DICTS, SCALARS, parts_of
+from penstock.api.inference.library import CONTAINERS, DATA, DICTS, SCALARS, parts_of
 from penstock.api.inference.names import bind
 from penstock.api.inference.operations import check_hash
 from penstock.api.inference.values import (
@@ -39,7 +39,7 @@ def _item(run: Analysis, atom: Any, index: Value, node: ast.AST, frame: Frame) -
     if isinstance(atom, Thing) and atom.type in CONTAINERS:
         return _entry(run, atom, index, node, frame)
     if atom in SCALARS:
-        return join(parts_of(atom), frozenset({atom}), SCALARS if not parts_of(atom) else NOTHING)
+        return join(parts_of(atom), frozenset({atom}), DATA if not parts_of(atom) else NOTHING)
     if atom is Special.FOREIGN:
         return FOREIGN
     return run.blame(node, frame, f"it looks up an item of {name_of(atom)}, which cannot be seen into")
