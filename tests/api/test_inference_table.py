@@ -8,6 +8,7 @@ from typing import Any
 
 import harmless_operators  # noqa: F401
 import pytest
+import tricky_again  # noqa: F401
 import tricky_classes  # noqa: F401
 import tricky_functions  # noqa: F401
 import tricky_reflection  # noqa: F401

@@ -272,7 +272,7 @@ class Analysis:
         """A set may leave as it is; a list in the order of one may not."""
         for atom in unwrap(value):
             if isinstance(atom, Record):
-                for part in atom.parts:
+                for part in (*atom.parts, self._properties(atom, node, frame)):
                     self._look_at_given(part, node, frame, (*seen, atom))
             elif isinstance(atom, Thing) and atom not in seen:
                 self.use_whole(frozenset({atom}), node, frame, "gives it away")
@@ -283,12 +283,13 @@ class Analysis:
                 inside = join(self.held(atom), *atom.fields.values(), atom.keys, self._properties(atom, node, frame))
                 self._look_at_given(inside, node, frame, (*seen, atom))
 
-    def _properties(self, thing: Thing, node: ast.AST, frame: Frame) -> Value:
+    def _properties(self, given: Thing | Record, node: ast.AST, frame: Frame) -> Value:
         """What the engine may read of an instance that leaves as a tuple, beside its attributes."""
-        if thing.type in CONTAINERS or thing.type in (Iterator, DIGEST):
+        cls = given.type if isinstance(given, Thing) else given.cls or tuple
+        if cls in CONTAINERS or cls in (Iterator, DIGEST):
             return NOTHING
-        members = {n: m for base in reversed(thing.type.__mro__) for n, m in vars(base).items()}
-        getters = [Bound(n, thing, m.fget) for n, m in members.items() if isinstance(m, property)]
+        members = {n: m for base in reversed(cls.__mro__) for n, m in vars(base).items()}
+        getters = [Bound(n, given, m.fget) for n, m in members.items() if isinstance(m, property)]
         return join(*(self.call(frozenset({getter}), node, frame) for getter in getters))
 
     def spoil(self, value: Value) -> None:

@@ -18,6 +18,7 @@ from penstock.api.inference.frames import Frame
 from penstock.api.inference.functions import call_foreign, enter_closure, invoke, refuse
 from penstock.api.inference.library import (
     CONSTRUCTORS,
+    CONTAINERS,
     DIGEST,
     DIGESTS,
     ERROR,
@@ -39,6 +40,7 @@ from penstock.api.inference.values import (
     Bound,
     Closure,
     Getter,
+    Iterator,
     Known,
     Parent,
     Record,
@@ -182,7 +184,7 @@ def _call_known(run: Analysis, value: Any, given: Arguments, node: ast.AST, fram
     except TypeError:
         handler = pure = operation = None
     if handler is not None:
-        return handler(run, given, node, frame)
+        return _call_handler(run, value, handler, given, node, frame)
     if operation is not None:
         return _operation(run, operation, given, node, frame)
     if pure is not None:
@@ -202,6 +204,15 @@ def _call_known(run: Analysis, value: Any, given: Arguments, node: ast.AST, fram
     run.has_effects |= module in ("builtins", "io", "_io")
     text = name if module in (None, "builtins") else f"{module}.{name}"
     return refuse(run, f"it calls `{text}`, which is not known to be without effect and memory", given, node, frame)
+
+
+def _call_handler(run: Analysis, value: Any, handler: Any, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    """A builtin that is followed; instances of other classes would be asked for their own idea of it."""
+    for argument in given.positional if value not in (isinstance, getattr, hasattr) else ():
+        if any(isinstance(a, Thing) and not (a.type in CONTAINERS or a.type is Iterator) for a in unwrap(argument)):
+            text = f"it hands an instance to `{value.__name__}`, which calls its methods"
+            return refuse(run, text, given, node, frame)
+    return handler(run, given, node, frame)  # type: ignore[no-any-return] # one of `HANDLERS`
 
 
 def _operation(run: Analysis, name: str, given: Arguments, node: ast.AST, frame: Frame) -> Value:

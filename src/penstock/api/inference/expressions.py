@@ -59,7 +59,7 @@ def _subscript(run: Analysis, node: ast.Subscript, frame: Frame) -> Value:
 
 def _slice(run: Analysis, node: ast.Slice, frame: Frame) -> Value:
     for part in (node.lower, node.upper, node.step):
-        evaluate(run, part, frame)
+        run.observe(evaluate(run, part, frame), node, frame)
     return frozenset({slice})
 
 

@@ -30,6 +30,8 @@ NOT_A_KEY = "looks up a key that is not made of attributes of the tuple as they 
 
 def read_item(run: Analysis, base: Value, index: Value, node: ast.AST, frame: Frame) -> Value:
     """What `base[index]` gives."""
+    if not all(isinstance(atom, Thing) and atom.type in DICTS for atom in unwrap(base)):
+        run.observe(index, node, frame, ordered=False)
     return join(*(_item(run, atom, index, node, frame) for atom in unwrap(base)))
 
 
@@ -128,6 +130,8 @@ def store_item(run: Analysis, base: Value, index: Value, value: Value, node: ast
         if isinstance(atom, Thing) and atom.type in CONTAINERS:
             if atom.type in DICTS:
                 check_hash(run, index, node, frame)
+            else:
+                run.observe(index, node, frame)
             may_change(run, atom, index, node, frame)
             is_slice = slice in unwrap(index)
             run.grow(
@@ -143,6 +147,7 @@ def delete_item(run: Analysis, base: Value, index: Value, node: ast.AST, frame: 
     """`del base[index]`."""
     for atom in unwrap(base):
         if isinstance(atom, Thing) and atom.type in CONTAINERS:
+            check_hash(run, index, node, frame)
             may_change(run, atom, index, node, frame)
         elif not (isinstance(atom, Record | Special) or atom in SCALARS):
             run.blame(node, frame, f"it deletes an item of {name_of(atom)}, which cannot be seen into")
