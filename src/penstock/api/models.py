@@ -14,6 +14,9 @@ from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, State
 from penstock.ir.types import ListType, Type
 
+HINT = "state: if you know better, say so: `partition_by=...`, or `model=OperatorModel(state=State.STATELESS, ...)`"
+MOST_REASONS = 5
+
 ONCE_FOR_ALL = ("on_punctuation", "finish")
 """Hooks that act for the tuples of all keys at once."""
 
@@ -72,7 +75,16 @@ def _inferred(
         return OperatorModel(selectivity=selectivity, why=(why,))
     given = _given(owner if owner is not None else function, operator)
     model = infer_model(function, Role(role), inputs=inputs, outputs=schemas, owner=owner, given=given)
-    return _with_hooks(model, hooks)
+    return _with_hint(_with_hooks(model, hooks))
+
+
+def _with_hint(model: OperatorModel) -> OperatorModel:
+    """The model with what to do about an unknown state behind the first reasons for it."""
+    if model.state is not State.UNKNOWN:
+        return model
+    reasons = [why for why in model.why if why.startswith("state: ")]
+    others = [why for why in model.why if not why.startswith("state: ")]
+    return replace(model, why=(*reasons[:MOST_REASONS], HINT, *others))
 
 
 def _given(called: Any, operator: Operator) -> dict[str, Type | None]:
