@@ -117,3 +117,17 @@ def test_values_of_another_type_are_refused(type_, value):
 def test_nested_tuples_are_rows_too():
     schema = parse_schema("int32 a, tuple<rstring b> inner")
     assert row_maker(schema)((1, ("x",))).inner.b == "x"
+
+
+def test_values_of_derived_classes_become_values_of_the_class_itself():
+    class Text(str):
+        def upper(self):
+            return "evil"
+
+    class Number(Decimal):
+        pass
+
+    schema = parse_schema("rstring s, decimal64 d, enum{a, b} e")
+    found = conformer(schema)((Text("x"), Number(1), Text("a")))
+    assert found == ("x", Decimal(1), "a")
+    assert [type(value) for value in found] == [str, Decimal, str]

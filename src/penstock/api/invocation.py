@@ -93,7 +93,9 @@ def made_params(
         name = _as_known(definition, given)
         spec = definition.param(name)
         kind = spec.kind if spec is not None else ParamKind.CONSTANT
-        scope = Scope(schemas=() if kind is ParamKind.CONSTANT else seen, definition=definition, span=span)
+        scope = Scope(
+            schemas=() if spec is not None and kind is ParamKind.CONSTANT else seen, definition=definition, span=span
+        )
         values = value if isinstance(value, list | tuple) and (spec is None or spec.many) else (value,)
         # In a parameter that names a key, a string is an attribute's name whatever else the operator allows there.
         kind = ParamKind.ATTRIBUTES if name.startswith("partitionBy") else kind

@@ -27,7 +27,7 @@ Example:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, overload
 
@@ -40,6 +40,7 @@ from penstock.ir.models import OperatorModel
 from penstock.toolkit.definition import OperatorDefinition
 
 F = TypeVar("F", bound=Callable[..., Any])
+Key = str | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +52,14 @@ class Marks:
         namespace: Of the operator, as SPL's `use` names it.
         model: As declared, or None to infer it.
         batch: Whether the function takes and gives record batches.
+        partition_by: The attributes by which its state is partitioned, a name or several.
     """
 
     role: str
     namespace: str = ""
     model: OperatorModel | None = None
     batch: bool = False
+    partition_by: Key = ()
 
 
 class Operator:
@@ -70,6 +73,8 @@ class Operator:
         outputs: Number of output ports.
         namespace: As SPL's `use` names it.
         model: Declared, or None to infer it from the source.
+        partition_by: The attributes by which its state is partitioned, a name or several; an invocation's
+            `partition_by` comes first.
 
     Example:
         >>> class Changes(Operator):
@@ -88,6 +93,7 @@ class Operator:
     outputs: ClassVar[int] = 1
     namespace: ClassVar[str] = ""
     model: ClassVar[OperatorModel | None] = None
+    partition_by: ClassVar[str | Sequence[str]] = ()
 
     submit: Callable[..., None]
     """`self.submit(tuple, port=0)` sends a tuple; the engine sets it before the first tuple comes."""
@@ -114,7 +120,9 @@ class Operator:
 @overload
 def map_(function: F, /) -> F: ...
 @overload
-def map_(*, namespace: str = "", model: OperatorModel | None = None, batch: bool = False) -> Callable[[F], F]: ...
+def map_(
+    *, namespace: str = "", model: OperatorModel | None = None, batch: bool = False, partition_by: Key = ()
+) -> Callable[[F], F]: ...
 def map_(function: Any = None, /, **options: Any) -> Any:
     """Make an operator of a function that gives one tuple for each tuple."""
     return _mark("map", function, options)
@@ -123,7 +131,7 @@ def map_(function: Any = None, /, **options: Any) -> Any:
 @overload
 def filter_(function: F, /) -> F: ...
 @overload
-def filter_(*, namespace: str = "", model: OperatorModel | None = None) -> Callable[[F], F]: ...
+def filter_(*, namespace: str = "", model: OperatorModel | None = None, partition_by: Key = ()) -> Callable[[F], F]: ...
 def filter_(function: Any = None, /, **options: Any) -> Any:
     """Make an operator of a predicate: it keeps the tuples for which the function is true."""
     return _mark("filter", function, options)
@@ -132,7 +140,9 @@ def filter_(function: Any = None, /, **options: Any) -> Any:
 @overload
 def flat_map(function: F, /) -> F: ...
 @overload
-def flat_map(*, namespace: str = "", model: OperatorModel | None = None, batch: bool = False) -> Callable[[F], F]: ...
+def flat_map(
+    *, namespace: str = "", model: OperatorModel | None = None, batch: bool = False, partition_by: Key = ()
+) -> Callable[[F], F]: ...
 def flat_map(function: Any = None, /, **options: Any) -> Any:
     """Make an operator of a function that yields, or returns a list of, any number of tuples for each tuple."""
     return _mark("flat map", function, options)
@@ -141,7 +151,7 @@ def flat_map(function: Any = None, /, **options: Any) -> Any:
 @overload
 def source(function: F, /) -> F: ...
 @overload
-def source(*, namespace: str = "", model: OperatorModel | None = None) -> Callable[[F], F]: ...
+def source(*, namespace: str = "", model: OperatorModel | None = None, partition_by: Key = ()) -> Callable[[F], F]: ...
 def source(function: Any = None, /, **options: Any) -> Any:
     """Make a source of a generator function; `yield after(seconds)` lets time pass."""
     return _mark("source", function, options)
@@ -150,7 +160,7 @@ def source(function: Any = None, /, **options: Any) -> Any:
 @overload
 def sink(function: F, /) -> F: ...
 @overload
-def sink(*, namespace: str = "", batch: bool = False) -> Callable[[F], F]: ...
+def sink(*, namespace: str = "", batch: bool = False, partition_by: Key = ()) -> Callable[[F], F]: ...
 def sink(function: Any = None, /, **options: Any) -> Any:
     """Make a sink of a function that takes tuples."""
     return _mark("sink", function, options)
@@ -212,7 +222,9 @@ def _function_definition(function: Any, marks: Marks, name: str) -> OperatorDefi
         inputs=(0, 0) if marks.role == "source" else (1, 1),
         outputs=(0, 0) if marks.role == "sink" else (1, 1),
         params=params,
-        model=lambda operator: model_of(function, marks.role, marks.model, operator),
+        model=lambda operator: model_of(
+            function, marks.role, marks.model, operator, batch=marks.batch, partition_by=marks.partition_by
+        ),
         runtime=lambda operator, context: runtime(
             function, marks.batch, operator, context, parameter_values(function, params, operator, context)
         ),
@@ -232,7 +244,13 @@ def _class_definition(owner: type[Operator], name: str) -> OperatorDefinition:
         outputs=(owner.outputs, owner.outputs),
         params=params,
         model=lambda operator: model_of(
-            owner.process, Role.PROCESS.value, owner.model, operator, owner=owner, hooks=hooks
+            owner.process,
+            Role.PROCESS.value,
+            owner.model,
+            operator,
+            owner=owner,
+            hooks=hooks,
+            partition_by=owner.partition_by,
         ),
         runtime=lambda operator, context: ClassRuntime(
             owner, operator, context, parameter_values(owner, params, operator, context)

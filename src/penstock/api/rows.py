@@ -238,7 +238,7 @@ def _float32(value: Any) -> float:
 
 def _decimal(value: Any) -> Decimal:
     if isinstance(value, Decimal):
-        return value
+        return value if type(value) is Decimal else Decimal(value)
     return Decimal(_index(value))
 
 
@@ -246,7 +246,7 @@ def _string(bound: int | None) -> Conform:
     def conform(value: Any) -> str:
         if not isinstance(value, str) or (bound is not None and len(value) > bound):
             raise TypeError(value)
-        return value
+        return value if type(value) is str else str.__str__(value)
 
     return conform
 
@@ -283,7 +283,7 @@ def _one_of(symbols: tuple[str, ...]) -> Conform:
     def conform(value: Any) -> Any:
         if value not in symbols:
             raise ValueError(value)
-        return value
+        return symbols[symbols.index(value)]
 
     return conform
 

@@ -54,9 +54,13 @@ class Stream(StreamEnds, StreamPlacement):
     def filter(self, predicate: Column | Callable[[Any], bool], *, name: str | None = None, **options: Any) -> Stream:
         """Keep the tuples for which a condition, or a Python function, is true."""
         output = Output(schema=self.schema, name=name)
+        settings, params = _split_options(options)
         if isinstance(predicate, Column):
-            return self.app.invoke("Filter", self, outputs=[output], params={"filter": predicate}, **options)[0]
-        return self.app.invoke(predicate, self, outputs=[output], role="filter", name=name, **options)[0]
+            params = {"filter": predicate, **params}
+            return self.app.invoke("Filter", self, outputs=[output], params=params, **settings)[0]
+        return self.app.invoke(predicate, self, outputs=[output], role="filter", name=name, params=params, **settings)[
+            0
+        ]
 
     def partition(
         self, predicate: Column, *, names: tuple[str | None, str | None] = (None, None)
@@ -239,9 +243,9 @@ class Stream(StreamEnds, StreamPlacement):
         return self.app.invoke("Functor", self, outputs=[output], params=params)[0]
 
     def _python(self, function: Any, role: str, schema: SchemaLike | None, options: dict[str, Any]) -> Stream:
-        settings = {k: options.pop(k) for k in ("name", "on_error") if k in options}
+        settings, params = _split_options(options)
         output = Output(schema=schema_of(schema) if schema is not None else self.schema, name=settings.get("name"))
-        return self.app.invoke(function, self, outputs=[output], role=role, params=options, **settings)[0]
+        return self.app.invoke(function, self, outputs=[output], role=role, params=params, **settings)[0]
 
     def _check_attribute(self, name: str) -> Type:
         """The type of an attribute, which must be there."""
@@ -259,6 +263,12 @@ class Stream(StreamEnds, StreamPlacement):
         scope = Scope(schemas=schemas, definition=standard().get(kind), span=caller_span())
         built = {a: lift(v).build(scope) for a, v in columns.items()}
         return TupleType(tuple(TypedName(a, typing.check_type(e.type, scope.span)) for a, e in built.items()))
+
+
+def _split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of an invocation, and the parameters of its operator."""
+    settings = {k: v for k, v in options.items() if k in ("name", "on_error", "annotations")}
+    return settings, {k: v for k, v in options.items() if k not in settings}
 
 
 def _names(attributes: Attributes) -> list[str]:

@@ -25,9 +25,21 @@ if TYPE_CHECKING:
     from penstock.toolkit.program import Program
 
 PROGRESS_SECONDS = 3.0
+CHECKS = ("none", "some", "all")
 
 
-@click.command()
+class _Run(click.Command):
+    """A command that takes `--verify-models` alone for `--verify-models all`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put in the value where none is given; what follows may be the application."""
+        for i, argument in enumerate(args):
+            if argument == "--verify-models" and args[i + 1 : i + 2] not in ([c] for c in CHECKS):
+                args = [*args[:i], "--verify-models=all", *args[i + 1 :]]
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Run)
 @takes_application
 @click.option(
     "--engine",
@@ -100,8 +112,11 @@ PROGRESS_SECONDS = 3.0
 @click.option(
     "--verify-models",
     "verified",
-    is_flag=True,
-    help="Check on every tuple what the models of operators claim; several times slower.",
+    type=click.Choice(CHECKS),
+    default="some",
+    show_default=True,
+    help="Check what the models of operators claim: those of Python operators on their first tuples; all of them on "
+    "every tuple, several times slower (also --verify-models alone); or none.",
 )
 @takes_surroundings
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
@@ -119,7 +134,7 @@ def command(
     continuous: bool,
     seconds: float | None,
     out: Path | None,
-    verified: bool,
+    verified: str,
     as_json: bool,
 ) -> int:
     """Run APP and say how many tuples each operator took and gave.
@@ -145,10 +160,10 @@ def command(
     if continuous and engine == "reference":
         raise click.UsageError("--continuous is for Spark: the reference interpreter reads what there is")
     program = arguments.program()
-    if verified:
-        from penstock.spark.verify_models import verify_models
+    if verified != "none":
+        from penstock.spark.verify_models import verify_models, verify_some
 
-        program = verify_models(program)
+        program = verify_models(program) if verified == "all" else verify_some(program)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     environment = arguments.environment(program, out)

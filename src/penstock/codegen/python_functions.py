@@ -40,8 +40,9 @@ class PythonFunction:
 
 def python_function(program: Program, operator: Operator) -> PythonFunction | None:
     """How an operator uses a function of the user's; None if it is not made of one."""
-    definition = program.registry.get(operator.kind)
-    held = inspect.getclosurevars(definition.runtime).nonlocals if inspect.isfunction(definition.runtime) else {}
+    made_by = program.registry.get(operator.kind).runtime
+    made_by = getattr(made_by, "original", made_by)
+    held = inspect.getclosurevars(made_by).nonlocals if inspect.isfunction(made_by) else {}
     marks = held.get("marks")
     return PythonFunction(marks.role, marks.batch) if isinstance(marks, Marks) else None
 

@@ -107,6 +107,9 @@ class GeneratedContainer:
         try:
             report, left = self._take(arriving)
         except OperatorError as error:
+            if isinstance(error.error, OperatorFailed):
+                # A model that was found to be wrong: nobody else may find it right.
+                raise error.error from None
             # Without state a container has the last word.
             if self._pe.role == "stateless":
                 yield from self._fall_back(arriving)

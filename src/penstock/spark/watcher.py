@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,10 @@ from penstock.toolkit.memory import Parts, Whole, same_nan
 from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit
 
 REPLICAS = 3
+CHANNELS_OF_ONE = 2
+"""With a single replica, every other tuple goes to it."""
+
+WATCHED_STATE = "watched"
 
 Sent = list[tuple[int, Tuple]]
 """Output port and tuple."""
@@ -30,17 +35,29 @@ class Watcher(Runtime):
         operator: Under its own kind.
         context: The interpreter's side.
         make: Makes an instance.
+        limit: How many tuples are looked at; None for all.
+        replicas: How many instances see a part of the tuples.
     """
 
-    def __init__(self, operator: Operator, context: Context, make: Callable[[Operator, Context], Runtime]) -> None:
+    def __init__(
+        self,
+        operator: Operator,
+        context: Context,
+        make: Callable[[Operator, Context], Runtime],
+        *,
+        limit: int | None = None,
+        replicas: int = REPLICAS,
+    ) -> None:
         super().__init__(operator, context)
+        self._left = math.inf if limit is None else limit
+        self._channels = replicas if replicas > 1 else CHANNELS_OF_ONE
         self._sent: Sent = []
         self._in_hand: tuple[int, Tuple] | None = None
         self._turn = 0
         self._model = _resolved(operator)
         self._inner = make(operator, context)
         self._connect(self._inner, self._send, self._punctuate)
-        self._replicas = [_Replica(operator, context, make) for _ in range(REPLICAS if _may_replicate(operator) else 0)]
+        self._replicas = [_Replica(operator, context, make) for _ in range(replicas if _may_replicate(operator) else 0)]
         self._same = [_comparable(operator, port) for port in range(len(operator.outputs))]
 
     def _connect(self, runtime: Runtime, send: Callable[[int, Tuple], None], punctuate: Callable[..., None]) -> None:
@@ -49,7 +66,9 @@ class Watcher(Runtime):
             runtime.punctuate.append(lambda mark, port=port: punctuate(port, mark))  # type: ignore[misc]
 
     def _send(self, port: int, tuple_: Tuple) -> None:
-        if self._in_hand is None:
+        if self._left < 0:
+            pass
+        elif self._in_hand is None:
             if not self._model.spontaneous and self._model.state is not State.UNKNOWN:
                 made = text_form(self.operator.outputs[port].schema)(tuple_)
                 raise OperatorFailed(
@@ -71,15 +90,30 @@ class Watcher(Runtime):
             replica.open(port)
 
         def receive(tuple_: Tuple) -> None:
+            if self._left <= 0:
+                self._left = -1
+                self._replicas.clear()
+                take(tuple_)
+                return
+            self._left -= 1
+            outer = self._in_hand, self._sent
             self._in_hand, self._sent = (port, tuple_), []
             try:
-                take(tuple_)
-                self._check_exactly_one()
-                self._check_state(port, tuple_)
+                self._take(take, port, tuple_)
             finally:
-                self._in_hand = None
+                self._in_hand, self._sent = outer
 
         return receive
+
+    def _take(self, take: Submit, port: int, tuple_: Tuple) -> None:
+        try:
+            take(tuple_)
+        except Exception:
+            # What the instance has seen of a tuple that it cannot process, its replica sees, too.
+            self._replicate(port, tuple_)
+            raise
+        self._check_exactly_one()
+        self._check_state(port, tuple_)
 
     def _check_count(self) -> None:
         if self._model.selectivity is not Selectivity.UNKNOWN and len(self._sent) > 1:
@@ -107,11 +141,10 @@ class Watcher(Runtime):
         return self._model.forwards & keys[0] if self._model.state is State.PARTITIONED and keys else frozenset()
 
     def _check_state(self, port: int, tuple_: Tuple) -> None:
-        if not self._replicas:
+        taken = self._replicate(port, tuple_)
+        if taken is None:
             return
-        self._turn += 1
-        replica = self._replicas[self._choice(port, tuple_)]
-        found, failure = replica.take(port, tuple_)
+        found, failure = taken
         if failure is not None:
             self._fail(self._state_claim(), f"a replica that has seen a part of the tuples failed: {failure}")
         if [(p, self._same[p](t)) for p, t in found] != [(p, self._same[p](t)) for p, t in self._sent]:
@@ -120,12 +153,22 @@ class Watcher(Runtime):
                 self._state_claim(), f"it gave {ours}, and a replica that has seen a part of the tuples {theirs}"
             )
 
+    def _replicate(self, port: int, tuple_: Tuple) -> tuple[Sent, str | None] | None:
+        """What the replica that gets a tuple makes of it; None if none gets it."""
+        if not self._replicas:
+            return None
+        self._turn += 1
+        choice = self._choice(port, tuple_)
+        return self._replicas[choice].take(port, tuple_) if choice < len(self._replicas) else None
+
     def _choice(self, port: int, tuple_: Tuple) -> int:
         """Which replica gets a tuple, as channels would."""
         if self._model.state is State.STATELESS:
-            return self._turn % REPLICAS
+            return self._turn % self._channels
         position = self.operator.inputs[port].schema.position
-        return channel_of_values([tuple_[position[name]] for name in sorted(self._model.partition_by[port])], REPLICAS)
+        return channel_of_values(
+            [tuple_[position[name]] for name in sorted(self._model.partition_by[port])], self._channels
+        )
 
     def _state_claim(self) -> str:
         if self._model.state is State.STATELESS:
@@ -163,14 +206,17 @@ class Watcher(Runtime):
         self._inner.close()
 
     def remember_into(self, whole: Whole, parts: Parts) -> None:
-        """The memory of the instance and of the replicas."""
-        whole["inner"] = self._inner.remember()
-        whole["replicas"] = [replica.runtime.remember() for replica in self._replicas]
+        """The memory of the instance, and beside it that of the replicas: without a watcher it is understood, too."""
+        self._inner.remember_into(whole, parts)
+        whole[WATCHED_STATE] = (self._left, [replica.runtime.remember() for replica in self._replicas])
 
     def recall_from(self, whole: Whole, parts: Parts) -> None:
         """Go on where another watcher stood."""
-        self._inner.recall(whole["inner"])
-        for replica, state in zip(self._replicas, whole["replicas"], strict=True):
+        self._inner.recall_from(whole, parts)
+        # Replicas that have not seen the tuples before would give something else.
+        self._left, states = whole.get(WATCHED_STATE, (-1, []))
+        del self._replicas[len(states) :]
+        for replica, state in zip(self._replicas, states, strict=True):
             replica.runtime.recall(state)
 
 

@@ -138,6 +138,10 @@ class Registry:
         """
         return Registry((*self._by_kind.values(), *definitions))
 
+    def replaced(self, definitions: Iterable[OperatorDefinition]) -> Registry:
+        """A registry in which some kinds have other definitions."""
+        return Registry(tuple({**self._by_kind, **{d.kind: d for d in definitions}}.values()))
+
 
 def standard() -> Registry:
     """The standard operators."""

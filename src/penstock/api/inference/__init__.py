@@ -1,28 +1,30 @@
 """The operator model of a Python function or class, from its source.
 
-Conservative: what cannot be proven stays unknown, with the reason in words. A declared model always wins.
+Everything is unknown unless it is proven, with the reason in words. A declared model always wins.
 
 Example:
     >>> from penstock.ir.types import parse_schema
     >>> schema = parse_schema("rstring sym, float64 price")
-    >>> from textwrap import dedent
-    >>> model = infer_model(dedent, Role.MAP, inputs=schema, outputs=(schema,))
-    >>> model.state.value, model.selectivity.value
-    ('stateless', 'exactly one')
+    >>> from penstock.api.items import after
+    >>> model = infer_model(len, Role.MAP, inputs=schema, outputs=(schema,))
+    >>> model.state.value, model.selectivity.value, model.why
+    ('unknown', 'exactly one', ('state: its source cannot be read',))
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from penstock.api.inference.copies import forwarded
-from penstock.api.inference.effects import Effects, function_effects
-from penstock.api.inference.paths import Count, count_emissions, returned_count, submits_elsewhere
+from penstock.api.inference.forwarding import forwarded
+from penstock.api.inference.frames import is_generator, walk_scope
+from penstock.api.inference.judgement import Findings, judge
+from penstock.api.inference.paths import Count, count_emissions, returned_count
 from penstock.api.inference.sources import FunctionTree, function_tree
 from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
-from penstock.ir.types import Schema, has_collection
+from penstock.ir.types import Schema, Type
 
 
 class Role(Enum):
@@ -34,48 +36,62 @@ class Role(Enum):
     PROCESS = "process"
 
 
+_GIVES = {Role.MAP: "one", Role.FILTER: "none", Role.FLAT_MAP: "many", Role.PROCESS: "many"}
+
+
 def infer_model(
-    function: Any, role: Role, *, inputs: Schema, outputs: tuple[Schema, ...], owner: type | None = None
+    function: Any,
+    role: Role,
+    *,
+    inputs: Schema,
+    outputs: tuple[Schema, ...],
+    owner: type | None = None,
+    given: Mapping[str, Type | None] | None = None,
 ) -> OperatorModel:
-    """What can be proven of a function of one tuple, or of the method `process` of `owner`."""
-    effects = function_effects(function, owner=owner, has_collections=has_collection(inputs))
+    """What can be proven of a function of one tuple, or of the method `process` of `owner`.
+
+    Args:
+        function: What is called for each tuple.
+        role: How it is called.
+        inputs: The schema of its input.
+        outputs: The schemas of its outputs.
+        owner: The class, where it is a method.
+        given: The types of the parameters that the invocation sets, None where that is not known.
+    """
+    findings = judge(function, gives=_GIVES[role], inputs=inputs, owner=owner, given=given)
     tree = function_tree(function)
-    state, key, why = _state(effects)
-    selectivity, reason = _selectivity(tree, role)
-    copies = _forwards(tree, role, inputs, outputs, owner)
-    if tree is not None and owner is not None and submits_elsewhere(tree, owner):
-        selectivity, copies = Selectivity.UNKNOWN, frozenset()
-        reason = ("selectivity: it submits tuples from other methods than `process`",)
+    state, key, why = _state(findings)
+    selectivity, reason = _selectivity(tree, role, findings)
+    copies = _forwards(findings, role, inputs, outputs)
     return OperatorModel(
         state=state,
         partition_by=(key,) if key else (),
         selectivity=selectivity,
         forwarding=Forwarding.ALWAYS if copies else Forwarding.UNKNOWN,
         forwards=copies,
-        side_effects=effects.side_effects,
+        side_effects=findings.has_effects,
         why=(*why, *reason),
     )
 
 
-def _state(effects: Effects) -> tuple[State, frozenset[str], tuple[str, ...]]:
-    if effects.reasons:
-        return State.UNKNOWN, frozenset(), tuple(f"state: {reason}" for reason in effects.reasons)
-    key = effects.key()
-    if key is None:
+def _state(findings: Findings) -> tuple[State, frozenset[str], tuple[str, ...]]:
+    if findings.reasons:
+        return State.UNKNOWN, frozenset(), tuple(f"state: {reason}" for reason in findings.reasons)
+    if findings.key is None:
         return State.STATELESS, frozenset(), ()
-    if not key:
-        return State.UNKNOWN, frozenset(), ("state: no attribute is part of the key of every access to its state",)
-    return State.PARTITIONED, key, ()
+    return State.PARTITIONED, findings.key, ()
 
 
-def _selectivity(tree: FunctionTree | None, role: Role) -> tuple[Selectivity, tuple[str, ...]]:
+def _selectivity(tree: FunctionTree | None, role: Role, findings: Findings) -> tuple[Selectivity, tuple[str, ...]]:
     if role is Role.MAP:
         return Selectivity.EXACTLY_ONE, ()
     if role is Role.FILTER:
         return Selectivity.AT_MOST_ONE, ()
     if tree is None:
         return Selectivity.UNKNOWN, ("selectivity: its source cannot be read",)
-    count = _emitted(tree, role)
+    if findings.leaks_submit or not findings.submits <= {id(n) for n in walk_scope(tree.body)}:
+        return Selectivity.UNKNOWN, ("selectivity: it submits tuples from other places than its own body",)
+    count = _emitted(tree, role, findings.submits)
     if count == Count(1, 1):
         return Selectivity.EXACTLY_ONE, ()
     if count.most <= 1:
@@ -83,24 +99,20 @@ def _selectivity(tree: FunctionTree | None, role: Role) -> tuple[Selectivity, tu
     return Selectivity.UNKNOWN, ("selectivity: it may give more than one tuple for a tuple",)
 
 
-def _emitted(tree: FunctionTree, role: Role) -> Count:
-    nodes = [n for s in tree.body for n in ast.walk(s)]
-    submitted = count_emissions(tree.body)
-    if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes):
+def _emitted(tree: FunctionTree, role: Role, submits: frozenset[int]) -> Count:
+    submitted = count_emissions(tree.body, submits)
+    if is_generator(tree.body):
         return submitted
-    returns = [returned_count(n.value) for n in nodes if isinstance(n, ast.Return)]
+    returns = [returned_count(n.value) for n in walk_scope(tree.body) if isinstance(n, ast.Return)]
     total = returned_count(None) if not isinstance(tree.body[-1], ast.Return) else returns[-1]
     for count in returns:
         total = total | count
     return total + submitted if role is Role.PROCESS else total
 
 
-def _forwards(
-    tree: FunctionTree | None, role: Role, inputs: Schema, outputs: tuple[Schema, ...], owner: type | None
-) -> frozenset[str]:
+def _forwards(findings: Findings, role: Role, inputs: Schema, outputs: tuple[Schema, ...]) -> frozenset[str]:
     if role is Role.FILTER:
-        return frozenset(inputs.names)
-    parameters = tree.parameters[1:] if tree is not None and owner is not None else tree.parameters if tree else ()
-    if tree is None or not parameters or not outputs:
+        return frozenset(inputs.names) - findings.changed
+    if not outputs or findings.leaks_submit:
         return frozenset()
-    return frozenset.intersection(*(forwarded(tree, parameters[0], inputs.names, o.names) for o in outputs))
+    return frozenset.intersection(*(forwarded(findings, inputs, output) for output in outputs))

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from penstock.api.inference.sources import FunctionTree, function_tree
+from penstock.api.inference.frames import walk_scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +68,15 @@ def _join(one: Count | None, other: Count | None) -> Count | None:
     return one | other
 
 
-def count_emissions(body: Iterable[ast.stmt]) -> Count:
-    """The number of tuples that one call of a function with this body gives."""
-    flow = _block(body)
+def count_emissions(body: Iterable[ast.stmt], submits: frozenset[int] = frozenset()) -> Count:
+    """The number of tuples that one call of a function with this body gives.
+
+    Args:
+        body: Its statements.
+        submits: The calls in it that submit a tuple, by the identity of their nodes.
+    """
+    flow = _Paths(submits).block(body)
     return _join(flow.through, flow.left) or NONE
-
-
-def submits_elsewhere(tree: FunctionTree, owner: type) -> bool:
-    """Whether a method submits through other methods of its class, or passes `self.submit` on."""
-    ready, seen = [tree], {tree.node.lineno}
-    while ready:
-        method = ready.pop()
-        nodes = [n for s in method.body for n in ast.walk(s)]
-        called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
-        for attribute, is_called in _own_attributes(method, nodes, called):
-            if attribute == "submit" and (method is not tree or not is_called):
-                return True
-            other = function_tree(getattr(owner, attribute, None))
-            if other is not None and other.node.lineno not in seen:
-                seen.add(other.node.lineno)
-                ready.append(other)
-    return False
-
-
-def _own_attributes(method: FunctionTree, nodes: list[ast.AST], called: set[int]) -> Iterator[tuple[str, bool]]:
-    """The attributes of `self` that a method uses, and whether it calls them."""
-    self_name = method.parameters[0] if method.parameters else None
-    for node in nodes:
-        match node:
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == self_name:
-                yield attribute, id(node) in called
 
 
 def returned_count(value: ast.expr | None) -> Count:
@@ -113,38 +92,85 @@ def returned_count(value: ast.expr | None) -> Count:
     return ANY
 
 
-def _block(statements: Iterable[ast.stmt]) -> _Flow:
-    flow = _Flow(NONE, None)
-    for statement in statements:
-        flow = flow.then(_statement(statement))
-    return flow
+@dataclass(frozen=True, slots=True)
+class _Paths:
+    """The counts of statements and expressions, given which calls submit."""
 
+    submits: frozenset[int]
 
-def _statement(statement: ast.stmt) -> _Flow:
-    match statement:
-        case ast.Return(value=value):
-            return _Flow(None, _expression(value))
-        case ast.Raise():
-            return _Flow(None, None)
-        case ast.If(test=test, body=body, orelse=orelse):
-            return _straight(test).then(_block(body) | _block(orelse))
-        case ast.For(iter=head, body=body, orelse=orelse) | ast.While(test=head, body=body, orelse=orelse):
-            return _straight(head).then(_loop(_block(body))).then(_block(orelse))
-        case ast.With(items=items, body=body):
-            heads = [_straight(item.context_expr) for item in items]
-            return _sequence([*heads, _block(body)])
-        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=finalbody):
-            return _try(body, [h.body for h in handlers], orelse).then(_block(finalbody))
-        case ast.Match(subject=subject, cases=cases):
-            branches = _Flow(NONE, None)
-            for case in cases:
-                branches = branches | _block(case.body)
-            return _straight(subject).then(branches)
-        case ast.Break() | ast.Continue():
-            return _Flow(NONE, None)
-        case ast.FunctionDef() | ast.ClassDef():
-            return _Flow(NONE, None)
-    return _Flow(_sum(_expression(e) for e in ast.iter_child_nodes(statement) if isinstance(e, ast.expr)), None)
+    def block(self, statements: Iterable[ast.stmt]) -> _Flow:
+        flow = _Flow(NONE, None)
+        for statement in statements:
+            flow = flow.then(self._statement(statement))
+        return flow
+
+    def _statement(self, statement: ast.stmt) -> _Flow:
+        match statement:
+            case ast.Return(value=value):
+                return _Flow(None, self._expression(value))
+            case ast.Raise():
+                return _Flow(None, None)
+            case ast.If(test=test, body=body, orelse=orelse):
+                return self._straight(test).then(self.block(body) | self.block(orelse))
+            case ast.For(iter=head, body=body, orelse=orelse) | ast.While(test=head, body=body, orelse=orelse):
+                return self._straight(head).then(_loop(self.block(body))).then(self.block(orelse))
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                # A context manager may swallow an exception, so that any part of the body may have run.
+                heads = [self._straight(item.context_expr) for item in items]
+                return _sequence([*heads, self._try(body, [[]], [])])
+            case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=last):
+                return _finally(self._try(body, [h.body for h in handlers], orelse), self.block(last))
+            case ast.Match(subject=subject, cases=cases):
+                branches = _Flow(NONE, None)
+                for case in cases:
+                    guard = self._straight(case.guard) if case.guard is not None else _Flow(NONE, None)
+                    branches = branches | guard.then(self.block(case.body))
+                return self._straight(subject).then(branches)
+            case ast.Break() | ast.Continue() | ast.FunctionDef() | ast.ClassDef() | ast.AsyncFunctionDef():
+                return _Flow(NONE, None)
+        parts = (e for e in ast.iter_child_nodes(statement) if isinstance(e, ast.expr))
+        return _Flow(_sum(map(self._expression, parts)), None)
+
+    def _try(self, body: list[ast.stmt], handlers: list[list[ast.stmt]], orelse: list[ast.stmt]) -> _Flow:
+        """The body may be left at any point for a handler, so a handler follows any part of it."""
+        whole = self.block(body)
+        most = self._most(body)
+        part = _Flow(Count(0, most), None)
+        flow = whole.then(self.block(orelse))
+        for handler in handlers:
+            flow = flow | part.then(self.block(handler))
+        return flow
+
+    def _most(self, body: Iterable[ast.AST]) -> float:
+        """The most that any part of a block may give before it is left by an exception."""
+        nodes = list(walk_scope(body))
+        loops = [n for n in nodes if isinstance(n, ast.For | ast.While | ast.AsyncFor | ast.comprehension)]
+        found = [n for n in nodes if isinstance(n, ast.Yield | ast.YieldFrom) or id(n) in self.submits]
+        is_open = any(isinstance(n, ast.YieldFrom) for n in found) or (bool(loops) and bool(found))
+        return ANY.most if is_open else len(found)
+
+    def _straight(self, expression: ast.expr) -> _Flow:
+        return _Flow(self._expression(expression), None)
+
+    def _expression(self, node: ast.AST | None) -> Count:
+        """The tuples that evaluating an expression gives; a part that may be skipped counts from zero."""
+        match node:
+            case None | ast.Lambda():
+                return NONE
+            case ast.Yield(value=value):
+                return Count(1, 1) + self._expression(value)
+            case ast.YieldFrom():
+                return ANY
+            case ast.Call() if id(node) in self.submits:
+                return Count(1, 1) + _sum(map(self._expression, ast.iter_child_nodes(node)))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self._expression(test) + (self._expression(body) | self._expression(orelse))
+            case ast.BoolOp(values=[first, *rest]):
+                return self._expression(first) + (NONE | _sum(map(self._expression, rest)))
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                parts = (child for child in ast.walk(node) if isinstance(child, ast.Call | ast.Yield))
+                return ANY if _sum(map(self._expression, parts)).most else NONE
+        return _sum(map(self._expression, ast.iter_child_nodes(node)))
 
 
 def _loop(body: _Flow) -> _Flow:
@@ -154,19 +180,14 @@ def _loop(body: _Flow) -> _Flow:
     return _Flow(ANY if submits else NONE, None if body.left is None else (ANY if submits else NONE))
 
 
-def _try(body: list[ast.stmt], handlers: list[list[ast.stmt]], orelse: list[ast.stmt]) -> _Flow:
-    """The body may be left at any point for a handler, so a handler follows any part of it."""
-    whole = _block(body)
-    most = max((c.most for c in (whole.through, whole.left) if c is not None), default=0)
-    part = _Flow(Count(0, most), None)
-    flow = whole.then(_block(orelse))
-    for handler in handlers:
-        flow = flow | part.then(_block(handler))
-    return flow
-
-
-def _straight(expression: ast.expr) -> _Flow:
-    return _Flow(_expression(expression), None)
+def _finally(flow: _Flow, last: _Flow) -> _Flow:
+    """What `finally` gives is given on every way out."""
+    after = _join(last.through, last.left)
+    left = None if flow.left is None else flow.left + (after or NONE)
+    through = None if flow.through is None else _shift(flow.through, last.through)
+    leaves = _join(left, None if flow.through is None else _shift(flow.through, last.left))
+    # An exception that is not caught may be replaced by a `return` in `finally`.
+    return _Flow(through, _join(leaves, None if last.left is None else Count(0, ANY.most)))
 
 
 def _sequence(flows: Iterable[_Flow]) -> _Flow:
@@ -174,27 +195,6 @@ def _sequence(flows: Iterable[_Flow]) -> _Flow:
     for flow in flows:
         total = total.then(flow)
     return total
-
-
-def _expression(node: ast.AST | None) -> Count:
-    """The tuples that evaluating an expression gives; a part that may be skipped counts from zero."""
-    match node:
-        case None | ast.Lambda():
-            return NONE
-        case ast.Yield(value=value):
-            return Count(1, 1) + _expression(value)
-        case ast.YieldFrom():
-            return ANY
-        case ast.Call(func=ast.Attribute(attr="submit", value=ast.Name(id="self"))):
-            return Count(1, 1) + _sum(_expression(child) for child in ast.iter_child_nodes(node))
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            return _expression(test) + (_expression(body) | _expression(orelse))
-        case ast.BoolOp(values=[first, *rest]):
-            return _expression(first) + (NONE | _sum(_expression(value) for value in rest))
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            inside = _sum(_expression(child) for child in ast.walk(node) if isinstance(child, ast.Call | ast.Yield))
-            return ANY if inside.most else NONE
-    return _sum(_expression(child) for child in ast.iter_child_nodes(node))
 
 
 def _sum(counts: Iterable[Count]) -> Count:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,15 +39,8 @@ class FunctionTree:
             return [ast.Return(value=self.node.body)]
         return self.node.body
 
-    def lookup(self, name: str) -> Any:
-        """The object that a free name means now; `KeyError` if none."""
-        found = inspect.getclosurevars(self.function)
-        for scope in (found.nonlocals, found.globals, found.builtins):
-            if name in scope:
-                return scope[name]
-        return self.function.__globals__[name]
 
-
+@lru_cache(maxsize=1024)
 def function_tree(function: Any) -> FunctionTree | None:
     """The tree of a Python function, or None where there is no source or it cannot be told apart.
 
@@ -62,21 +54,22 @@ def function_tree(function: Any) -> FunctionTree | None:
     if not isinstance(function, FunctionType):
         return None
     code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    module = _parse("".join(lines))
-    if module is None:
+    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    module = parse_module(text)
+    if module is None or code not in _codes(text, code.co_filename):
         return None
     matching = [node for node in ast.walk(module) if _is_definition(node, code)]
     if len(matching) > 1:
-        matching = [node for node in matching if _same_code(node, code)]
+        matching = [node for node in matching if _holds(node, code)]
     node = matching[0] if len(matching) == 1 else None
     if not isinstance(node, ast.FunctionDef | ast.Lambda):
         return None
     return FunctionTree(function=function, node=node, module=module)
 
 
-@lru_cache(maxsize=64)
-def _parse(text: str) -> ast.Module | None:
+@lru_cache(maxsize=256)
+def parse_module(text: str) -> ast.Module | None:
+    """The tree of a file, or None where there is none."""
     try:
         return ast.parse(text) if text else None
     except SyntaxError:
@@ -92,14 +85,23 @@ def _is_definition(node: ast.AST, code: CodeType) -> bool:
     return False
 
 
-def _same_code(node: ast.AST, code: CodeType) -> bool:
-    """Whether a lambda compiles to this code; tells several lambdas on one line apart."""
-    if not isinstance(node, ast.Lambda):
+@lru_cache(maxsize=64)
+def _codes(text: str, path: str) -> frozenset[CodeType]:
+    """The code of every function of a file: a function whose code is not among them was not made from this text."""
+    ready = [compile(text, path, "exec", dont_inherit=True)]
+    found: set[CodeType] = set()
+    while ready:
+        inner = [c for c in ready.pop().co_consts if isinstance(c, CodeType)]
+        found.update(inner)
+        ready.extend(inner)
+    return frozenset(found)
+
+
+def _holds(node: ast.AST, code: CodeType) -> bool:
+    """Whether all instructions of a code come from the body of a definition; tells lambdas on one line apart."""
+    body = node.body if isinstance(node, ast.Lambda) else None
+    if body is None:
         return False
-    compiled = compile(ast.Expression(node), "<lambda>", "eval")
-    inner = next((c for c in compiled.co_consts if isinstance(c, CodeType)), None)
-    if inner is None:
-        return False
-    # A closure's free variables compile as globals here, so only names and constants are compared.
-    names = {*code.co_names, *code.co_freevars}
-    return names == set(inner.co_names) and code.co_consts == inner.co_consts and code.co_varnames == inner.co_varnames
+    first, last = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+    places = [p for p in code.co_positions() if None not in p and (p[0], p[2]) != (code.co_firstlineno, 0)]
+    return bool(places) and all((p[0], p[2]) >= first and (p[1], p[3]) <= last for p in places)
