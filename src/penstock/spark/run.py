@@ -17,11 +17,12 @@ from penstock.ir.graph import Application
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.sampling import Sampling
 from penstock.spark.checkpoint import claim
+from penstock.spark.checkpoint_lock import lock_checkpoint
 from penstock.spark.gating import on_the_wall
 from penstock.spark.open_loops import with_open_loop
 from penstock.spark.pickling import ship_user_modules
 from penstock.spark.query import Job, start
-from penstock.spark.sinks import Totals
+from penstock.spark.sinks import SinkPE, Totals
 from penstock.spark.waiting import has_gate
 from penstock.spark.watch import Notice, Progress, watch
 from penstock.toolkit.program import Program
@@ -68,6 +69,7 @@ def run_on_spark(
     notice: Notice = print,
     signals: Sampling | None = None,
     open_loop: bool = False,
+    take_over: bool = False,
 ) -> SparkRun:
     """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
 
@@ -86,8 +88,11 @@ def run_on_spark(
         signals: How much to profile; without it, nothing.
         open_loop: Whether the application's loop leads through the next batch, instead of staying inside one PE.
 
+        take_over: Whether to go on although another process holds the checkpoint.
+
     Raises:
-        UserError: An operator failed; the message names it, the tuple and the cause. Or the loop cannot be opened.
+        UserError: An operator failed; the message names it, the tuple and the cause. Or the loop cannot be opened, or
+            another process holds the checkpoint.
     """
     # The regions are those of the graph with its loop: what goes round has a merge and a split, wherever it leads.
     regions = choose_channels(program.application, channels, loops_are_open=open_loop)
@@ -95,19 +100,38 @@ def run_on_spark(
         program = with_open_loop(program)
     ship_user_modules(program)
     plan = replace(physical_plan(program.application, fusion, regions), signals=signals)
-    resumed = claim(checkpoint, plan)
-    if continuous and has_gate(plan.application):
-        environment = on_the_wall(environment, checkpoint)
-    job = Job(
-        program=program,
-        plan=plan,
-        environment=environment,
-        # Workers of a cluster have folders of their own to start in.
-        checkpoint=checkpoint.absolute(),
-        turns_per_batch=turns_per_batch,
-        continuous=continuous,
-    )
+    # Workers of a cluster have folders of their own to start in.
+    checkpoint = checkpoint.absolute()
     started = time.perf_counter()
+    with lock_checkpoint(checkpoint, take_over=take_over, helper=_java_of(spark), notice=notice) as lock:
+        resumed = claim(checkpoint, plan)
+        if continuous and has_gate(plan.application):
+            environment = on_the_wall(environment, checkpoint)
+        job = Job(
+            program=program,
+            plan=plan,
+            environment=environment,
+            checkpoint=checkpoint,
+            lock=lock,
+            turns_per_batch=turns_per_batch,
+            continuous=continuous,
+        )
+        batches, sinks, stopped = _run(spark, job, on_progress, notice, seconds)
+    return SparkRun(
+        stopped=stopped,
+        batches=batches,
+        seconds=time.perf_counter() - started,
+        pes=tuple(pe.operators for pe in plan.pes),
+        resumed=resumed,
+        totals=sinks.totals,
+        statistics=sinks.statistics,
+    )
+
+
+def _run(
+    spark: SparkSession, job: Job, on_progress: Progress | None, notice: Notice, seconds: float | None
+) -> tuple[int, SinkPE, str]:
+    """Run a job that has its checkpoint; how many batches it processed, its sinks, and why it stopped."""
     query, sinks = start(spark, job)
     batches = 0
 
@@ -123,19 +147,17 @@ def run_on_spark(
             on_progress({**progress, "totals": sinks.totals})
 
     try:
-        stopped = _watched(query, program.application, tell, notice, seconds)
+        stopped = _watched(query, job.program.application, tell, notice, seconds)
         sinks.check_unwritten()
     finally:
         sinks.close()
-    return SparkRun(
-        stopped=stopped,
-        batches=batches,
-        seconds=time.perf_counter() - started,
-        pes=tuple(pe.operators for pe in plan.pes),
-        resumed=resumed,
-        totals=sinks.totals,
-        statistics=sinks.statistics,
-    )
+    return batches, sinks, stopped
+
+
+def _java_of(spark: SparkSession) -> int | None:
+    """The process that runs Spark for us, if we have started one."""
+    process = getattr(spark.sparkContext._gateway, "proc", None)
+    return None if process is None else int(process.pid)
 
 
 def _watched(query: Any, application: Application, on_progress: Progress, notice: Notice, seconds: float | None) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import pickle
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ import pyarrow as pa
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT, Item
 from penstock.diagnostics import UserError
-from penstock.durable_files import write_durably
+from penstock.durable_files import make_folder, read_sealed, write_durably, write_sealed
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.profiler.clock import cpu_ns
@@ -44,6 +45,13 @@ if TYPE_CHECKING:
 
 KEPT_STATES = 3
 JOB_ID = "job"
+
+Committing = Callable[[int], AbstractContextManager[object]]
+"""Guards what is written for a batch: it begins before the first byte, and ends when the batch's state is stored."""
+
+
+def _unguarded(batch: int) -> AbstractContextManager[object]:
+    return nullcontext()
 
 
 @dataclass(slots=True)
@@ -81,14 +89,21 @@ class SinkPE:
     """
 
     def __init__(
-        self, program: Program, plan: PhysicalPlan, pe: int | None, environment: Environment, folder: Path
+        self,
+        program: Program,
+        plan: PhysicalPlan,
+        pe: int | None,
+        environment: Environment,
+        folder: Path,
+        committing: Committing = _unguarded,
     ) -> None:
         self._pe, self._environment, self._folder = pe, environment, folder
+        self._committing = committing
         self._batch: int | None = None
         self._container: Container | None = None
         self.totals = Totals()
         self.statistics = Statistics()
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._sinks = {} if pe is None else _batch_sinks(program, plan, pe, environment, folder)
         self._program, self._plan = with_outlets(program, plan)
         self._letters = LetterFile(environment.output_directory)
@@ -100,20 +115,34 @@ class SinkPE:
         self.write_rows(rows_of(frame), batch)
 
     def write_rows(self, rows: Iterable[tuple[int, bytes]], batch: int) -> None:
-        """Write a batch of (edge, IPC stream) pairs."""
-        if self._batch is None or self._batch != batch - 1:
-            self._go_back_to(batch - 1)
+        """Write a batch of (edge, IPC stream) pairs; nothing is written before they have all come."""
         reports: list[Report] = []
         with Spool() as spool, WaitingLetters() as letters:
             for edge, value in rows:
                 if edge == REPORT:
                     reports.append(_without_letters(decode_report(value), letters))
-                elif self._container is not None:
+                elif self._pe is not None:
                     spool.add(edge, value)
-            if self._container is not None:
-                reports += self._feed(self._container, spool, letters, batch)
-            self._count(reports, letters)
-            self.totals.letters = self._letters.write(letters)
+            with self._committing(batch), self._all_or_nothing():
+                self._commit(spool, reports, letters, batch)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Let go of files that a failure leaves in the middle of a batch while they are still ours to write."""
+        try:
+            yield
+        except BaseException:
+            self._close_container()
+            self._container, self._batch = None, None
+            raise
+
+    def _commit(self, spool: Spool, reports: list[Report], letters: WaitingLetters, batch: int) -> None:
+        if self._batch is None or self._batch != batch - 1:
+            self._go_back_to(batch - 1)
+        if self._container is not None:
+            reports += self._feed(self._container, spool, letters, batch)
+        self._count(reports, letters)
+        self.totals.letters = self._letters.write(letters)
         self._store(batch)
 
     def _count(self, reports: Iterable[Report], letters: WaitingLetters) -> None:
@@ -179,7 +208,7 @@ class SinkPE:
         """
         stored = self._path(batch)
         if stored.exists():
-            found: dict[str, Any] = pickle.loads(stored.read_bytes())
+            found: dict[str, Any] = pickle.loads(read_sealed(stored, "the state of the sinks"))
             return found
         last = self._last_stored()
         if batch < 0 and last is None:
@@ -201,9 +230,10 @@ class SinkPE:
         """
         last = self._last_stored()
         if self._batch is None and last is not None:
-            self._go_back_to(last)
-            if self._container is not None:
-                self._container.remember()
+            with self._committing(last), self._all_or_nothing():
+                self._go_back_to(last)
+                if self._container is not None:
+                    self._container.remember()
 
     def _find_ways(self, container: Container) -> None:
         """Find out how tuples come to each sink; to be done when the files are open that the sinks go on with."""
@@ -223,7 +253,7 @@ class SinkPE:
     def _store(self, batch: int) -> None:
         sinks = None if self._container is None else self._container.remember()
         state = {"totals": asdict(self.totals), "sinks": sinks}
-        write_durably(self._path(batch), pickle.dumps(state, protocol=5))
+        write_sealed(self._path(batch), pickle.dumps(state, protocol=5))
         self._batch = batch
         self._path(batch - KEPT_STATES).unlink(missing_ok=True)
 

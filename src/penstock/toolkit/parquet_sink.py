@@ -82,6 +82,7 @@ class ParquetSinkRuntime(LogicRuntime):
         super().remember_into(whole, parts)
         self._complete_file()
         whole["files"] = self._records.known
+        self._records.sync()
 
     def recall_from(self, whole: Whole, parts: Parts) -> None:
         """Remove the files that came after."""

@@ -114,6 +114,7 @@ class PartitionedSinkRuntime(LogicRuntime):
         """Add what each file holds."""
         super().remember_into(whole, parts)
         whole["files"] = self._files.settle()
+        self._files.sync()
 
     def recall_from(self, whole: Whole, parts: Parts) -> None:
         """Cut the files to where they were."""

@@ -128,6 +128,7 @@ class FileSinkRuntime(LogicRuntime):
             whole["file"] = self._file_name, self._file.inode
             self._note(self._file.record())
         whole["files"] = self._files.known
+        self._files.sync()
 
     def _note(self, record: FileRecord | None) -> None:
         if record is not None:
@@ -298,6 +299,7 @@ class FileSinkRuntime(LogicRuntime):
                 self._suspected.pop(self._record_name, None)
         if directory or self.submit:
             self._files.known.pop(self._record_name, None)
+            self._files.hand_over(path)
         else:
             self._note(record)
         if self.submit:
