@@ -141,6 +141,7 @@ def test_the_spark_of_a_dead_driver_is_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint_lock, "PATIENCE_SECONDS", 0.5)
     spark = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     lock_checkpoint(tmp_path, helper=spark.pid).release()
+    lock_checkpoint(tmp_path, helper=spark.pid).release()
     _forge(tmp_path, lambda holder: replace(holder, process=replace(holder.process, started=1)))
     try:
         with pytest.raises(UserError, match=f"its Spark, process {spark.pid}, still runs"):

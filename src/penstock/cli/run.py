@@ -71,6 +71,16 @@ PROGRESS_SECONDS = 3.0
     help="Where Spark keeps the state of the job; start again with the same folder to resume.",
 )
 @click.option(
+    "--take-over",
+    is_flag=True,
+    help="Go on with a checkpoint that another process holds; that one will notice before it writes.",
+)
+@click.option(
+    "--accept-changed-code",
+    is_flag=True,
+    help="Resume although the Python code of an operator with state has changed.",
+)
+@click.option(
     "--batch",
     type=click.IntRange(min=1),
     metavar="N",
@@ -114,6 +124,8 @@ def command(
     channels: int | str | None,
     loops: str,
     checkpoint: Path | None,
+    take_over: bool,
+    accept_changed_code: bool,
     batch: int,
     until_done: bool,
     continuous: bool,
@@ -166,6 +178,8 @@ def command(
             until_done=until_done,
             continuous=continuous,
             seconds=seconds,
+            take_over=take_over,
+            accept_changed_code=accept_changed_code,
         )
         summary = run_with(program, environment, settings)
     else:

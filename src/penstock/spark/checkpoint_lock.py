@@ -195,10 +195,12 @@ def _reason_to_wait(path: Path) -> str | None:
         return None
     if held or (held is None and who is not None and who.state is not None):
         return "wait for it, or end it; --take-over goes on without it, and it will notice before it writes"
-    if who is not None and who.helper_state is not None:
-        assert who.helper is not None
+    if who is None or _was_released(path):
+        return None
+    # A driver that lives without its lock is that of another folder, of which this one is a copy.
+    if who.helper is not None and who.helper_state is not None and who.state is None:
         return f"its Spark, process {who.helper.pid}, still runs: end that"
-    if who is None or who.is_of_this_host or _was_released(path):
+    if who.is_of_this_host:
         return None
     age = _age_seconds(path)
     if age > STALE_SECONDS:

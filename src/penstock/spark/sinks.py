@@ -24,7 +24,7 @@ import pyarrow as pa
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT, Item
 from penstock.diagnostics import UserError
-from penstock.durable_files import make_folder, read_sealed, write_durably, write_sealed
+from penstock.durable_files import make_folder, read_sealed, write_sealed
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.profiler.clock import cpu_ns
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 KEPT_STATES = 3
 JOB_ID = "job"
+SINKS_STATE = "the state of the sinks"
 
 Committing = Callable[[int], AbstractContextManager[object]]
 """Guards what is written for a batch: it begins before the first byte, and ends when the batch's state is stored."""
@@ -208,7 +209,7 @@ class SinkPE:
         """
         stored = self._path(batch)
         if stored.exists():
-            found: dict[str, Any] = pickle.loads(read_sealed(stored, "the state of the sinks"))
+            found: dict[str, Any] = pickle.loads(read_sealed(stored, SINKS_STATE))
             return found
         last = self._last_stored()
         if batch < 0 and last is None:
@@ -325,5 +326,5 @@ def _job_id(folder: Path) -> str:
     """What tells a job from all others: it is made with the checkpoint."""
     path = folder / JOB_ID
     if not path.exists():
-        write_durably(path, uuid.uuid4().hex.encode())
-    return path.read_text(encoding="ascii")
+        write_sealed(path, uuid.uuid4().hex.encode())
+    return read_sealed(path, "the id of the job").decode()

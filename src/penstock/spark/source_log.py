@@ -195,6 +195,19 @@ def read_rows(rows: LoggedRows) -> Iterator[pa.RecordBatch]:
     """
     import pyarrow as pa
 
+    check_rows(rows)
+    with pa.memory_map(rows.path) as file:
+        yield from pa.ipc.open_stream(file.read_buffer())
+
+
+def check_rows(rows: LoggedRows) -> None:
+    """Make sure that the rows of a batch are as they were written.
+
+    Raises:
+        UserError: The file is missing, was cut or changed.
+    """
+    import pyarrow as pa
+
     if not os.path.exists(rows.path):
         raise UserError(f"{_WHAT} is missing: there is no `{rows.path}`", hint=LOST)
     size = os.path.getsize(rows.path)
@@ -202,10 +215,8 @@ def read_rows(rows: LoggedRows) -> Iterator[pa.RecordBatch]:
         message = f"{_WHAT} is damaged: `{rows.path}` had {rows.size_bytes} bytes, and has {size}"
         raise UserError(message, hint=LOST)
     with pa.memory_map(rows.path) as file:
-        content = file.read_buffer()
-        if zlib.crc32(content) != rows.crc32:
+        if zlib.crc32(file.read_buffer()) != rows.crc32:
             raise UserError(f"{_WHAT} is damaged: `{rows.path}` has other content than was written", hint=LOST)
-        yield from pa.ipc.open_stream(content)
 
 
 def _encoded(batch: PlannedBatch) -> bytes:
