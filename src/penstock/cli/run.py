@@ -14,6 +14,7 @@ from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
 from penstock.cli.channel_choice import ChannelsType
 from penstock.cli.fusion_names import FUSIONS
+from penstock.cli.local_folder import LocalFolder
 from penstock.cli.loop_choice import LOOPS
 from penstock.cli.summary import Summary, print_summary
 from penstock.cli.surroundings import takes_surroundings
@@ -66,7 +67,7 @@ PROGRESS_SECONDS = 3.0
 )
 @click.option(
     "--checkpoint",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=LocalFolder(),
     metavar="DIR",
     help="Where Spark keeps the state of the job; start again with the same folder to resume.",
 )
@@ -103,7 +104,7 @@ PROGRESS_SECONDS = 3.0
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=LocalFolder(),
     metavar="DIR",
     help="Where sinks write relative file names. Default: the data folder.",
 )
@@ -193,10 +194,12 @@ def command(
 
 def _run_on_reference(program: Program, environment: Environment, seconds: float | None) -> Summary:
     from penstock.reference import run
+    from penstock.toolkit.output_locks import hold_outputs
 
     started = time.perf_counter()
     limit_ns = None if seconds is None else round(seconds * 1e9)
-    result = run(program, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
+    with hold_outputs(program.application, environment):
+        result = run(program, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
     return Summary(
         application=program.application.name,
         engine="reference",

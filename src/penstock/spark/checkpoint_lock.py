@@ -50,11 +50,13 @@ class CheckpointLock:
     """The lock on a checkpoint, held by this process.
 
     Attributes:
+        folder: Of the lock.
         epoch: Its number.
+        predecessor: Who has held it before, if that is known; it may still live if it was taken over.
     """
 
-    def __init__(self, folder: Path, epoch: int, descriptor: int) -> None:
-        self.folder, self.epoch = folder, epoch
+    def __init__(self, folder: Path, epoch: int, descriptor: int, predecessor: Holder | None) -> None:
+        self.folder, self.epoch, self.predecessor = folder, epoch, predecessor
         self._descriptor = descriptor
         self._is_over = threading.Event()
         threading.Thread(target=self._renew, daemon=True).start()
@@ -238,6 +240,7 @@ def _begin(folder: Path, epoch: int, holder: Holder) -> CheckpointLock | None:
     """Make and lock the file of an epoch; None if somebody was faster."""
     part = folder / f".{uuid.uuid4().hex}.part"
     descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+    predecessor = _holder(_path(folder, epoch - 1))
     try:
         with suppress(OSError):
             _try_lock(descriptor)
@@ -255,7 +258,7 @@ def _begin(folder: Path, epoch: int, holder: Holder) -> CheckpointLock | None:
         if name.isdecimal() and int(name) < epoch:
             (folder / name).unlink(missing_ok=True)
     sync_folder(folder)
-    return CheckpointLock(folder, epoch, descriptor)
+    return CheckpointLock(folder, epoch, descriptor, predecessor)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from penstock.spark.sinks import SinkPE, Totals
 from penstock.spark.sources import own_sources
 from penstock.spark.waiting import has_gate
 from penstock.spark.watch import Notice, Progress, watch
+from penstock.toolkit.output_locks import hold_outputs
 from penstock.toolkit.program import Program
 
 if TYPE_CHECKING:
@@ -126,7 +127,9 @@ def run_on_spark(
             turns_per_batch=turns_per_batch,
             continuous=continuous,
         )
-        batches, sinks, stopped = _run(spark, job, on_progress, notice, seconds)
+        before = None if lock.predecessor is None else lock.predecessor.process
+        with hold_outputs(plan.application, environment, before):
+            batches, sinks, stopped = _run(spark, job, on_progress, notice, seconds)
     return SparkRun(
         stopped=stopped,
         batches=batches,

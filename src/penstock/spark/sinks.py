@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ from penstock.spark.dead_letters import MOST_AT_ONCE, LetterFile, WaitingLetters
 from penstock.spark.reports import Counts, Report, add, decode_report
 from penstock.spark.sink_kinds import BatchSink, JobOutput, batch_sink, column_takers, fed_by_tuple, with_outlets
 from penstock.spark.sink_order import Chunk, Spool
-from penstock.spark.sink_rows import rows_of
+from penstock.spark.sink_rows import RowsOfBatches
 from penstock.toolkit.file_records import FileRecord
 from penstock.toolkit.program import Program
 
@@ -100,6 +101,7 @@ class SinkPE:
     ) -> None:
         self._pe, self._environment, self._folder = pe, environment, folder
         self._committing = committing
+        self._rows = RowsOfBatches(folder / "large")
         self._batch: int | None = None
         self._container: Container | None = None
         self.totals = Totals()
@@ -113,7 +115,7 @@ class SinkPE:
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write a batch, as `foreachBatch` gives it."""
-        self.write_rows(rows_of(frame), batch)
+        self._rows.hand_to(partial(self.write_rows, batch=batch), frame)
 
     def write_rows(self, rows: Iterable[tuple[int, bytes]], batch: int) -> None:
         """Write a batch of (edge, IPC stream) pairs; nothing is written before they have all come."""

@@ -31,6 +31,7 @@ from penstock.diagnostics import UserError
 from penstock.durable_files import make_folder, sync_folder, write_durably
 from penstock.expr.environment import Environment
 from penstock.ir.types import parse_schema
+from penstock.local_paths import local_path
 from penstock.toolkit.import_ import Offer
 
 FORMAT = 1
@@ -41,8 +42,13 @@ DESCRIPTION, LOG, LOCK, SUPERSEDED = "stream.json", "log", "lock", "superseded"
 
 
 def streams_folder(environment: Environment) -> Path:
-    """Where stream tables lie: as `PENSTOCK_STREAMS` says, or in `streams` of the output folder."""
-    return Path(os.environ.get(VARIABLE) or environment.output_directory / "streams").absolute()
+    """Where stream tables lie: as `PENSTOCK_STREAMS` says, or in `streams` of the output folder.
+
+    Raises:
+        UserError: It says that they are somewhere that is not local.
+    """
+    given = os.environ.get(VARIABLE)
+    return local_path(given, VARIABLE).absolute() if given else (environment.output_directory / "streams").absolute()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
