@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +33,7 @@ class Disk:
         self._names: dict[int, dict[str, int]] = {}
         self._folders: set[int] = set()
         self._held: dict[int, int] = {}
+        self._one_at_a_time = threading.Lock()
         self._fsync = os.fsync
         self._note_folder(os.stat(root).st_ino, root)
 
@@ -53,13 +55,18 @@ class Disk:
         found = os.fstat(descriptor)
         path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
         if path.is_relative_to(self.root):
-            # An inode that is open keeps its number.
-            self._held.setdefault(found.st_ino, os.open(path, os.O_RDONLY))
-            if stat.S_ISDIR(found.st_mode):
-                self._note_folder(found.st_ino, path)
-            else:
-                self._content[found.st_ino] = path.read_bytes()
-            self._on_sync()
+            with self._one_at_a_time:
+                self._hold(found.st_ino, path)
+                if stat.S_ISDIR(found.st_mode):
+                    self._note_folder(found.st_ino, path)
+                else:
+                    self._content[found.st_ino] = path.read_bytes()
+                self._on_sync()
+
+    def _hold(self, inode: int, path: Path) -> None:
+        """Keep a file open: nothing else gets its number then."""
+        if inode not in self._held:
+            self._held[inode] = os.open(path, os.O_RDONLY)
 
     def _note_folder(self, inode: int, path: Path) -> None:
         self._folders.add(inode)
@@ -67,7 +74,7 @@ class Disk:
         for entry in os.scandir(path):
             if entry.is_dir():
                 self._folders.add(entry.inode())
-            self._held.setdefault(entry.inode(), os.open(entry.path, os.O_RDONLY))
+            self._hold(entry.inode(), Path(entry.path))
 
     def _restore(self, inode: int, path: Path, to: Path, all_names: bool) -> None:
         to.mkdir(parents=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.codegen.plan import PhysicalPlan
+from penstock.durable_files import read_sealed, write_sealed
 from penstock.expr.environment import Clock, Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
@@ -52,17 +53,21 @@ def with_gate(
     return gated(frame.unionAll(clock), sources, continuous=continuous)
 
 
-def on_the_wall(environment: Environment, checkpoint: Path) -> Environment:
+def on_the_wall(environment: Environment, checkpoint: Path, *, resumed: bool = False) -> Environment:
     """The environment of a job whose time is that of the wall from the beginning, as the messages of Kafka have it.
 
     Args:
         environment: Of the job.
         checkpoint: Remembers when the job was first started.
+        resumed: Whether batches may have been processed with that time.
+
+    Raises:
+        UserError: The checkpoint has lost that time.
     """
     path = checkpoint / STARTED
-    if not path.exists():
-        path.write_text(json.dumps({"started_ns": time.time_ns()}), encoding="utf-8")
-    started_ns: int = json.loads(path.read_text(encoding="utf-8"))["started_ns"]
+    if not path.exists() and not (resumed and (checkpoint / "spark").exists()):
+        write_sealed(path, json.dumps({"started_ns": time.time_ns()}).encode())
+    started_ns: int = json.loads(read_sealed(path, "the start of the job"))["started_ns"]
     return replace(environment, clock=Clock(started_ns))
 
 

@@ -27,6 +27,7 @@ from penstock.spark.pickling import ship_user_modules
 from penstock.spark.query import Job, start
 from penstock.spark.sinks import SinkPE, Totals
 from penstock.spark.sources import own_sources
+from penstock.spark.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.waiting import has_gate
 from penstock.spark.watch import Notice, Progress, watch
 from penstock.toolkit.output_locks import hold_outputs
@@ -111,11 +112,10 @@ def run_on_spark(
     checkpoint = checkpoint.absolute()
     started = time.perf_counter()
     with lock_checkpoint(checkpoint, take_over=take_over, helper=_java_of(spark), notice=notice) as lock:
-        resumed = claim(checkpoint, plan)
-        if continuous and has_gate(plan.application):
-            environment = on_the_wall(environment, checkpoint)
         code = fingerprint_code(program)
         resumed = claim(checkpoint, plan, code, accept_changed_code=accept_changed_code, notice=notice)
+        if continuous and has_gate(plan.application):
+            environment = on_the_wall(environment, checkpoint, resumed=resumed)
         if resumed:
             inspect_checkpoint(checkpoint, has_log=bool(own_sources(plan)))
         job = Job(
@@ -223,7 +223,9 @@ def _about_checkpoint(text: str, checkpoint: Path | None) -> UserError | None:
     if "CONCURRENT_STREAM_LOG_UPDATE" in text:
         message = f"another job has written to the checkpoint `{checkpoint}` at the same time"
         return UserError(message, hint="see that there is only one, and start it again")
-    found = re.search(rf"{re.escape(str(checkpoint))}/[^\s,;:'\"`)\]]+", text)
+    # Spark names the folder itself in whatever it says.
+    kinds = "metadata|offsets|commits|state|sources"
+    found = re.search(rf"{re.escape(str(checkpoint / SPARK_FOLDER))}/({kinds})[^\s,;:'\"`)\]]*", text)
     if found is None:
         return None
     causes = re.findall(r"Caused by: ([^\n]+)", text) or text.splitlines()[:1]
