@@ -179,6 +179,8 @@ def _watched(query: Any, job: Job, on_progress: Progress, notice: Notice, second
     try:
         return watch(query, on_progress, notice, seconds=seconds)
     except StreamingQueryException as error:
+        # One that was taken over may fail in many ways before it comes to write.
+        job.lock.check()
         raise in_users_terms(str(error), job.program.application, job.checkpoint) from None
     finally:
         if query.isActive:
