@@ -11,6 +11,7 @@ import pytest
 
 from penstock.codegen.plan import physical_plan
 from penstock.codegen.routes import rerouted, routing_of
+from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.spark.checkpoint import claim
@@ -133,3 +134,21 @@ def test_a_power_loss_at_any_moment_changes_no_sink(moments, monkeypatch):
         Job(folder).run_from(number, dict(states))
         assert _output(folder) == wanted, (folder.name, number)
         shutil.rmtree(folder)
+
+
+def test_a_job_that_cannot_go_back_leaves_all_files_as_they_are(tmp_path):
+    """Also when it is closed: a file that was opened, and not gone back to, is not written anew."""
+    (tmp_path / "out").mkdir()
+    job, states = Job(tmp_path), {}
+    for number in range(2):
+        job.plan_batch(number)
+        job.run_batch(number, states)
+    job.sinks.close()
+    (tmp_path / "out" / "rest.csv").write_bytes(b"")
+    before = _output(tmp_path)
+    again = Job(tmp_path)
+    again.plan_batch(2)
+    with pytest.raises(UserError, match=r"cannot go on in `rest\.csv`"):
+        again.run_batch(2, states)
+    again.sinks.close()
+    assert _output(tmp_path) == before

@@ -187,16 +187,18 @@ class SinkPE:
     def _go_back_to(self, batch: int) -> None:
         """Stand where the sinks stood after a batch, or at the beginning."""
         self._close_container()
-        self.totals = Totals()
+        self._container, self.totals = None, Totals()
+        state, container = self._stored(batch), None
         if self._pe is not None:
-            self._container = Container(self._program, self._plan, self._pe, self._environment.renewed())
-        state = self._stored(batch)
+            container = Container(self._program, self._plan, self._pe, self._environment.renewed())
         if state is not None:
             self.totals = Totals(**state["totals"])
-            if self._container is not None:
-                self._container.recall(state["sinks"])
+            if container is not None:
+                container.recall(state["sinks"])
             self._letters.go_back_to(self.totals.letters)
-        else:
+        # One that could not go back is not closed: its files would be written anew.
+        self._container = container
+        if state is None:
             # Should the first batch come again, files that it appends to are cut back to where they are now.
             self._store(batch)
         if self._container is not None:
