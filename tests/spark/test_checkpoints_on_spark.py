@@ -218,3 +218,27 @@ def test_half_an_entry_of_a_batch_that_has_not_come_to_the_sinks_is_planned_agai
     (offsets / str(max(following, written + 1))).write_bytes(b"")
     _run(tmp_path / "job")
     assert files(tmp_path / "job" / "out") == wanted
+
+
+def test_half_of_what_spark_notes_when_a_job_is_resumed_is_noted_again(begun, wanted, tmp_path):
+    shutil.copytree(begun, tmp_path / "job")
+    folder = tmp_path / "job" / "job"
+    written = max(int(path.stem) for path in (folder / "sinks").glob("0*.state"))
+    (folder / "spark" / "state" / "0" / "_metadata" / "v2" / str(written + 1)).write_bytes(b"")
+    (folder / "spark" / "commits" / str(written)).write_bytes(b"")
+    _run(tmp_path / "job")
+    assert files(tmp_path / "job" / "out") == wanted
+
+
+def test_halves_of_the_very_first_files_are_written_anew(wanted, tmp_path):
+    """As a power loss in the first batch leaves them, where names are written before content."""
+    with pytest.raises(Stopped):
+        _run(tmp_path, until=0, turns=100)
+    folder = tmp_path / "job"
+    for path in (*(folder / "spark").rglob("*"), *(folder / "sinks").glob("0*.state")):
+        if path.is_file() and (path.suffix == ".state" or "commits" in path.parts):
+            path.unlink()
+        elif path.is_file():
+            path.write_bytes(b"")
+    _run(tmp_path, turns=100)
+    assert files(tmp_path / "out") == wanted

@@ -13,14 +13,16 @@ What is looked at is what a resumed job reads. With N the last batch that Spark 
 Hadoop writes checksums beside each file on a local file system (`.NAME.crc`). Where they are they must fit.
 
 A power loss may leave halves of the last files that Spark has written, because they were not synced yet: an entry of
-`offsets` for a batch that has not come to the sinks, or the last of `commits`. They are removed. The batch is then
-planned again, or written again, and nothing is lost.
+`offsets` for a batch that has not come to the sinks, what Spark notes of the state's form when it begins with such a
+batch, or the last of `commits`. They are removed. The batch is then planned again, or written again, and nothing is
+lost.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -51,12 +53,16 @@ def inspect_checkpoint(checkpoint: Path, *, has_log: bool) -> None:
     _remove_half(folder / "commits", 0)
     _remove_half(folder / "offsets", max(n for n in (-1, written, _latest(folder / "commits")) if n is not None) + 1)
     begun, done = _latest(folder / "offsets"), _latest(folder / "commits")
+    _remove_half_notes(folder, -1 if written is None else written)
+    if written is None and done is None:
+        _remove_false_start(folder)
     if begun is None and done is None and written is None:
         return
     # Offsets come first, then the sinks' state, then the commit.
     least = max(n for n in (begun, done, written) if n is not None)
     offsets = [_read_log(folder / "offsets" / str(n)) for n in range(max(least - 1, 0), least + 1)]
-    _read_metadata(folder / "metadata")
+    if (folder / "metadata").exists() or done is not None or written is not None:
+        _read_metadata(folder / "metadata")
     if done is not None:
         _read_log(folder / "commits" / str(done))
     _check_sinks(checkpoint / "sinks", least, done == least)
@@ -73,8 +79,36 @@ def _remove_half(folder: Path, least: int) -> None:
     try:
         _read_log(folder / str(last))
     except UserError:
-        (folder / str(last)).unlink()
-        (folder / f".{last}.crc").unlink(missing_ok=True)
+        _remove(folder / str(last))
+
+
+def _remove_half_notes(folder: Path, written: int) -> None:
+    """Remove what Spark has noted of the form of the state for a batch that has not come to the sinks."""
+    for path in (*folder.glob("state/*/_metadata/v*/*"), *folder.glob("state/*/_stateSchema/*/*")):
+        batch = path.name.partition("_")[0]
+        if batch.isdecimal() and int(batch) > written and not _is_whole(path):
+            _remove(path)
+
+
+def _remove_false_start(folder: Path) -> None:
+    """Remove what is not whole where no batch has come to the sinks; the state before the first batch is empty."""
+    shutil.rmtree(folder / "state", ignore_errors=True)
+    for path in (folder / "metadata", *folder.glob("sources/*/*")):
+        if path.is_file() and not path.name.startswith(".") and not _is_whole(path):
+            _remove(path)
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        _check_sum(path)
+    except UserError:
+        return False
+    return path.stat().st_size > 0
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
 def _check_sinks(folder: Path, batch: int, is_done: bool) -> None:
@@ -139,7 +173,8 @@ def _has_files(folder: Path) -> bool:
 def _check_snapshot(folder: Path, version: int) -> None:
     path = folder / f"{version}.zip"
     if not path.exists():
-        if any(folder.glob("*.changelog")) or any(folder.glob("*.delta")):
+        # Other settings of Spark have other files, which it reads by itself.
+        if any(any(folder.glob(other)) for other in ("*.changelog", "*.delta", f"{version}_*.zip")):
             return
         raise _missing(path)
     _check_sum(path)
