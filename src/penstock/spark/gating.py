@@ -53,19 +53,18 @@ def with_gate(
     return gated(frame.unionAll(clock), sources, continuous=continuous)
 
 
-def on_the_wall(environment: Environment, checkpoint: Path, *, resumed: bool = False) -> Environment:
+def on_the_wall(environment: Environment, checkpoint: Path) -> Environment:
     """The environment of a job whose time is that of the wall from the beginning, as the messages of Kafka have it.
 
     Args:
         environment: Of the job.
         checkpoint: Remembers when the job was first started.
-        resumed: Whether batches may have been processed with that time.
 
     Raises:
-        UserError: The checkpoint has lost that time.
+        UserError: What the checkpoint remembers was changed.
     """
     path = checkpoint / STARTED
-    if not path.exists() and not (resumed and (checkpoint / "spark").exists()):
+    if not path.exists():
         write_sealed(path, json.dumps({"started_ns": time.time_ns()}).encode())
     started_ns: int = json.loads(read_sealed(path, "the start of the job"))["started_ns"]
     return replace(environment, clock=Clock(started_ns))

@@ -115,7 +115,7 @@ def run_on_spark(
         code = fingerprint_code(program)
         resumed = claim(checkpoint, plan, code, accept_changed_code=accept_changed_code, notice=notice)
         if continuous and has_gate(plan.application):
-            environment = on_the_wall(environment, checkpoint, resumed=resumed)
+            environment = on_the_wall(environment, checkpoint)
         if resumed:
             inspect_checkpoint(checkpoint, has_log=bool(own_sources(plan)))
         job = Job(
