@@ -59,7 +59,7 @@ def run_with_open_loop(
         planning.plan(number)
         batch = log.batch(number)
         assert batch is not None
-        rows = as_rows(part for found in read_rows(batch["rows"]) for part in rerouted(routing, found))
+        rows = as_rows(part for found in read_rows(batch.rows) for part in rerouted(routing, found))
         before = dict(states)
         for pe in plan.pes:
             if pe.role not in ("source", "sink"):
@@ -70,7 +70,7 @@ def run_with_open_loop(
             sinks.close()
             states = before
             planning, sinks = start()
-        elif batch["has_ended"]:
+        elif batch.has_ended:
             sinks.close()
             return number + 1
         else:

@@ -163,3 +163,30 @@ def test_an_interrupted_run_ends_with_130_and_whole_files(folder):
     assert running.returncode == 130, errors
     lines = written.read_text().splitlines(keepends=True)
     assert lines == [f"{i}\n" for i in range(len(lines))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("run ok.spl --checkpoint s3a://b/x", "--checkpoint `s3a://b/x`"),
+        ("run ok.spl --out hdfs://h:9000/x", "--out `hdfs://h:9000/x`"),
+        ("run ok.spl --data abfss://c@a/x", "--data `abfss://c@a/x`"),
+        ("run remote.spl --engine reference", "the output `s3a://b/out.csv`"),
+    ],
+)
+def test_a_place_that_is_not_local_is_refused_by_its_name(folder, arguments, named):
+    (folder / "remote.spl").write_text(SPL.replace("out.csv", "s3a://b/out.csv"))
+    before = {path.name for path in folder.iterdir()}
+    done = penstock(*arguments.split(), cwd=folder)
+    assert done.returncode == 1
+    assert f"{named} is of the kind " in done.stderr
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_a_file_uri_is_a_path(folder):
+    options = ["--engine", "reference", "--out", f"file://{folder}/o"]
+    (folder / "local.spl").write_text(SPL.replace("out.csv", f"file://{folder}/there/out.csv"))
+    assert penstock("run", "local.spl", *options, cwd=folder).returncode == 0
+    assert (folder / "there" / "out.csv").read_text() == "0\n1\n2\n"
+    assert penstock("run", "ok.spl", *options, cwd=folder).returncode == 0
+    assert (folder / "o" / "out.csv").read_text() == "0\n1\n2\n"

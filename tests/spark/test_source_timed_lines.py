@@ -92,7 +92,7 @@ def test_the_log_holds_extents_and_no_tuples(tmp_path: Path) -> None:
     write(tmp_path, TEXTS["files of one time"])
     sources = Sources(program(tmp_path), tmp_path, tmp_path / "job", turns=10)
     sources.plan_batch()
-    assert sorted(path.suffix for path in sources.log.iterdir()) == [".json", ".state"]
+    assert sorted(path.suffix for path in sources.log.iterdir()) == [".batch", ".state"]
 
 
 def test_a_batch_that_is_read_again_is_the_same(tmp_path: Path) -> None:

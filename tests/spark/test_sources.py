@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -89,8 +88,8 @@ def test_the_log_of_a_file_holds_extents_and_no_tuples(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(TEXTS["plain"])
     sources = Sources(program(FILE % PERMISSIVE), tmp_path, tmp_path / "job", turns=10)
     sources.plan_batch()
-    assert sorted(p.suffix for p in sources.log.iterdir()) == [".json", ".state"]
-    (part,) = json.loads(next(sources.log.glob("*.json")).read_text())["parts"]
+    assert sorted(p.suffix for p in sources.log.iterdir()) == [".batch", ".state"]
+    (part,) = SourceLog(sources.log).batch(0).parts
     assert [(e["start"], e["end"], e["lines"]) for e in part["extents"]] == [(0, 70, 10)]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from penstock.cli.local_folder import LocalFolder
 from penstock.cli.python_application import python_program
 from penstock.cli.unread_settings import Watched, unread
 from penstock.diagnostics import UserError, did_you_mean
@@ -109,7 +110,7 @@ def takes_application(function: F) -> F:
         ),
         click.option(
             "--data",
-            type=click.Path(path_type=Path),
+            type=LocalFolder(),
             metavar="DIR",
             help="What relative file names are resolved against. Default: the application's `data` folder, or here.",
         ),

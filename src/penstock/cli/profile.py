@@ -10,6 +10,7 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
+from penstock.cli.local_folder import LocalFolder
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
@@ -58,7 +59,7 @@ _FEW = 30
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="The Spark cluster.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=LocalFolder(),
     metavar="DIR",
     help="Where sinks write relative file names. Default: nowhere that lasts.",
 )

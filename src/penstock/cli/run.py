@@ -14,6 +14,7 @@ from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
 from penstock.cli.channel_choice import ChannelsType
 from penstock.cli.fusion_names import FUSIONS
+from penstock.cli.local_folder import LocalFolder
 from penstock.cli.loop_choice import LOOPS
 from penstock.cli.summary import Summary, print_summary
 from penstock.cli.surroundings import takes_surroundings
@@ -78,9 +79,19 @@ class _Run(click.Command):
 )
 @click.option(
     "--checkpoint",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=LocalFolder(),
     metavar="DIR",
     help="Where Spark keeps the state of the job; start again with the same folder to resume.",
+)
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Go on with a checkpoint that another process holds; that one will notice before it writes.",
+)
+@click.option(
+    "--accept-changed-code",
+    is_flag=True,
+    help="Resume although the Python code of an operator with state has changed.",
 )
 @click.option(
     "--batch",
@@ -105,7 +116,7 @@ class _Run(click.Command):
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=LocalFolder(),
     metavar="DIR",
     help="Where sinks write relative file names. Default: the data folder.",
 )
@@ -129,6 +140,8 @@ def command(
     channels: int | str | None,
     loops: str,
     checkpoint: Path | None,
+    take_over: bool,
+    accept_changed_code: bool,
     batch: int,
     until_done: bool,
     continuous: bool,
@@ -181,6 +194,8 @@ def command(
             until_done=until_done,
             continuous=continuous,
             seconds=seconds,
+            take_over=take_over,
+            accept_changed_code=accept_changed_code,
         )
         summary = run_with(program, environment, settings)
     else:
@@ -194,10 +209,12 @@ def command(
 
 def _run_on_reference(program: Program, environment: Environment, seconds: float | None) -> Summary:
     from penstock.reference import run
+    from penstock.toolkit.output_locks import hold_outputs
 
     started = time.perf_counter()
     limit_ns = None if seconds is None else round(seconds * 1e9)
-    result = run(program, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
+    with hold_outputs(program.application, environment):
+        result = run(program, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
     return Summary(
         application=program.application.name,
         engine="reference",

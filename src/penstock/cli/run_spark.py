@@ -32,6 +32,8 @@ class SparkSettings:
     continuous: bool
     seconds: float | None
     loops: str = "auto"
+    take_over: bool = False
+    accept_changed_code: bool = False
 
 
 def run_with(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
@@ -44,6 +46,7 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     from penstock.optimizer import plan_for
     from penstock.parallel.pe_demands import unapplied_demands
     from penstock.reference.result import DEAD_LETTERS
+    from penstock.spark.checkpoint_lock import check_unlocked
     from penstock.spark.run import run_on_spark
     from penstock.spark.session import open_session
 
@@ -52,6 +55,8 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
         plan_for(program.application, settings.plan)
     for warning in unapplied_demands(program.application):
         click.echo(f"warning: {warning}", err=True)
+    if settings.checkpoint is not None and not settings.take_over:
+        check_unlocked(settings.checkpoint)
     click.echo(f"starting Spark at {settings.master}", err=True)
     spark = open_session(settings.master)
     checkpoint = settings.checkpoint
@@ -97,6 +102,8 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
             on_progress=on_progress,
             notice=tell,
             open_loop=way.is_open,
+            take_over=settings.take_over,
+            accept_changed_code=settings.accept_changed_code,
         )
     if choice.sampling is not None:
         keep_profile_of(outcome, program.application)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
+from penstock.local_paths import local_path
+
 Tuple = tuple[object, ...]
 """A tuple on a stream: its attribute values, in the schema's order.
 
@@ -77,6 +79,22 @@ class Environment:
     relaunch_count: int = 0
     is_shutdown: bool = False
     open_files: dict[int, object] = field(default_factory=dict)
+
+    def input_path(self, name: object) -> Path:
+        """Where a file that is read lies.
+
+        Raises:
+            UserError: The name is a URI of something that is not local.
+        """
+        return self.data_directory / local_path(str(name), "the file")
+
+    def output_path(self, name: object) -> Path:
+        """Where a file or folder that is written lies.
+
+        Raises:
+            UserError: The name is a URI of something that is not local.
+        """
+        return self.output_directory / local_path(str(name), "the output")
 
     def renewed(self) -> Environment:
         """The same surroundings with a clock, random numbers and metrics of their own, as every PE has them."""

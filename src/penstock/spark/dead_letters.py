@@ -97,4 +97,5 @@ class LetterFile:
                 file.cut(0, 0)
             waiting.copy_to(file)
             self._records.note(DEAD_LETTERS, file.record())
+        self._records.sync()
         return self._records.known[DEAD_LETTERS]

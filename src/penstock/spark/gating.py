@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.codegen.plan import PhysicalPlan
+from penstock.durable_files import read_sealed, write_sealed
 from penstock.expr.environment import Clock, Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
@@ -58,11 +59,14 @@ def on_the_wall(environment: Environment, checkpoint: Path) -> Environment:
     Args:
         environment: Of the job.
         checkpoint: Remembers when the job was first started.
+
+    Raises:
+        UserError: What the checkpoint remembers was changed.
     """
     path = checkpoint / STARTED
     if not path.exists():
-        path.write_text(json.dumps({"started_ns": time.time_ns()}), encoding="utf-8")
-    started_ns: int = json.loads(path.read_text(encoding="utf-8"))["started_ns"]
+        write_sealed(path, json.dumps({"started_ns": time.time_ns()}).encode())
+    started_ns: int = json.loads(read_sealed(path, "the start of the job"))["started_ns"]
     return replace(environment, clock=Clock(started_ns))
 
 

@@ -97,9 +97,9 @@ def kafka_streams(setting: str | None = None) -> KafkaStreams | None:
         KafkaStreams(servers='a:9092,b:9092', prefix='market')
     """
     given = os.environ.get(VARIABLE, "") if setting is None else setting
-    if "://" not in given:
-        return None
     parts = urlsplit(given)
+    if "://" not in given or parts.scheme == "file":
+        return None
     if parts.scheme != "kafka" or not parts.netloc:
         message = f"streams are in a folder or at kafka://HOST:PORT/PREFIX, found {VARIABLE}={given}"
         raise UserError(message)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.codegen.plan import PhysicalPlan
+from penstock.durable_files import write_durably
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
@@ -64,7 +65,7 @@ def outside_source(
         filter_ = import_options(operator, evaluator).get("filter")
         return imported_rows(found.coalesce(1), source_pe(plan, pe), wanted, filter_)
     source = checkpoint / f"source-{pe}.pickle"
-    source.write_bytes(pickle.dumps(source_pe(plan, pe)))
+    write_durably(source, pickle.dumps(source_pe(plan, pe)))
     spark.dataSource.register(source_door(FORMAT, ImportReader.__module__, ImportReader.__name__))
     return (
         spark.readStream.format(FORMAT)

@@ -9,6 +9,7 @@ stands below it), and every operator runs once for each tuple whatever the numbe
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
@@ -21,14 +22,17 @@ from penstock.codegen.plan import PE, PhysicalPlan, Route
 from penstock.codegen.transport import SPARK_SCHEMA
 from penstock.expr.environment import Environment
 from penstock.spark.checkpoint import clear_false_start
+from penstock.spark.checkpoint_lock import CheckpointLock
 from penstock.spark.gating import with_gate
 from penstock.spark.open_loops import has_open_loop
 from penstock.spark.outside_sources import outside_source
 from penstock.spark.sink_loop import rounds_folder
-from penstock.spark.sinks import SinkPE
+from penstock.spark.sinks import Committing, SinkPE
 from penstock.spark.slots import channel_keys
 from penstock.spark.source_door import source_door
 from penstock.spark.sources import FORMAT, SourceReader, dump, own_sources, plan_ahead
+from penstock.spark.spark_files import FOLDER as SPARK_FOLDER
+from penstock.spark.spark_files import SparkFiles
 from penstock.spark.stateful_door import stateful_door
 from penstock.spark.waiting import has_gate
 from penstock.spark.workers import stateless_pe
@@ -49,6 +53,7 @@ class Job:
         environment: Its surroundings.
         checkpoint: Where Spark's checkpoint, the source logs and the sinks' state lie.
         turns_per_batch: How many turns a source takes for one batch.
+        lock: Held by us on the checkpoint.
         continuous: Whether to wait for more where sources can have more.
     """
 
@@ -56,14 +61,15 @@ class Job:
     plan: PhysicalPlan
     environment: Environment
     checkpoint: Path
+    lock: CheckpointLock
     turns_per_batch: int = 200_000
     continuous: bool = False
 
 
 def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     """Start the query of a job; it ends when every source has ended, unless it is continuous."""
-    job.checkpoint.mkdir(parents=True, exist_ok=True)
-    clear_false_start(job.checkpoint / "spark")
+    folder = job.checkpoint / SPARK_FOLDER
+    clear_false_start(folder)
     pickled = job.checkpoint / "program.pickle"
     dump(job.program, job.plan, job.environment, pickled)
     spark.dataSource.register(source_door(FORMAT, SourceReader.__module__, SourceReader.__name__))
@@ -71,15 +77,27 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_bytes_at_once(job.plan)))
     frame = _line(spark, job, pickled)
     sink = next((pe.index for pe in job.plan.pes if pe.role == "sink"), None)
-    sinks = SinkPE(job.program, job.plan, sink, job.environment, job.checkpoint / "sinks")
+    committing = _guard(job.lock, SparkFiles(folder))
+    sinks = SinkPE(job.program, job.plan, sink, job.environment, job.checkpoint / "sinks", committing)
     writer = frame.writeStream.foreachBatch(sinks.write)
     writer = writer.trigger(processingTime="0 seconds") if job.continuous else writer.trigger(availableNow=True)
     query = (
-        writer.option("checkpointLocation", str(job.checkpoint / "spark"))
-        .queryName(job.program.application.name)
-        .start()
+        # As a URI, because what a bare path means to Spark depends on its settings (`fs.defaultFS`).
+        writer.option("checkpointLocation", folder.as_uri()).queryName(job.program.application.name).start()
     )
     return query, sinks
+
+
+def _guard(lock: CheckpointLock, files: SparkFiles) -> Committing:
+    """What a batch is written under: the checkpoint is still ours, and what the batch stands on is on the disk."""
+
+    @contextmanager
+    def committing(batch: int) -> Iterator[None]:
+        with lock.committing():
+            files.sync()
+            yield
+
+    return committing
 
 
 def _line(spark: SparkSession, job: Job, pickled: Path) -> DataFrame:
@@ -147,6 +165,7 @@ def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame
         options = {
             "program": str(pickled),
             "log": str(job.checkpoint / "sources"),
+            "epoch": str(job.lock.epoch),
             "turns_per_batch": str(job.turns_per_batch),
             "continuous": str(job.continuous).lower(),
         }

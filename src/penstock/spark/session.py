@@ -33,6 +33,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
     "spark.sql.pyspark.jvmStacktrace.enabled": "false",
+    # Of a batch that is larger, the rows come by files (`sink_rows`), not through the driver's memory of 1 GiB.
+    "spark.driver.maxResultSize": "256m",
     "spark.python.daemon.module": "penstock.spark.daemon",
     # The daemon is forked after imports, so libraries must not have started threads.
     "spark.executorEnv.OMP_NUM_THREADS": "1",

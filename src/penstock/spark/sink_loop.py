@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.codegen.transport import TUPLE
 from penstock.diagnostics import UserError
-from penstock.durable_files import write_durably
+from penstock.durable_files import make_folder, write_durably
 from penstock.ir.graph import Operator
 from penstock.ir.types import Schema
 from penstock.spark.sink_export import file_rows, file_schema
@@ -71,7 +71,7 @@ class LoopSink:
 
     def commit(self, *, has_ended: bool) -> None:
         """Write the round."""
-        self._folder.mkdir(exist_ok=True)
+        make_folder(self._folder)
         encoded = pa.BufferOutputStream()
         with pa.ipc.new_stream(encoded, self._schema) as writer:
             for rows in self._rows:

@@ -14,7 +14,9 @@ from __future__ import annotations
 import pickle
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ import pyarrow as pa
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.transport import REPORT, Item
 from penstock.diagnostics import UserError
-from penstock.durable_files import write_durably
+from penstock.durable_files import make_folder, read_sealed, write_sealed
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.profiler.clock import cpu_ns
@@ -35,7 +37,7 @@ from penstock.spark.dead_letters import MOST_AT_ONCE, LetterFile, WaitingLetters
 from penstock.spark.reports import Counts, Report, add, decode_report
 from penstock.spark.sink_kinds import BatchSink, JobOutput, batch_sink, column_takers, fed_by_tuple, with_outlets
 from penstock.spark.sink_order import Chunk, Spool
-from penstock.spark.sink_rows import rows_of
+from penstock.spark.sink_rows import RowsOfBatches
 from penstock.toolkit.file_records import FileRecord
 from penstock.toolkit.program import Program
 
@@ -44,6 +46,14 @@ if TYPE_CHECKING:
 
 KEPT_STATES = 3
 JOB_ID = "job"
+SINKS_STATE = "the state of the sinks"
+
+Committing = Callable[[int], AbstractContextManager[object]]
+"""Guards what is written for a batch: it begins before the first byte, and ends when the batch's state is stored."""
+
+
+def _unguarded(batch: int) -> AbstractContextManager[object]:
+    return nullcontext()
 
 
 @dataclass(slots=True)
@@ -81,14 +91,22 @@ class SinkPE:
     """
 
     def __init__(
-        self, program: Program, plan: PhysicalPlan, pe: int | None, environment: Environment, folder: Path
+        self,
+        program: Program,
+        plan: PhysicalPlan,
+        pe: int | None,
+        environment: Environment,
+        folder: Path,
+        committing: Committing = _unguarded,
     ) -> None:
         self._pe, self._environment, self._folder = pe, environment, folder
+        self._committing = committing
+        self._rows = RowsOfBatches(folder / "large")
         self._batch: int | None = None
         self._container: Container | None = None
         self.totals = Totals()
         self.statistics = Statistics()
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._sinks = {} if pe is None else _batch_sinks(program, plan, pe, environment, folder)
         self._program, self._plan = with_outlets(program, plan)
         self._letters = LetterFile(environment.output_directory)
@@ -97,23 +115,37 @@ class SinkPE:
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write a batch, as `foreachBatch` gives it."""
-        self.write_rows(rows_of(frame), batch)
+        self._rows.hand_to(partial(self.write_rows, batch=batch), frame)
 
     def write_rows(self, rows: Iterable[tuple[int, bytes]], batch: int) -> None:
-        """Write a batch of (edge, IPC stream) pairs."""
-        if self._batch is None or self._batch != batch - 1:
-            self._go_back_to(batch - 1)
+        """Write a batch of (edge, IPC stream) pairs; nothing is written before they have all come."""
         reports: list[Report] = []
         with Spool() as spool, WaitingLetters() as letters:
             for edge, value in rows:
                 if edge == REPORT:
                     reports.append(_without_letters(decode_report(value), letters))
-                elif self._container is not None:
+                elif self._pe is not None:
                     spool.add(edge, value)
-            if self._container is not None:
-                reports += self._feed(self._container, spool, letters, batch)
-            self._count(reports, letters)
-            self.totals.letters = self._letters.write(letters)
+            with self._committing(batch), self._all_or_nothing():
+                self._commit(spool, reports, letters, batch)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Let go of files that a failure leaves in the middle of a batch while they are still ours to write."""
+        try:
+            yield
+        except BaseException:
+            self._close_container()
+            self._container, self._batch = None, None
+            raise
+
+    def _commit(self, spool: Spool, reports: list[Report], letters: WaitingLetters, batch: int) -> None:
+        if self._batch is None or self._batch != batch - 1:
+            self._go_back_to(batch - 1)
+        if self._container is not None:
+            reports += self._feed(self._container, spool, letters, batch)
+        self._count(reports, letters)
+        self.totals.letters = self._letters.write(letters)
         self._store(batch)
 
     def _count(self, reports: Iterable[Report], letters: WaitingLetters) -> None:
@@ -155,16 +187,18 @@ class SinkPE:
     def _go_back_to(self, batch: int) -> None:
         """Stand where the sinks stood after a batch, or at the beginning."""
         self._close_container()
-        self.totals = Totals()
+        self._container, self.totals = None, Totals()
+        state, container = self._stored(batch), None
         if self._pe is not None:
-            self._container = Container(self._program, self._plan, self._pe, self._environment.renewed())
-        state = self._stored(batch)
+            container = Container(self._program, self._plan, self._pe, self._environment.renewed())
         if state is not None:
             self.totals = Totals(**state["totals"])
-            if self._container is not None:
-                self._container.recall(state["sinks"])
+            if container is not None:
+                container.recall(state["sinks"])
             self._letters.go_back_to(self.totals.letters)
-        else:
+        # One that could not go back is not closed: its files would be written anew.
+        self._container = container
+        if state is None:
             # Should the first batch come again, files that it appends to are cut back to where they are now.
             self._store(batch)
         if self._container is not None:
@@ -179,7 +213,7 @@ class SinkPE:
         """
         stored = self._path(batch)
         if stored.exists():
-            found: dict[str, Any] = pickle.loads(stored.read_bytes())
+            found: dict[str, Any] = pickle.loads(read_sealed(stored, SINKS_STATE))
             return found
         last = self._last_stored()
         if batch < 0 and last is None:
@@ -201,9 +235,10 @@ class SinkPE:
         """
         last = self._last_stored()
         if self._batch is None and last is not None:
-            self._go_back_to(last)
-            if self._container is not None:
-                self._container.remember()
+            with self._committing(last), self._all_or_nothing():
+                self._go_back_to(last)
+                if self._container is not None:
+                    self._container.remember()
 
     def _find_ways(self, container: Container) -> None:
         """Find out how tuples come to each sink; to be done when the files are open that the sinks go on with."""
@@ -223,7 +258,7 @@ class SinkPE:
     def _store(self, batch: int) -> None:
         sinks = None if self._container is None else self._container.remember()
         state = {"totals": asdict(self.totals), "sinks": sinks}
-        write_durably(self._path(batch), pickle.dumps(state, protocol=5))
+        write_sealed(self._path(batch), pickle.dumps(state, protocol=5))
         self._batch = batch
         self._path(batch - KEPT_STATES).unlink(missing_ok=True)
 
@@ -295,5 +330,5 @@ def _job_id(folder: Path) -> str:
     """What tells a job from all others: it is made with the checkpoint."""
     path = folder / JOB_ID
     if not path.exists():
-        write_durably(path, uuid.uuid4().hex.encode())
-    return path.read_text(encoding="ascii")
+        write_sealed(path, uuid.uuid4().hex.encode())
+    return read_sealed(path, "the id of the job").decode()

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
+from penstock.spark.checkpoint_lock import epoch_check
 from penstock.spark.source_ahead import Ahead
-from penstock.spark.source_log import SourceLog
+from penstock.spark.source_log import LoggedRows, SourceLog
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,9 +32,9 @@ Offset = dict[str, int]
 
 
 class Part(InputPartition):
-    """What one task reads: the path of a file of the log, or a part of a batch that is read by columns."""
+    """What one task reads: rows of the log, or a part of a batch that is read by columns."""
 
-    def __init__(self, value: str | dict[str, Any]) -> None:
+    def __init__(self, value: LoggedRows | dict[str, Any]) -> None:
         super().__init__(value)
 
 
@@ -44,11 +45,13 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options: `program` (the path of what `sources.dump` wrote), `log` (a folder); `turns_per_batch` (what suits the
             sources without it); `continuous`, whether the run goes on when there is nothing new (false without it);
             `partitions`, how many tasks read a batch of a source that is read by columns (without it one for each
-            channel of the job, or for each partition of the source); `rounds`, a folder, if the job's loop is open.
+            channel of the job, or for each partition of the source); `rounds`, a folder, if the job's loop is open;
+            `epoch`, that of the job on its checkpoint, if it has one.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
         self.options = options
+        self._check = epoch_check(options)
         self._log = SourceLog(Path(options["log"]))
         self._is_continuous = options.get("continuous", "false") == "true"
         # A round of a loop is known only when the batch before is done.
@@ -68,7 +71,12 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """Plan one more batch, unless it was planned before: ahead of time, or before a crash."""
+        """Plan one more batch, unless it was planned before: ahead of time, or before a crash.
+
+        Raises:
+            UserError: Another job has taken the checkpoint over, so nothing may be planned here any more.
+        """
+        self._check()
         if start["ended"]:
             return start
         number = start["batch"]
@@ -81,19 +89,18 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # Spark asks again at once.
             time.sleep(REST_SECONDS)
             return start
-        if not batch["has_ended"] and batch["rows"] is not None and self._may_plan_ahead:
+        if not batch.has_ended and batch.rows is not None and self._may_plan_ahead:
             self._ahead.begin(lambda: self._plan(number + 1))
-        return {"batch": number + 1, "ended": int(batch["has_ended"])}
+        return {"batch": number + 1, "ended": int(batch.has_ended)}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """What tasks are to read between two offsets."""
         found: list[InputPartition] = []
         for number in range(start["batch"], end["batch"]):
-            batch = self._log.batch(number)
-            assert batch is not None, "an offset is given only for what is planned"
-            found += [Part(part) for part in batch["parts"]]
-            if batch["rows"] is not None:
-                found.append(Part(batch["rows"]))
+            batch = self._log.planned_batch(number)
+            found += [Part(part) for part in batch.parts]
+            if batch.rows is not None:
+                found.append(Part(batch.rows))
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -27,10 +27,12 @@ from pyspark import cloudpickle
 from penstock.codegen.plan import PhysicalPlan
 from penstock.codegen.routes import Routing, rerouted, routing_of
 from penstock.diagnostics import UserError
+from penstock.durable_files import write_durably
 from penstock.expr.environment import Environment
+from penstock.spark.checkpoint_lock import epoch_check
 from penstock.spark.source_column_planner import ColumnPlanner
 from penstock.spark.source_columns import ColumnPE, read_part
-from penstock.spark.source_log import SourceLog, read_rows
+from penstock.spark.source_log import LoggedRows, SourceLog, read_rows
 from penstock.spark.source_planner import Planner, make_planner
 from penstock.spark.source_reader import SourceReader
 from penstock.spark.source_rows import OUTSIDE
@@ -58,7 +60,7 @@ class Planning:
     def __init__(self, loaded: Loaded, options: dict[str, str]) -> None:
         self._loaded = loaded
         self._options = options
-        self._log = SourceLog(Path(options["log"]))
+        self._log = SourceLog(Path(options["log"]), epoch_check(options))
         self._planner: Planner | None = None
         self._planned = 0
 
@@ -80,7 +82,7 @@ class Planning:
         while time.monotonic() - started < AHEAD_SECONDS:
             self.plan(number)
             batch = self._log.batch(number)
-            if batch is None or batch["has_ended"]:
+            if batch is None or batch.has_ended:
                 return
             number += 1
 
@@ -118,17 +120,17 @@ def plan_ahead(program: Program, plan: PhysicalPlan, environment: Environment, o
             Planning((program, plan, environment.renewed()), options).plan_ahead()
 
 
-def read_partition(path: str, value: str | dict[str, Any], *, follows: bool) -> Iterator[pa.RecordBatch]:
+def read_partition(path: str, value: LoggedRows | dict[str, Any], *, follows: bool) -> Iterator[pa.RecordBatch]:
     """The rows of a part of a batch.
 
     Args:
         path: Of what `dump` wrote.
-        value: The path of a file of the log, or a part that is read by columns.
+        value: Rows of the log, or a part that is read by columns.
         follows: Whether the run goes on for ever.
     """
     # A worker may have seen another program in the same place.
     identity = path, os.stat(path).st_mtime_ns
-    if not isinstance(value, str):
+    if not isinstance(value, LoggedRows):
         yield from read_part(_column_pe(*identity, follows), value)
         return
     for batch in read_rows(value):
@@ -162,7 +164,7 @@ def _routing(path: str, written_ns: int) -> Routing:
 def dump(program: Program, plan: PhysicalPlan, environment: Environment, path: Path) -> None:
     """Write what a worker needs to run a PE."""
     dumps: Callable[[Any], bytes] = cloudpickle.dumps
-    path.write_bytes(dumps((program, plan, environment)))
+    write_durably(path, dumps((program, plan, environment)))
 
 
 def load(path: str) -> Loaded:

@@ -28,9 +28,10 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from penstock.diagnostics import UserError
-from penstock.durable_files import write_durably
+from penstock.durable_files import make_folder, sync_folder, write_durably
 from penstock.expr.environment import Environment
 from penstock.ir.types import parse_schema
+from penstock.local_paths import local_path
 from penstock.toolkit.import_ import Offer
 
 FORMAT = 1
@@ -41,8 +42,13 @@ DESCRIPTION, LOG, LOCK, SUPERSEDED = "stream.json", "log", "lock", "superseded"
 
 
 def streams_folder(environment: Environment) -> Path:
-    """Where stream tables lie: as `PENSTOCK_STREAMS` says, or in `streams` of the output folder."""
-    return Path(os.environ.get(VARIABLE) or environment.output_directory / "streams").absolute()
+    """Where stream tables lie: as `PENSTOCK_STREAMS` says, or in `streams` of the output folder.
+
+    Raises:
+        UserError: It says that they are somewhere that is not local.
+    """
+    given = os.environ.get(VARIABLE)
+    return local_path(given, VARIABLE).absolute() if given else (environment.output_directory / "streams").absolute()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +128,7 @@ class TableWriter:
 
     def __init__(self, root: Path, operator: str, offer: Offer, job: str) -> None:
         self.folder = _own_folder(root / quote(offer.application, "") / quote(operator, ""), job)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         self._lock = _locked(self.folder / LOCK)
         if self._lock is None:
             message = f"another process is running the job that writes the stream table `{self.folder}`"
@@ -148,6 +154,7 @@ class TableWriter:
         file = f"{batch:020d}.arrow" if items else None
         if file is not None:
             os.replace(self.part(batch), self.folder / file)
+            sync_folder(self.folder)
         line = {"batch": batch, "file": file, "items": items, "has_ended": has_ended}
         with (self.folder / LOG).open("ab") as log:
             log.write(json.dumps(line).encode() + b"\n")

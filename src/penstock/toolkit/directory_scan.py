@@ -97,7 +97,7 @@ class DirectoryScanRuntime(LogicRuntime):
         return self._rests
 
     def _existing(self, name: str) -> Path:
-        path = self.context.environment.data_directory / name
+        path = self.context.environment.input_path(name)
         if not path.is_dir():
             raise UserError(f"DirectoryScan `{self.operator.id}`: there is no directory `{name}`")
         return path

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from penstock.durable_files import sync_file, sync_folder
 from penstock.toolkit.runtime import FatalUserError
 
 READ_ANYWAY_BYTES = 64 << 20
@@ -98,6 +99,27 @@ class FileRecords:
     def __init__(self, owner: str, folder: Path) -> None:
         self._owner, self._folder = owner, folder
         self.known: dict[str, FileRecord] = {}
+        self._unsynced: set[Path] = set()
+
+    def sync(self) -> None:
+        """Let what was written since the last time survive a power loss, before anybody is told what it is."""
+        for path in self._unsynced:
+            # Who was handed the file may have taken it away.
+            if path.is_file():
+                sync_file(path)
+        for folder in sorted(set().union(*map(self._folders_of, self._unsynced))):
+            if folder.is_dir():
+                sync_folder(folder)
+        self._unsynced = set()
+
+    def _folders_of(self, path: Path) -> set[Path]:
+        """The folders whose names lead to a file, as far as they may be new."""
+        inside = {folder for folder in path.parents if folder.is_relative_to(self._folder)}
+        return {path.parent, self._folder.parent} | inside
+
+    def hand_over(self, path: Path) -> None:
+        """A file lies elsewhere now, where others may do with it what they like; it is still to be synced."""
+        self._unsynced.add(path)
 
     def take_over(self, known: Mapping[str, FileRecord]) -> None:
         """Know what another writer knew."""
@@ -110,6 +132,7 @@ class FileRecords:
             FatalUserError: The file is not there, or not as it was written.
         """
         self.known[name] = record
+        self._unsynced.add(self._folder / name)
         try:
             found = (self._folder / name).stat()
         except FileNotFoundError:

@@ -102,7 +102,7 @@ class FileSourceRuntime(LogicRuntime):
         output = self._column_output(name)
         if output is None:
             return None
-        path = self.context.environment.data_directory / name
+        path = self.context.environment.input_path(name)
         schema = read_schema(self.operator)
         return file_columns(path, name, schema, self._settings, output, delay_ns=self._delay_ns, is_live=is_hot)
 
@@ -178,7 +178,7 @@ class FileSourceRuntime(LogicRuntime):
         if self.constant("hotFile", False) and not self.is_live:
             message = f"FileSource `{self.operator.id}` reads `{name}` once, although it is a hot file"
             self.context.environment.log("warn", message)
-        path = self.context.environment.data_directory / name
+        path = self.context.environment.input_path(name)
         try:
             chunks = read_appended(path) if self.is_live else read_chunks(path, self._compression)
         except OSError as error:
@@ -224,7 +224,7 @@ class FileSourceRuntime(LogicRuntime):
             if self.constant("deleteFile", False):
                 path.unlink()
             elif directory:
-                shutil.move(path, self.context.environment.data_directory / directory / path.name)
+                shutil.move(path, self.context.environment.input_path(directory) / path.name)
         except OSError as error:
             what = "deleted" if not directory else f"moved to `{directory}`"
             raise UserError(f"`{path}` has been read, but cannot be {what}: {error.strerror}") from error

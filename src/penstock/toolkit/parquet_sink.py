@@ -36,7 +36,7 @@ class ParquetSinkRuntime(LogicRuntime):
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         self._schema = written_schema(operator)
-        self._folder = context.environment.output_directory / str(self.constant("file"))
+        self._folder = context.environment.output_path(self.constant("file"))
         self._records = FileRecords(f"FileSink `{operator.id}`", self._folder)
         self._is_fresh = True
         self._rows: list[Tuple] = []
@@ -82,6 +82,7 @@ class ParquetSinkRuntime(LogicRuntime):
         super().remember_into(whole, parts)
         self._complete_file()
         whole["files"] = self._records.known
+        self._records.sync()
 
     def recall_from(self, whole: Whole, parts: Parts) -> None:
         """Remove the files that came after."""

@@ -83,6 +83,10 @@ class PartitionedFiles:
         self._waiting, self._waiting_bytes = {}, 0
         return self._records.known
 
+    def sync(self) -> None:
+        """Let what was written since the last time survive a power loss."""
+        self._records.sync()
+
     def _add(self, name: str, parts: Sequence[bytes]) -> None:
         path = self._directory / name
         try:

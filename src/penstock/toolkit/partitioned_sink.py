@@ -39,7 +39,7 @@ class PartitionedSinkRuntime(LogicRuntime):
         self._settings = write_settings(self)
         self._schema = written_schema(operator)
         self._keys = partition_keys(operator)
-        directory = context.environment.output_directory / str(self.constant("file"))
+        directory = context.environment.output_path(self.constant("file"))
         file = f"part-0.{EXTENSIONS[self._settings.format]}"
         owner = f"FileSink `{operator.id}`"
         self._files = PartitionedFiles(owner, directory, [name for name, _ in self._keys], file)
@@ -114,6 +114,7 @@ class PartitionedSinkRuntime(LogicRuntime):
         """Add what each file holds."""
         super().remember_into(whole, parts)
         whole["files"] = self._files.settle()
+        self._files.sync()
 
     def recall_from(self, whole: Whole, parts: Parts) -> None:
         """Cut the files to where they were."""

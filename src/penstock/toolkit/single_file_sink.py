@@ -23,6 +23,7 @@ from penstock.expr.analysis import is_pure
 from penstock.expr.environment import Tuple
 from penstock.ir.expressions import Attribute, Binary, Expression, InputTuple, Variable
 from penstock.ir.graph import Operator
+from penstock.local_paths import local_name
 from penstock.toolkit.column_text import is_covered, text_of
 from penstock.toolkit.file_records import FileRecord, FileRecords
 from penstock.toolkit.format_params import (
@@ -128,6 +129,7 @@ class FileSinkRuntime(LogicRuntime):
             whole["file"] = self._file_name, self._file.inode
             self._note(self._file.record())
         whole["files"] = self._files.known
+        self._files.sync()
 
     def _note(self, record: FileRecord | None) -> None:
         if record is not None:
@@ -145,7 +147,7 @@ class FileSinkRuntime(LogicRuntime):
         if whole["file"] is not None:
             self._file_name, inode = whole["file"]
             if directory := self.constant("moveFileToDirectory"):
-                move_back(self._path, self.context.environment.output_directory / directory, inode)
+                move_back(self._path, self.context.environment.output_path(directory), inode)
         self._restore()
         if whole["file"] is not None:
             # A pipe or a device has no record, and no content to go back to.
@@ -250,7 +252,7 @@ class FileSinkRuntime(LogicRuntime):
         return self._writer.delay(seconds)
 
     def _expand(self, name: str) -> str:
-        return expand_name(name, self._opened, self.context.environment.clock.now_ns)
+        return local_name(expand_name(name, self._opened, self.context.environment.clock.now_ns), "the output")
 
     def _follow_name(self, name: str) -> None:
         if self._file is None or name != self._file_name:
@@ -292,12 +294,13 @@ class FileSinkRuntime(LogicRuntime):
         self._timer.cancel()
         path = self._path
         if directory := self.constant("moveFileToDirectory"):
-            path = move_into(path, self.context.environment.output_directory / directory)
+            path = move_into(path, self.context.environment.output_path(directory))
             if self._record_name not in self._files.known:
                 # It was not only continued but opened here, so it takes the place of whatever was lost.
                 self._suspected.pop(self._record_name, None)
         if directory or self.submit:
             self._files.known.pop(self._record_name, None)
+            self._files.hand_over(path)
         else:
             self._note(record)
         if self.submit:

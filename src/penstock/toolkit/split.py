@@ -67,7 +67,7 @@ class SplitRuntime(LogicRuntime):
 
     def _look_up(self) -> Callable[[Tuple], Iterable[int]]:
         (key,) = self.operator.param("key")
-        path = self.context.environment.data_directory / self.constant("file")
+        path = self.context.environment.input_path(self.constant("file"))
         mapping, default = read_mapping(path, key.type)
         evaluate, identity, text = self.scalar(key), identity_of(key.type), text_form(key.type)
 
