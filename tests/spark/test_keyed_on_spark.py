@@ -157,7 +157,8 @@ def test_state_of_the_applications_classes_is_resumed_and_a_class_that_is_gone_i
     _, messages = running.communicate(timeout=300)
     assert running.returncode == 130, messages
     (tmp_path / "sessions.py").write_text(APPLICATION.replace("Account:", "Renamed:").replace("Account()", "Renamed()"))
-    refused = subprocess.run(on_spark, cwd=tmp_path, check=False, capture_output=True, text=True)
+    accepting = [*on_spark, "--accept-changed-code"]
+    refused = subprocess.run(accepting, cwd=tmp_path, check=False, capture_output=True, text=True)
     assert refused.returncode == 1
     assert "the class `Account` of `sessions`, which the state refers to, is no more" in refused.stderr
     (tmp_path / "sessions.py").write_text(APPLICATION)
