@@ -90,7 +90,7 @@ def is_concave(curve: FloatArray) -> bool:
     """
     if len(curve) < 3:
         return True
-    slack = 1e-12 * max(1.0, float(abs(curve[-1])))
+    slack = 1e-12 * float(abs(curve[-1]))
     return bool((np.diff(curve, 2) <= slack).all())
 
 

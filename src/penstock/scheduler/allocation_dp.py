@@ -59,7 +59,7 @@ def allocate_by_dp(
     options = [_Options.of(curve, price) for curve in curves]
     bound = price * budget + sum(option.best for option in options)
     gap = bound - value
-    if gap <= 1e-12 * max(1.0, abs(bound)):
+    if gap <= 1e-12 * abs(bound):
         return units, True
     try:
         return _search(options, price, budget, gap, deadline or Deadline()), True

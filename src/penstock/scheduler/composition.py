@@ -2,8 +2,8 @@
 
 PEs are taken in ready-list order: a PE is ready when the rates of all its inputs are known. Where a cycle leaves no PE
 ready, the strongly connected PEs that wait for nobody else are taken together, and their rates are the least fixed
-point: the loop starts empty, and because no function falls, each round only adds until nothing changes. A stream whose
-producer is not in the graph (its job is not admitted) carries nothing.
+point: the loop starts empty and fills (`penstock.scheduler.cycles`). A stream whose producer is not in the graph (its job
+is not admitted) carries nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
+from penstock.scheduler.cycles import cycle_rates
 from penstock.scheduler.problem import Pe
 from penstock.scheduler.resource_functions import Amounts, importance_of, rate_of
 
-CYCLE_ROUNDS = 200
-"""Rounds given to a cycle; one that still grows after them is cut off, which errs on the low side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,37 +76,27 @@ def propagate(
 
     `outside` is what comes into each PE besides the streams in `rates`.
     """
-    loads = _round(batch, mips, outside, rates)
-    if not _is_loop(batch):
-        return loads
-    own = [output.stream for pe in batch for output in pe.outputs]
-    for _ in range(CYCLE_ROUNDS):
-        before = [rates[stream] for stream in own]
-        loads = _round(batch, mips, outside, rates)
-        if all(np.allclose(old, rates[s], rtol=1e-12, atol=0.0) for old, s in zip(before, own, strict=True)):
-            break
-    return loads
-
-
-def _round(
-    batch: Sequence[Pe],
-    mips: Mapping[str, Amounts],
-    outside: Mapping[str, Amounts],
-    rates: dict[str, Amounts],
-) -> dict[str, Amounts]:
-    loads: dict[str, Amounts] = {}
-    for pe in batch:
-        load = outside[pe.id]
-        for stream in pe.inputs:
-            if stream in rates:
-                load = load + rates[stream]
-        loads[pe.id] = load
+    known = {pe.id: _load(pe, outside[pe.id], rates) for pe in batch}
+    if not is_loop(batch):
+        (pe,) = batch
         for output in pe.outputs:
-            rates[output.stream] = rate_of(output.rate, load, mips[pe.id])
-    return loads
+            rates[output.stream] = rate_of(output.rate, known[pe.id], mips[pe.id])
+        return known
+    own = cycle_rates(batch, mips, known)
+    rates.update({stream: float(rate) if rate.ndim == 0 else rate for stream, rate in own.items()})
+    return {pe.id: _load(pe, known[pe.id], {s: rates[s] for s in own}) for pe in batch}
 
 
-def _is_loop(batch: Sequence[Pe]) -> bool:
+def _load(pe: Pe, outside: Amounts, rates: Mapping[str, Amounts]) -> Amounts:
+    load = outside
+    for stream in pe.inputs:
+        if stream in rates:
+            load = load + rates[stream]
+    return load
+
+
+def is_loop(batch: Sequence[Pe]) -> bool:
+    """Whether a batch of `ready_order` is a cycle: several PEs, or one that reads what it produces."""
     return len(batch) > 1 or any(output.stream in batch[0].inputs for output in batch[0].outputs)
 
 

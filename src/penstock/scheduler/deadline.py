@@ -41,7 +41,16 @@ class Deadline:
         other.seconds = None if self.seconds is None else self.seconds - seconds
         return other
 
+    @property
+    def has_passed(self) -> bool:
+        """Whether the time is up."""
+        return self.seconds is not None and self.elapsed() >= self.seconds
+
+    def left(self) -> float | None:
+        """The seconds that are left, at least 0; None for ever."""
+        return None if self.seconds is None else max(0.0, self.seconds - self.elapsed())
+
     def check(self) -> None:
         """Return if there is time left."""
-        if self.seconds is not None and self.elapsed() >= self.seconds:
+        if self.has_passed:
             raise OutOfTime

@@ -55,10 +55,10 @@ class CornerCache:
     def __init__(self) -> None:
         self._known: dict[int, tuple[Component, Corners | None]] = {}
 
-    def of(self, component: Component) -> Corners | None:
+    def of(self, component: Component, deadline: Deadline) -> Corners | None:
         """The corners of a component, or of its hull; None where a cycle forbids them."""
         if id(component) not in self._known:
-            corners = None if has_cycle(component) else find_corners(component, MOST_CORNERS)
+            corners = None if has_cycle(component) else find_corners(component, MOST_CORNERS, deadline)
             self._known[id(component)] = component, corners
         return self._known[id(component)][1]
 
@@ -89,7 +89,7 @@ class Planner:
             return rough_plan(component, self.grid, balanced_allocations(component, 8))
         if self._effort.method == "grid":
             return self._by_labels(component)
-        corners = self._corners.of(component)
+        corners = self._corners.of(component, self._deadline)
         if corners is not None and is_concave_component(component):
             return concave_plan(component, corners, self.grid)
         rough = rough_plan(component, self.grid, _worth_knowing(component, corners))

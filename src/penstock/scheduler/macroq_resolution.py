@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain
 from typing import Literal
 
@@ -30,6 +31,10 @@ COARSEST_UNITS_PER_PE = 4
 
 MOST_UNITS = 2**21
 """Units for the whole cluster that are worth the memory."""
+
+
+MOST_DIGITS = 10**12
+"""Numbers with more digits than this have no common measure worth knowing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,16 +101,19 @@ def _numbers_of(pe: Pe) -> Iterable[float]:
 
 
 def common_measure(numbers: Iterable[float]) -> float | None:
-    """The greatest number, in thousandths, that divides all the numbers; None where there is none.
+    """The greatest number that divides all the numbers as they are written; None where it would be tiny.
+
+    It is the same in any unit: thousandths count no more than thousands.
 
     Example:
-        >>> common_measure([78600.0, 69600.0, 0.0]), common_measure([0.5, 0.75]), common_measure([1 / 3])
+        >>> common_measure([78600.0, 69600.0, 0.0]), common_measure([0.5, 0.75]), common_measure([1 / 3, 1.0])
         (600.0, 0.25, None)
     """
-    measure = 0
-    for number in numbers:
-        thousandths = number * 1000
-        if thousandths != round(thousandths):
-            return None
-        measure = math.gcd(measure, round(thousandths))
-    return measure / 1000 if measure else None
+    written = [Decimal(repr(number)) for number in set(numbers) if number]
+    if not written:
+        return None
+    exponent = min(int(number.normalize().as_tuple().exponent) for number in written)
+    whole = [int(number.scaleb(-exponent)) for number in written]
+    if max(whole) > MOST_DIGITS:
+        return None
+    return float(Decimal(math.gcd(*whole)).scaleb(exponent))
