@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -123,10 +124,16 @@ def _print_answer(problem: Problem, answer: Answer) -> None:
         f"{figure(answer.mips_used)} of {figure(problem.mips)} mips ({share:.1f} %)",
         highlight=False,
     )
-    proof = "the best at this resolution" if answer.exact else "the best found in time"
-    console.print(
-        f"{proof}: {answer.granularity:,} units, {answer.seconds:.2f} s; `--json` shows each PE", highlight=False
-    )
+    console.print(f"{_proof(answer)}: {answer.seconds:.2f} s; `--json` shows each PE", highlight=False)
+
+
+def _proof(answer: Answer) -> str:
+    """How good the answer is, as far as it is known."""
+    if answer.exact:
+        return "the best there is, proven"
+    if math.isfinite(answer.bound) and answer.bound > 0:
+        return f"the best found in time, at most {100 * (1 - answer.importance / answer.bound):.2g} % below the best"
+    return f"the best found in time, in {answer.granularity:,} units"
 
 
 def _print_placement(placement: Placement) -> None:

@@ -19,7 +19,6 @@ from penstock.scheduler.problem import Pe
 from penstock.scheduler.resource_functions import Amounts, importance_of, rate_of
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composition:
     """What an allocation makes of a graph of PEs.

@@ -19,7 +19,9 @@ strikes (`macroq_resolution`). The middle one lowers the waterline from the wors
 each group's job/template lists (`macroq_lists`), cuts them into weak components, solves each by non-serial dynamic
 programming (`macroq_nsdp`), and divides the cluster among them (`allocation`). What was solved is kept and used
 again at other waterlines. A first answer, the required jobs at their minimum, stands before any search, and a quick
-balanced one follows within moments, so that there is an answer whenever time runs out.
+balanced one follows within moments, so that there is an answer whenever time runs out. Behind the quick rounds the whole
+problem is given to an integer program (`macroq_whole`), which may prove the best answer at once; where it does not, the
+loops go on, and behind them a local search until the deadline (`macroq_neighbours`).
 
 Preserves. Rank-legality and feasibility of every answer; with a longer deadline the same steps run and more, so the
 importance never falls.
@@ -34,19 +36,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from penstock.scheduler.allocation import allocate
 from penstock.scheduler.answer import Answer
 from penstock.scheduler.components import job_groups
 from penstock.scheduler.deadline import Deadline, OutOfTime
-from penstock.scheduler.macroq_answer import Settlement, answer_of, earned
+from penstock.scheduler.least_amounts import with_least_amounts
+from penstock.scheduler.macroq_answer import Settlement, answer_of, earned, within_capacity
 from penstock.scheduler.macroq_component import Component
 from penstock.scheduler.macroq_first import first_answer, required_at_minimum
+from penstock.scheduler.macroq_neighbours import improve
 from penstock.scheduler.macroq_offers import Offer, Offers, Prepared
 from penstock.scheduler.macroq_plans import CornerCache, Plan, Planner
 from penstock.scheduler.macroq_resolution import Effort, ladder, single_round
+from penstock.scheduler.macroq_whole import all_options, solve_whole
 from penstock.scheduler.problem import Problem, Template
+
+PROOF = 1e-6
+"""An answer that falls short of a bound by this part of it is the best."""
+
+WHOLE_SECONDS = 30.0
+"""The most time that the whole problem may take as one integer program."""
+
+WHOLE_PES = 6_000
+"""PEs beyond which the whole problem is not given to the integer program at once."""
 
 
 def solve(
@@ -61,7 +76,8 @@ def solve(
     Args:
         problem: What to decide.
         deadline: When the answer is due; without one the search goes to its end.
-        granularity: Solve exhaustively with the cluster divided into this many units, instead of finer and finer.
+        granularity: Solve exhaustively with the cluster divided into this many units, instead of finer and finer, to
+            the letter of the paper: a job without a minimum may then be admitted with nothing.
         progress: Is told, a line at a time, what is being tried and what the best answer earns so far.
 
     Raises:
@@ -79,12 +95,14 @@ def solve(
         (290.0, 2, {'A': 50.0, 'B': 80.0, 'C': 0.0})
     """
     deadline = deadline or Deadline()
+    if granularity is None:
+        problem = with_least_amounts(problem)
     search = _Search(problem, deadline, progress or (lambda line: None))
-    try:
+    with suppress(OutOfTime):
         search.run(granularity)
-    except OutOfTime:
-        search.exact = False
-    return answer_of(problem, search.settlement(), seconds=deadline.elapsed(), exact=search.exact)
+    answer = answer_of(problem, search.settlement(), seconds=deadline.elapsed())
+    proven = search.is_best_on_grid if granularity is not None else answer.importance >= search.bound * (1 - PROOF)
+    return replace(answer, exact=proven, bound=search.bound)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,6 +140,13 @@ class _Division:
 
 
 class _Search:
+    """The loops of figure 6 and what goes on behind them.
+
+    Attributes:
+        bound: An importance that no answer exceeds, as far as it is known.
+        is_best_on_grid: Whether the last round has left nothing out.
+    """
+
     def __init__(self, problem: Problem, deadline: Deadline, progress: Callable[[str], None]) -> None:
         self._problem = problem
         self._deadline = deadline
@@ -130,35 +155,76 @@ class _Search:
         self._corners = CornerCache()
         self._groups = job_groups(problem.jobs)
         self._first = required_at_minimum(problem)
-        self._best: _Division | None = None
+        self._best: _Division | Settlement | None = None
         self._best_importance = earned(self._first)
         self._granularity = 1
-        self.exact = False
+        self.bound = math.inf
+        self.is_best_on_grid = False
 
     def settlement(self) -> Settlement:
         """The best found."""
-        found = self._first if self._best is None else self._best.settled(self._problem.mips)
-        return replace(found, granularity=self._granularity)
+        found = self._best.settled(self._problem.mips) if isinstance(self._best, _Division) else self._best
+        return replace(found or self._first, granularity=self._granularity)
 
     def run(self, granularity: int | None) -> None:
         """The outer loop: finer and finer, until nothing is left to refine."""
-        if granularity is None:
-            self._first = first_answer(self._problem, self._groups, self._first)
-            before = self._deadline.elapsed()
-            self._best_importance = earned(self._first)
-            # Reading off the answer takes about this long, twice.
-            self._deadline = self._deadline.earlier_by(2 * (self._deadline.elapsed() - before))
-            rounds = ladder(self._problem, self._components())
-        else:
-            rounds = single_round(self._problem, granularity)
+        if granularity is not None:
+            self._round(single_round(self._problem, granularity)[0])
+            return
+        self._first = first_answer(self._problem, self._groups, self._first)
+        before = self._deadline.elapsed()
+        self._best_importance = earned(self._first)
+        # Reading off the answer takes about this long, twice.
+        self._deadline = self._deadline.earlier_by(2 * (self._deadline.elapsed() - before))
+        if not self._problem.jobs:
+            self.bound = 0.0
+            return
+        rounds = ladder(self._problem, self._components())
         for i, effort in enumerate(rounds):
-            so_far = f"importance {self._best_importance:,.6g} so far"
-            self._progress(f"{so_far}; round {i + 1} of {len(rounds)}: {effort.grid.units:,} units")
-            self.exact = self._lower_the_waterline(effort)
-            self._granularity = max(1, effort.grid.units)
-            is_finest = effort.grid == rounds[-1].grid and effort.method in ("labels", "grid")
-            if self.exact and is_finest and i + 1 < len(rounds):
+            self._tell(f"round {i + 1} of {len(rounds)}: {effort.grid.units:,} units")
+            self._round(effort)
+            if effort.method == "corners":
+                self._solve_whole()
+            if self._is_proven:
                 return
+        self._search_on()
+
+    @property
+    def _is_proven(self) -> bool:
+        return self._best_importance >= self.bound * (1 - PROOF)
+
+    def _tell(self, line: str) -> None:
+        self._progress(f"importance {self._best_importance:,.6g} so far; {line}")
+
+    def _round(self, effort: Effort) -> None:
+        self.is_best_on_grid = False
+        self.is_best_on_grid = self._lower_the_waterline(effort)
+        self._granularity = max(1, effort.grid.units)
+
+    def _solve_whole(self) -> None:
+        """Ask the integer program for an answer and a bound, with half the time that is left."""
+        left = self._deadline.left()
+        share = Deadline(WHOLE_SECONDS if left is None else min(left / 2, WHOLE_SECONDS))
+        if sum(len(t.pes) for job in self._problem.jobs for t in job.choices) > WHOLE_PES:
+            return
+        self._tell("the whole problem as one integer program")
+        found = solve_whole(self._problem, all_options(self._problem), share)
+        if found is not None:
+            self.bound = found.bound
+            self._keep(found.settlement)
+
+    def _search_on(self) -> None:
+        """The local search, while there is time."""
+        for found in improve(self._problem, self.settlement(), self.bound, self._deadline):
+            self._keep(found)
+            self._tell("searching among the neighbours of the best answer")
+
+    def _keep(self, found: Settlement | None) -> None:
+        if found is None:
+            return
+        within = replace(found, mips=within_capacity(self._problem, found))
+        if (importance := earned(within)) > self._best_importance:
+            self._best, self._best_importance = within, importance
 
     def _components(self) -> list[Component]:
         found: list[Component] = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from penstock.scheduler.answer import Answer, Verdict
 from penstock.scheduler.composition import compose
+from penstock.scheduler.least_amounts import give_least_amounts
 from penstock.scheduler.problem import Job, Problem, Template
 from penstock.scheduler.ranks import Choice, waterline
 
@@ -32,11 +33,11 @@ def earned(settlement: Settlement) -> float:
     return sum(float(value) for value in compose(pes, settlement.mips).importance.values())
 
 
-def answer_of(problem: Problem, settlement: Settlement, *, seconds: float, exact: bool) -> Answer:
+def answer_of(problem: Problem, settlement: Settlement, *, seconds: float) -> Answer:
     """The answer to a problem, with importance composed anew from the mips of the PEs."""
     settlement = admit_what_fits(problem, settlement)
     choice = settlement.choice
-    mips = _within_capacity(problem, settlement)
+    mips = give_least_amounts(choice, within_capacity(problem, settlement))
     pes = [pe for template in choice.values() for pe in template.pes]
     by_pe = {pe_id: float(value) for pe_id, value in compose(pes, mips).importance.items()}
     verdicts = {job.id: _verdict(choice.get(job.id), mips, by_pe) for job in problem.jobs}
@@ -47,7 +48,6 @@ def answer_of(problem: Problem, settlement: Settlement, *, seconds: float, exact
         granularity=settlement.granularity,
         seconds=seconds,
         jobs=verdicts,
-        exact=exact,
     )
 
 
@@ -87,14 +87,20 @@ def _rank(job: Job) -> int:
     return job.effective_rank
 
 
-def _within_capacity(problem: Problem, settlement: Settlement) -> dict[str, float]:
-    """Take back what rounding gave out beyond the capacity, from PEs that are above their minimum."""
+def within_capacity(problem: Problem, settlement: Settlement) -> dict[str, float]:
+    """Take back what was given out beyond the capacity, from PEs that are above their minimum.
+
+    What is set aside for jobs that got nothing counts as given out.
+    """
     mips = dict(settlement.mips)
-    excess = sum(mips.values()) - problem.mips
-    for pe in (pe for template in settlement.choice.values() for pe in template.pes):
-        if excess <= 0:
-            break
-        back = min(excess, mips[pe.id] - pe.min_mips)
-        mips[pe.id] -= back
-        excess -= back
+    templates = settlement.choice.values()
+    excess = sum(max(t.least_mips, sum(mips[pe.id] for pe in t.pes)) for t in templates) - problem.mips
+    for template in templates:
+        for pe in template.pes:
+            if excess <= 0:
+                return mips
+            spare = sum(mips[p.id] for p in template.pes) - template.least_mips
+            back = max(0.0, min(excess, mips[pe.id] - pe.min_mips, spare))
+            mips[pe.id] -= back
+            excess -= back
     return mips

@@ -73,7 +73,7 @@ def _may_be_lifted(group: Sequence[Job], waterline: int) -> frozenset[str]:
     """Jobs of worse rank than the waterline that some job of good enough rank may depend on."""
     if all(job.effective_rank <= waterline for job in group):
         return frozenset()
-    feeders = _feeders(group)
+    feeders = feeders_of(group)
     frontier = [job.id for job in group if job.effective_rank <= waterline]
     reached = set(frontier)
     while frontier:
@@ -83,7 +83,7 @@ def _may_be_lifted(group: Sequence[Job], waterline: int) -> frozenset[str]:
     return frozenset(reached)
 
 
-def _feeders(group: Sequence[Job]) -> Mapping[str, set[str]]:
+def feeders_of(group: Sequence[Job]) -> Mapping[str, set[str]]:
     """The jobs whose streams each job reads, with whatever templates."""
     producer = {stream: job.id for job in group for template in job.choices for stream in template.streams}
     return {
@@ -120,7 +120,7 @@ def _lists_by_merit(
     usual = {job.id: job.choices[0] for job in (*forced, *optional)}
     merit = _merit(usual)
     ordered = sorted(optional, key=lambda job: -merit[job.id])
-    feeders = _feeders(group)
+    feeders = feeders_of(group)
     stride = max(1, math.ceil(2 * len(ordered) / limit))
     for count in range(len(ordered), -1, -stride):
         admitted = _with_feeders([job.id for job in (*forced, *ordered[:count])], feeders, usual)

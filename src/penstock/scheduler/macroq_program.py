@@ -172,4 +172,5 @@ class ComponentProgram:
 
     def _run(self) -> FloatArray:
         self._solver.run()
-        return np.asarray(self._solver.getSolution().col_value) * self._units
+        values: FloatArray = np.asarray(self._solver.getSolution().col_value) * self._units
+        return values

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csr_matrix
 
 _INFEASIBLE = 2
@@ -22,11 +22,13 @@ class Solution:
         values: Of each column, or None when nothing was found.
         is_optimal: Whether nothing better exists.
         is_infeasible: Whether it is proven that no solution exists.
+        bound: A cost that no solution is below; minus infinity where nothing is known.
     """
 
     values: npt.NDArray[np.float64] | None
     is_optimal: bool
     is_infeasible: bool
+    bound: float = -math.inf
 
 
 class Program:
@@ -84,7 +86,12 @@ class Program:
             values=None if found.x is None else np.asarray(found.x),
             is_optimal=found.status == 0,
             is_infeasible=found.status == _INFEASIBLE,
+            bound=_bound(found),
         )
+
+    def lift(self, column: int, least: float) -> None:
+        """Raise the lower bound of a column."""
+        self.lower[column] = max(self.lower[column], least)
 
     def _rows(self) -> Sequence[LinearConstraint]:
         if not self._entries:
@@ -93,3 +100,11 @@ class Program:
         shape = (len(self._least), len(self.cost))
         matrix = csr_matrix((np.array(values), (np.array(rows), np.array(columns))), shape=shape)
         return (LinearConstraint(matrix, np.array(self._least), np.array(self._most)),)
+
+
+def _bound(found: OptimizeResult) -> float:
+    """What is proven of the least cost, as scipy tells it: in two fields, either of which may be missing."""
+    bound = getattr(found, "mip_dual_bound", None)
+    if bound is None:
+        bound = found.fun if found.status == 0 else None
+    return -math.inf if bound is None or not math.isfinite(bound) else float(bound)
