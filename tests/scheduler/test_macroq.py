@@ -8,11 +8,11 @@ from admission_instances import random_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.base.deadline import Deadline
 from penstock.bench.soda_jobs import synthetic_problem
 from penstock.diagnostics import Infeasible
 from penstock.scheduler.components import weak_components
 from penstock.scheduler.composition import compose
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.macroq import solve
 from penstock.scheduler.macroq_component import Grid, balanced_allocations, prepare, rough_plan
 from penstock.scheduler.macroq_concave import concave_plan, find_corners, is_concave_component
@@ -199,7 +199,7 @@ def test_a_large_group_of_connected_jobs_still_gets_a_sound_answer() -> None:
     jobs = [
         job(f"J{i}", pe(f"P{i}", *feeds[i], low=2.0, offered=3.0, worth=1.0 + i % 3), rank=1 + i % 2) for i in range(40)
     ]
-    answer = solve(problem(60.0, *jobs), deadline=Deadline(20.0))
+    answer = solve(problem(60.0, *jobs), deadline=Deadline.after(20.0))
     assert answer.mips_used <= 60.0
     assert answer.importance == pytest.approx(159.0)
     assert answer.exact
@@ -214,7 +214,7 @@ def test_corners_are_never_below_the_dynamic_program_and_meet_it_where_the_grid_
         if not is_concave_component(component) or len(part) > 4:
             continue
         grid = Grid(step_mips=0.5, units=60)
-        by_labels = plan_component(component, grid, WITHOUT_END, Deadline())
+        by_labels = plan_component(component, grid, WITHOUT_END, Deadline.after(None))
         by_corners = concave_plan(component, find_corners(component, 100), grid)
         size = min(len(by_labels.curve), len(by_corners.curve))
         assert (by_corners.curve[:size] >= by_labels.curve[:size] - 1e-6).all()
@@ -229,8 +229,8 @@ def test_plans_earn_what_they_say_and_cost_no_more(seed: int) -> None:
     for part in weak_components(pes).weak:
         component = prepare(part)
         plans = [
-            plan_component(component, grid, WITHOUT_END, Deadline()),
-            plan_component(component, grid, 4, Deadline()),
+            plan_component(component, grid, WITHOUT_END, Deadline.after(None)),
+            plan_component(component, grid, 4, Deadline.after(None)),
             rough_plan(component, grid, balanced_allocations(component, 8)),
         ]
         for plan in plans:
@@ -267,7 +267,7 @@ def test_progress_tells_the_rounds_and_what_the_best_answer_earns() -> None:
 
 def test_a_deadline_of_no_time_still_gives_a_feasible_answer() -> None:
     large = synthetic_problem(60, 10, seed=2)
-    answer = solve(large, deadline=Deadline(0.0))
+    answer = solve(large, deadline=Deadline.after(0.0))
     assert answer.mips_used <= large.mips
     assert all(answer.jobs[j.id].admitted for j in large.jobs if j.required)
     assert not answer.exact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,11 +11,14 @@ from admission_instances import brute_force, importance, random_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.answer import Answer
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.macroq import solve
 from penstock.scheduler.problem import Problem
 from penstock.scheduler.ranks import is_rank_legal, waterline
+
+MILLIONTH = 2e-6
+"""What jobs without a minimum may cost the others: a positive amount for each is set aside."""
 
 seeds = st.integers(min_value=0, max_value=10**9)
 
@@ -64,7 +68,7 @@ def test_the_ladder_of_resolutions_ends_no_lower_than_whole_mips(seed: int) -> N
     problem = random_problem(seed)
     answer = solve(problem)
     assert_sound(problem, answer)
-    assert answer.importance >= solve(problem, granularity=int(problem.mips)).importance - 1e-9
+    assert answer.importance >= solve(problem, granularity=int(problem.mips)).importance * (1 - MILLIONTH)
 
 
 @given(seeds)
@@ -74,10 +78,10 @@ def test_importance_never_falls_with_a_longer_deadline(seed: int) -> None:
     earned = []
     for ticks in (0, 1, 3, 10, 30, 100, 1000):
         clock = iter(range(10**9))
-        answer = solve(problem, deadline=Deadline(ticks, clock=lambda clock=clock: float(next(clock))))
+        answer = solve(problem, deadline=Deadline.after(ticks, clock=lambda clock=clock: float(next(clock))))
         assert_sound(problem, answer)
         earned.append(answer.importance)
-    assert earned == sorted(earned)
+    assert all(later >= earlier * (1 - MILLIONTH) for earlier, later in pairwise(earned))
 
 
 @given(seeds, st.integers(min_value=1, max_value=6))
@@ -87,4 +91,4 @@ def test_importance_never_falls_with_more_mips(seed: int, more: int) -> None:
     richer = replace(problem, mips=problem.mips + more)
     fewer = solve(problem, granularity=int(problem.mips)).importance
     assert solve(richer, granularity=int(richer.mips)).importance >= fewer - 1e-9
-    assert solve(richer).importance >= solve(problem).importance - 1e-9
+    assert solve(richer).importance >= solve(problem).importance * (1 - MILLIONTH)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csr_array
 
 from penstock.base.deadline import Deadline
@@ -28,11 +28,13 @@ class Solution:
         values: Of the columns, or None when nothing was found.
         is_optimal: Whether it is proven that nothing better exists, up to the gap that was asked for.
         is_infeasible: Whether it is proven that there is no solution.
+        bound: A cost that no solution is below; minus infinity where nothing is known.
     """
 
     values: NDArray[np.float64] | None
     is_optimal: bool
     is_infeasible: bool
+    bound: float = -math.inf
 
 
 class IntegerProgram:
@@ -134,6 +136,7 @@ class IntegerProgram:
             values=None if found.x is None else np.asarray(found.x, np.float64),
             is_optimal=found.status == _OPTIMAL,
             is_infeasible=found.status == _INFEASIBLE,
+            bound=_bound(found),
         )
 
     def _constraints(self) -> tuple[LinearConstraint, ...]:
@@ -145,3 +148,11 @@ class IntegerProgram:
         )
         matrix.sum_duplicates()
         return (LinearConstraint(matrix, np.array(self._least), np.array(self._most)),)
+
+
+def _bound(found: OptimizeResult) -> float:
+    """What is proven of the least cost, as scipy tells it: in one of two fields."""
+    bound = getattr(found, "mip_dual_bound", None)
+    if bound is None and found.status == _OPTIMAL:
+        bound = found.fun
+    return -math.inf if bound is None or not math.isfinite(bound) else float(bound)

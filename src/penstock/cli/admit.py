@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from penstock.base.deadline import Deadline
 from penstock.cli import print_json
 from penstock.cli.progress import slow_progress
 from penstock.cli.ranges import Number
@@ -17,7 +18,6 @@ from penstock.diagnostics import Diagnostics, UserError
 from penstock.figures import figure
 from penstock.json_source import read_json
 from penstock.scheduler.answer import Answer
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.formats import problem_from_json
 from penstock.scheduler.macroq import solve
 from penstock.scheduler.nodes import Cluster
@@ -66,11 +66,11 @@ def command(jobs: Path, deadline: float, with_placement: bool, as_json: bool) ->
         $ penstock admit jobs.json
         $ penstock admit jobs.json --deadline 5 --json
     """
-    clock = Deadline()
+    clock = Deadline.after(None)
     problem, cluster = _read(jobs, with_placement=with_placement)
     left = max(0.0, deadline - clock.elapsed())
     # Placing needs time too: macroQ gets the first half.
-    macroq_deadline = Deadline(left / 2 if with_placement else left)
+    macroq_deadline = Deadline.after(left / 2 if with_placement else left)
     report = slow_progress("admit")
     answer = solve(problem, deadline=macroq_deadline, progress=report)
     placement = None

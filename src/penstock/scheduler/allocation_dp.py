@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.scheduler.deadline import Deadline, OutOfTime
+from penstock.base.deadline import Deadline, OutOfTime
 from penstock.scheduler.resource_functions import FloatArray
 
 IntArray = NDArray[np.int64]
@@ -62,7 +62,7 @@ def allocate_by_dp(
     if gap <= 1e-12 * abs(bound):
         return units, True
     try:
-        return _search(options, price, budget, gap, deadline or Deadline()), True
+        return _search(options, price, budget, gap, deadline or Deadline.after(None)), True
     except OutOfTime:
         return units, False
 

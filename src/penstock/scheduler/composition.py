@@ -2,8 +2,8 @@
 
 PEs are taken in ready-list order: a PE is ready when the rates of all its inputs are known. Where a cycle leaves no PE
 ready, the strongly connected PEs that wait for nobody else are taken together, and their rates are the least fixed
-point: the loop starts empty and fills (`penstock.scheduler.cycles`). A stream whose producer is not in the graph (its job
-is not admitted) carries nothing.
+point: the loop starts empty and fills (`penstock.scheduler.cycles`). A stream whose producer is not in the graph (its
+job is not admitted) carries nothing.
 """
 
 from __future__ import annotations

@@ -11,15 +11,16 @@ functions, so F(x) = x is a system of concave, monotone equations.
 Example: one PE with selectivity 1 and 100 mips at 1 mips a tuple reads its own output and 2 tuples a second from
 outside: 2 + x = load, x = min(load, 100), so x = 100.
 
-Algorithm. What cannot be reached from any inflow carries nothing. On the rest a concave monotone system that is positive
-at 0 has only one fixed point, and it is found from above (`_descend`): begin with every output at its limit, see which
-limits hold at the present rates, solve the linear system in which just these hold, and go on until they stay the same.
-The rates only fall, so a limit that holds no more never holds again: at most one step for each output.
+Algorithm. What cannot be reached from any inflow carries nothing. On the rest a concave monotone system that is
+positive at 0 has only one fixed point, and it is found from above (`_descend`): begin with every output at its limit,
+see which limits hold at the present rates, solve the linear system in which just these hold, and go on until they
+stay the same. The rates only fall, so a limit that holds no more never holds again: at most one step for each output.
 
 When it does not apply. Resource functions that are not flows; a table does not depend on the load and is a constant
 here. Other functions are filled round by round (`penstock.scheduler.composition`).
 
-Reference. The SODA paper leaves cycles out; the method is policy iteration (Howard 1960), for concave systems from above.
+Reference. The SODA paper leaves cycles out; the method is policy iteration (Howard 1960), for concave systems from
+above.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What an admitted job gets at the least: admission means a positive amount.
 
-A job whose PEs have no minimum could be called admitted and get nothing, while jobs of worse rank take the cluster. The
-paper admits a job when the best allocation gives it a positive amount of resources, so a template without a minimum has
-a small amount set aside before anything is decided: all of them together a millionth of the cluster. A job that the best
-allocation gives more than that is not touched by it; one that it would give nothing gets that amount.
+A job whose PEs have no minimum could be called admitted and get nothing, while jobs of worse rank take the cluster.
+The paper admits a job when the best allocation gives it a positive amount of resources, so a template without a
+minimum has a small amount set aside before anything is decided: all of them together a millionth of the cluster. A
+job that the best allocation gives more than that is not touched by it; one that it would give nothing gets that
+amount.
 
 Required jobs are admitted whatever they get: where they fit only without such an amount they go without it.
 """
@@ -27,7 +28,7 @@ def with_least_amounts(problem: Problem) -> Problem:
         >>> from penstock.scheduler.problem import Pe
         >>> pe = Pe(id="p", max_mips=50.0)
         >>> job = Job(id="A", templates=(Template(id="only", pes=(pe,)),))
-        >>> with_least_amounts(Problem(mips=100.0, jobs=(job,))).jobs[0].templates[0].min_mips
+        >>> round(with_least_amounts(Problem(mips=100.0, jobs=(job,))).jobs[0].templates[0].min_mips, 9)
         0.0001
     """
     bare = [job for job in problem.jobs if any(_is_bare(template) for template in job.templates)]

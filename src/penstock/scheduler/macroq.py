@@ -4,24 +4,23 @@ Introduction. There is more work than the cluster can do. Ranks say which jobs c
 them is worth; macroQ finds the rank-legal choice of jobs and templates, and the allocation, that earn the most.
 
 Formulation. Maximize the sum of the PE importance functions over all rank-legal job/template lists
-(`penstock.scheduler.ranks`) and allocations g, subject to
-(1) sum g_p <= G, kept by the budget of `_divide`; (2) m_p <= g_p <= M_p, kept by `Grid.mips`; (3) required jobs are in,
-kept by `macroq_lists`.
+(`penstock.scheduler.ranks`) and allocations g, subject to (1) sum g_p <= G, kept by the budget of `_divide`; (2) m_p
+<= g_p <= M_p, kept by `Grid.mips`; (3) required jobs are in, kept by `macroq_lists`.
 
 Example: `penstock bench soda` runs the paper's 19 jobs: as the cluster shrinks from 100 to 25 nodes, jobs of rank 3
 leave first, then those of rank 2, and the importance falls slowly, since what remains is given to who needs it most.
 
-When it does not apply. Where the required jobs do not fit at their minimum nothing does: `Infeasible` says so and names
-them. Where to run the PEs is not asked here; that is macroW's question.
+When it does not apply. Where the required jobs do not fit at their minimum nothing does: `Infeasible` says so and
+names them. Where to run the PEs is not asked here; that is macroW's question.
 
-Algorithm. Three nested loops (figure 6). The outer one raises the resolution until the finest is solved or the deadline
-strikes (`macroq_resolution`). The middle one lowers the waterline from the worst rank to the best. The inner one takes
-each group's job/template lists (`macroq_lists`), cuts them into weak components, solves each by non-serial dynamic
-programming (`macroq_nsdp`), and divides the cluster among them (`allocation`). What was solved is kept and used
-again at other waterlines. A first answer, the required jobs at their minimum, stands before any search, and a quick
-balanced one follows within moments, so that there is an answer whenever time runs out. Behind the quick rounds the whole
-problem is given to an integer program (`macroq_whole`), which may prove the best answer at once; where it does not, the
-loops go on, and behind them a local search until the deadline (`macroq_neighbours`).
+Algorithm. Three nested loops (figure 6). The outer one raises the resolution until the finest is solved or the
+deadline strikes (`macroq_resolution`). The middle one lowers the waterline from the worst rank to the best. The inner
+one takes each group's job/template lists (`macroq_lists`), cuts them into weak components, solves each by non-serial
+dynamic programming (`macroq_nsdp`), and divides the cluster among them (`allocation`). What was solved is kept and
+used again at other waterlines. A first answer, the required jobs at their minimum, stands before any search, and a
+quick balanced one follows within moments, so that there is an answer whenever time runs out. Behind the quick rounds
+the whole problem is given to an integer program (`macroq_whole`), which may prove the best answer at once; where it
+does not, the loops go on, and behind them a local search until the deadline (`macroq_neighbours`).
 
 Preserves. Rank-legality and feasibility of every answer; with a longer deadline the same steps run and more, so the
 importance never falls.
@@ -39,10 +38,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from penstock.base.deadline import Deadline, OutOfTime
 from penstock.scheduler.allocation import allocate
 from penstock.scheduler.answer import Answer
 from penstock.scheduler.components import job_groups
-from penstock.scheduler.deadline import Deadline, OutOfTime
 from penstock.scheduler.least_amounts import with_least_amounts
 from penstock.scheduler.macroq_answer import Settlement, answer_of, earned, within_capacity
 from penstock.scheduler.macroq_component import Component
@@ -94,7 +93,7 @@ def solve(
         >>> answer.importance, answer.waterline, {j: v.mips for j, v in answer.jobs.items()}
         (290.0, 2, {'A': 50.0, 'B': 80.0, 'C': 0.0})
     """
-    deadline = deadline or Deadline()
+    deadline = deadline or Deadline.after(None)
     if granularity is None:
         problem = with_least_amounts(problem)
     search = _Search(problem, deadline, progress or (lambda line: None))
@@ -126,8 +125,9 @@ class _Division:
             parts += zip(plan.parts, units, strict=True)
         for part, units_of_part in parts:
             mips |= part.allocation(units_of_part)
-        self._spend(capacity_mips - sum(mips.values()), parts, mips)
-        return Settlement(choice=choice, mips=mips, granularity=1)
+        settled = Settlement(choice=choice, mips=mips, granularity=1)
+        self._spend(capacity_mips - settled.used_mips, parts, mips)
+        return settled
 
     def _spend(self, left_mips: float, parts: Sequence[tuple[Plan, int]], mips: dict[str, float]) -> None:
         """Give what is left, less than a unit, to the part that gains most by it."""
@@ -203,8 +203,7 @@ class _Search:
 
     def _solve_whole(self) -> None:
         """Ask the integer program for an answer and a bound, with half the time that is left."""
-        left = self._deadline.left()
-        share = Deadline(WHOLE_SECONDS if left is None else min(left / 2, WHOLE_SECONDS))
+        share = Deadline.after(min(self._deadline.left() / 2, WHOLE_SECONDS))
         if sum(len(t.pes) for job in self._problem.jobs for t in job.choices) > WHOLE_PES:
             return
         self._tell("the whole problem as one integer program")

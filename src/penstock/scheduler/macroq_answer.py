@@ -26,6 +26,11 @@ class Settlement:
     mips: Mapping[str, float]
     granularity: int
 
+    @property
+    def used_mips(self) -> float:
+        """What the jobs take together, with what is set aside for those that got nothing."""
+        return sum(max(t.least_mips, sum(self.mips[pe.id] for pe in t.pes)) for t in self.choice.values())
+
 
 def earned(settlement: Settlement) -> float:
     """The importance of a settlement, composed from the mips of its PEs."""
@@ -70,7 +75,7 @@ def admit_what_fits(problem: Problem, settlement: Settlement) -> Settlement:
     They are tried rank by rank, up to the first rank of which one stays out. Importance cannot fall by it.
     """
     choice, mips = dict(settlement.choice), dict(settlement.mips)
-    left = problem.mips - sum(mips.values())
+    left = problem.mips - settlement.used_mips
     out_rank = None
     for job in sorted((job for job in problem.jobs if job.id not in choice), key=_rank):
         template = min(job.choices, key=lambda template: template.min_mips)
@@ -94,7 +99,7 @@ def within_capacity(problem: Problem, settlement: Settlement) -> dict[str, float
     """
     mips = dict(settlement.mips)
     templates = settlement.choice.values()
-    excess = sum(max(t.least_mips, sum(mips[pe.id] for pe in t.pes)) for t in templates) - problem.mips
+    excess = settlement.used_mips - problem.mips
     for template in templates:
         for pe in template.pes:
             if excess <= 0:

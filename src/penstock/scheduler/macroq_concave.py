@@ -31,13 +31,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.composition import is_loop
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.macroq_component import Component, Grid
 from penstock.scheduler.macroq_program import ComponentProgram, is_concave_from
 from penstock.scheduler.problem import Output, Pe, Table
 from penstock.scheduler.resource_functions import FloatArray
-
 
 _Point = tuple[float, float, FloatArray]
 """A corner: its mips above the minimum, its importance, the mips of each PE."""
@@ -141,7 +140,7 @@ def find_corners(component: Component, corners: int, deadline: Deadline | None =
         >>> found.extra_mips.round(6).tolist(), found.importance.round(6).tolist()
         ([0.0, 20.0, 50.0], [0.0, 50.0, 80.0])
     """
-    return _CornerSearch(component, deadline or Deadline()).run(corners)
+    return _CornerSearch(component, deadline or Deadline.after(None)).run(corners)
 
 
 class _CornerSearch:
@@ -158,7 +157,7 @@ class _CornerSearch:
         open_stretches = [(-self._width(first, last), 0, first, last)]
         count = 1
         while open_stretches and len(self._points) < limit:
-            if self._deadline.has_passed:
+            if self._deadline.has_passed():
                 break
             _, _, left, right = heapq.heappop(open_stretches)
             found = self._between(left, right)

@@ -50,7 +50,7 @@ def first_answer(problem: Problem, groups: Sequence[Sequence[Job]], standing: Se
     extra = [sum(top[pe.id] - pe.min_mips for pe in part) for part in members]
     worth = [sum(float(at_most.importance[pe.id]) for pe in part) for part in members]
     mips = dict(admitted.mips)
-    left = problem.mips - sum(mips.values())
+    left = problem.mips - admitted.used_mips
     for i in sorted(range(len(members)), key=lambda i: -worth[i] / max(extra[i], 1e-300)):
         if extra[i] <= left and worth[i] > 0:
             mips |= {pe.id: top[pe.id] for pe in members[i]}

@@ -1,9 +1,9 @@
 """Search from the best answer on: let some jobs choose again, keep all others as they are, until time is up.
 
-Where a group has too many job/template lists to enumerate and the whole problem is too large to be solved at once, a part
-of it is not. Each step frees a few jobs, one drawn by chance with those that streams connect it with, and some more of
-any kind, and solves for them to the end (`macroq_whole`), with the templates of all others fixed and the mips of all
-PEs free. What is better is kept. When nothing was found for a while more jobs are freed at a time.
+Where a group has too many job/template lists to enumerate and the whole problem is too large to be solved at once, a
+part of it is not. Each step frees a few jobs, one drawn by chance with those that streams connect it with, and some
+more of any kind, and solves for them to the end (`macroq_whole`), with the templates of all others fixed and the mips
+of all PEs free. What is better is kept. When nothing was found for a while more jobs are freed at a time.
 
 Reference. Shaw, "Using constraint programming and local search methods to solve vehicle routing problems", CP 1998
 (large neighbourhood search). The SODA paper asks for a search that uses the time there is, and does not say which.
@@ -11,10 +11,11 @@ Reference. Shaw, "Using constraint programming and local search methods to solve
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Mapping
 
-from penstock.scheduler.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.scheduler.macroq_answer import Settlement, earned
 from penstock.scheduler.macroq_lists import feeders_of
 from penstock.scheduler.macroq_whole import Options, all_options, solve_whole
@@ -43,10 +44,10 @@ def improve(problem: Problem, start: Settlement, bound: float, deadline: Deadlin
     options, near = all_options(problem), _neighbours(problem)
     best, importance = start, earned(start)
     free, idle, misses = FIRST_FREE, 0, 0
-    while not deadline.has_passed and importance < bound * (1 - 1e-6) and misses < 3:
+    while not deadline.has_passed() and importance < bound * (1 - 1e-6) and misses < 3:
         freed = _drawn(rng, list(options), near, free)
         found = solve_whole(problem, _options(problem, options, best, freed), _step(deadline))
-        if found is None or (deadline.seconds is None and idle > len(options)):
+        if found is None or (deadline.left() == math.inf and idle > len(options)):
             return
         misses = misses + 1 if found.settlement is None else 0
         if found.settlement is not None and earned(found.settlement) > importance * (1 + 1e-9):
@@ -61,8 +62,7 @@ def improve(problem: Problem, start: Settlement, bound: float, deadline: Deadlin
 
 
 def _step(deadline: Deadline) -> Deadline:
-    left = deadline.left()
-    return Deadline(STEP_SECONDS if left is None else min(STEP_SECONDS, left))
+    return Deadline.after(min(STEP_SECONDS, deadline.left()))
 
 
 def _neighbours(problem: Problem) -> Mapping[str, list[str]]:

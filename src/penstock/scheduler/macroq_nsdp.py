@@ -35,8 +35,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.composition import propagate
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.macroq_component import Component, ComponentPlan, Grid, plan_of
 from penstock.scheduler.macroq_labels import Column, IntArray, Labels, Trace, best_by_units, pareto_front, thin
 from penstock.scheduler.problem import Pe
@@ -65,7 +65,7 @@ def plan_component(component: Component, grid: Grid, limit: int, deadline: Deadl
         >>> a = Pe(id="a", max_mips=9.0, offered_tps=2.0, outputs=(Output(stream="s", rate=one),))
         >>> out = Output(stream="t", rate=one, value=Linear(slope=5.0))
         >>> component = prepare([a, Pe(id="b", max_mips=9.0, inputs=("s",), outputs=(out,))])
-        >>> plan = plan_component(component, Grid(step_mips=1.0, units=9), 100, Deadline())
+        >>> plan = plan_component(component, Grid(step_mips=1.0, units=9), 100, Deadline.after(None))
         >>> plan.curve.tolist(), plan.allocation(4)
         ([0.0, 0.0, 5.0, 5.0, 10.0], {'a': 2.0, 'b': 2.0})
     """

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from penstock.scheduler.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.scheduler.macroq_component import (
     Component,
     ComponentPlan,

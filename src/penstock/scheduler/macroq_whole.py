@@ -1,15 +1,16 @@
 """The whole admission problem as one mixed integer program: what proves an answer to be the best.
 
-Introduction. macroQ's loops look at job/template lists and at units of resource. Where lists are too many, or where the
-best division lies between two units, they find a good answer and cannot say that it is the best. A mixed integer program
-can, and for problems of some hundred PEs it does within moments.
+Introduction. macroQ's loops look at job/template lists and at units of resource. Where lists are too many, or where
+the best division lies between two units, they find a good answer and cannot say that it is the best. A mixed integer
+program can, and for problems of some hundred PEs it does within moments.
 
 Formulation. For each job j and template t a binary y_jt, at most one of them 1, exactly one for a required job
 (`_choose`); for each PE its mips, min y <= g <= max y (`_mips`); for each stream its rate x: for a flow x <=
-selectivity load and x <= selectivity g / mips_per_tps, for a table x <= table(g) (`_rate`); for each valued stream its
-value, v <= value(x) (`_value`). The sum of g is at most the cluster's mips. For each rank r a binary u_r, "jobs of rank r may
-be in": all jobs of better rank are in then, and a job whose own rank is not reached is in only where a job that reads from it
-is (`_ranks`). Maximize the importance. Functions never fall, so a rate below what its function allows only understates.
+selectivity load and x <= selectivity g / mips_per_tps, for a table x <= table(g) (`_rate`); for each valued stream
+its value, v <= value(x) (`_value`). The sum of g is at most the cluster's mips. For each rank r a binary u_r, "jobs
+of rank r may be in": all jobs of better rank are in then, and a job whose own rank is not reached is in only where a
+job that reads from it is (`_ranks`). Maximize the importance. Functions never fall, so a rate below what its function
+allows only understates.
 
 Example: see `solve_whole`.
 
@@ -32,9 +33,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from penstock.scheduler.deadline import Deadline
+from penstock.base.deadline import Deadline
+from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.macroq_answer import Settlement
-from penstock.scheduler.macrow_program import Program
 from penstock.scheduler.microq_pieces import at_most_function, points_of_value
 from penstock.scheduler.problem import Flow, Job, Output, Pe, Problem, Table, Template
 from penstock.scheduler.ranks import is_rank_legal
@@ -77,7 +78,7 @@ def solve_whole(problem: Problem, options: Options, deadline: Deadline) -> Whole
         ...     pe = Pe(id=f"{name}.pe", min_mips=40.0, max_mips=100.0, offered_tps=80.0, outputs=(out,))
         ...     return Job(id=name, rank=rank, templates=(Template(id="only", pes=(pe,)),))
         >>> problem = Problem(mips=130.0, jobs=(job("A", 1, 1.0), job("B", 2, 3.0), job("C", 2, 2.0)))
-        >>> found = solve_whole(problem, all_options(problem), Deadline())
+        >>> found = solve_whole(problem, all_options(problem), Deadline.after(None))
         >>> sorted(found.settlement.choice), round(found.bound, 6)
         (['A', 'B'], 290.0)
     """
@@ -98,7 +99,7 @@ class _Whole:
     def __init__(self, problem: Problem, options: Options, members: Sequence[_Member]) -> None:
         self._problem = problem
         self._options = options
-        self._program = Program()
+        self._program = IntegerProgram()
         self._gains: list[tuple[int, float]] = []
         self._choice: dict[tuple[str, str], int] = {}
         self._mips_columns: list[tuple[_Member, int, float]] = []
@@ -242,7 +243,7 @@ class _Whole:
         """Solve, and again without each choice that is not rank-legal."""
         bound = math.inf
         for _ in range(MOST_CUTS):
-            if deadline.has_passed:
+            if deadline.has_passed():
                 break
             found = self._program.solve(seconds=deadline.left())
             bound = min(bound, -found.bound * self._worth)

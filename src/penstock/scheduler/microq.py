@@ -35,8 +35,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.composition import compose
-from penstock.scheduler.macrow_program import Program
 from penstock.scheduler.microq_pieces import at_most_function, points_of_value
 from penstock.scheduler.nodes import Cluster
 from penstock.scheduler.problem import Flow, Pe
@@ -107,7 +107,7 @@ def _solve(
 ) -> tuple[dict[str, float], bool] | None:
     if not pes:
         return {}, True
-    program = Program()
+    program = IntegerProgram()
     goal = _share_nodes(program, pes, candidates, cluster)
     rate = _add_rates(program, pes, goal, hulls=hulls)
     _add_values(program, pes, rate, hulls=hulls)
@@ -119,7 +119,7 @@ def _solve(
 
 
 def _share_nodes(
-    program: Program, pes: Sequence[Pe], candidates: Mapping[str, Sequence[str]], cluster: Cluster
+    program: IntegerProgram, pes: Sequence[Pe], candidates: Mapping[str, Sequence[str]], cluster: Cluster
 ) -> dict[str, int]:
     """Columns for the mips of each PE on each candidate; return the column of each PE's sum."""
     live = {node.id: node.mips for node in cluster.live_nodes}
@@ -149,7 +149,7 @@ def _most_importance(pes: Sequence[Pe]) -> float:
     return sum(float(value) for value in earned.values())
 
 
-def _add_rates(program: Program, pes: Sequence[Pe], goal: Mapping[str, int], *, hulls: bool) -> dict[str, int]:
+def _add_rates(program: IntegerProgram, pes: Sequence[Pe], goal: Mapping[str, int], *, hulls: bool) -> dict[str, int]:
     """A column for the rate of each stream, below its resource function."""
     rate = {output.stream: program.columns(1)[0] for pe in pes for output in pe.outputs}
     for pe in pes:
@@ -165,7 +165,7 @@ def _add_rates(program: Program, pes: Sequence[Pe], goal: Mapping[str, int], *, 
     return rate
 
 
-def _add_values(program: Program, pes: Sequence[Pe], rate: Mapping[str, int], *, hulls: bool) -> None:
+def _add_values(program: IntegerProgram, pes: Sequence[Pe], rate: Mapping[str, int], *, hulls: bool) -> None:
     """A column for the value of each valued stream, earning its weight."""
     highest = compose(pes, {pe.id: pe.max_mips for pe in pes}).rates_tps
     for pe in pes:

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.answer import Answer
 from penstock.scheduler.composition import compose
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.macrow import Candidates, choose_candidates
 from penstock.scheduler.microq import refine_goals
 from penstock.scheduler.microw import assign
@@ -98,7 +98,7 @@ def place(problem: Problem, answer: Answer, cluster: Cluster, *, deadline_second
     Raises:
         Infeasible: If no placement keeps every rule.
     """
-    clock = Deadline()
+    clock = Deadline.after(None)
     share = math.inf if deadline_seconds is None else deadline_seconds
     pes = admitted_pes(problem, answer)
     goals = {pe: mips for verdict in answer.jobs.values() for pe, mips in verdict.pes.items()}

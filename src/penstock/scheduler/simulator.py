@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import Infeasible
 from penstock.scheduler.composition import compose
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.epochs import (
     Event,
     JobArrives,
@@ -123,7 +123,7 @@ class Simulation:
     def step(self, events: Sequence[Event]) -> Record:
         """One micro epoch: decide, let the events happen, measure."""
         is_macro = self._epoch % self._pace.micro_per_macro == 0
-        clock = Deadline()
+        clock = Deadline.after(None)
         moves, broken, reason = self._try_to_decide(is_macro=is_macro)
         seconds = clock.elapsed()
         projected = self._earned()
@@ -186,7 +186,7 @@ class Simulation:
         """macroQ and macroW: which jobs run with which templates, and the candidates of their PEs."""
         jobs = tuple(self._job(job_id) for job_id in self._arrived)
         problem = Problem(mips=cluster.live_mips, jobs=jobs)
-        deadline = Deadline(self._pace.macro_seconds / 2)
+        deadline = Deadline.after(self._pace.macro_seconds / 2)
         answer = solve(problem, deadline=deadline, granularity=self._pace.granularity)
         goals = {pe: mips for verdict in answer.jobs.values() for pe, mips in verdict.pes.items()}
         left = self._pace.macro_seconds / 2
