@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -73,19 +74,25 @@ def _value(rng: random.Random) -> Linear | Table:
     return Table(points=tuple(zip((0.0, 1.0, 4.0), sorted(float(rng.randint(0, 9)) for _ in range(3)), strict=True)))
 
 
-def brute_force(problem: Problem) -> float:
-    """The best importance over all rank-legal lists and all allocations in whole mips."""
-    return max(_best_allocation(problem.mips, pes) for pes in legal_lists(problem))
+def brute_force(problem: Problem, *, step: float = 1.0, positive: bool = False) -> float:
+    """The best importance over all rank-legal lists and all allocations in steps of some mips.
+
+    With `positive`, every admitted job that can take some mips must get some, unless it is required.
+    """
+    optional = {job.id for job in problem.jobs if not job.required}
+    return max(
+        _best_allocation(problem.mips, choice, step, optional if positive else set()) for choice in legal_lists(problem)
+    )
 
 
-def legal_lists(problem: Problem) -> Iterator[list[Pe]]:
-    """The PEs of every rank-legal list, by the definitions of the paper's section 4.1."""
+def legal_lists(problem: Problem) -> Iterator[dict[str, Template]]:
+    """Every rank-legal list, by the definitions of the paper's section 4.1."""
     for picks in itertools.product(*((None, *job.choices) for job in problem.jobs)):
         admitted = {job.id: t for job, t in zip(problem.jobs, picks, strict=True) if t is not None}
         if any(job.required and job.id not in admitted for job in problem.jobs):
             continue
         if _is_rank_legal(problem, admitted):
-            yield [pe for template in admitted.values() for pe in template.pes]
+            yield admitted
 
 
 def _is_rank_legal(problem: Problem, admitted: dict[str, Template]) -> bool:
@@ -104,13 +111,18 @@ def _is_rank_legal(problem: Problem, admitted: dict[str, Template]) -> bool:
     return all(revised[a] <= revised[b] for a in admitted for b in rank if b not in admitted)
 
 
-def _best_allocation(mips: float, pes: list[Pe]) -> float:
-    axes = [np.arange(pe.min_mips, pe.max_mips + 0.5) for pe in pes]
+def _best_allocation(mips: float, choice: dict[str, Template], step: float, must_get_some: set[str]) -> float:
+    pes = [pe for template in choice.values() for pe in template.pes]
+    axes = [np.arange(pe.min_mips, pe.max_mips + step / 2, step) for pe in pes]
     grids = [axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")] if pes else []
+    given = {pe.id: grid for pe, grid in zip(pes, grids, strict=True)}
     fits = sum(grids, np.zeros(1)) <= mips
+    for job in must_get_some & choice.keys():
+        if any(pe.max_mips > 0 for pe in choice[job].pes):
+            fits = fits & (sum(given[pe.id] for pe in choice[job].pes) > 0)
     if not fits.any():
         return -np.inf
-    return float(importance(pes, {pe.id: grid[fits] for pe, grid in zip(pes, grids, strict=True)}).max())
+    return float(importance(pes, {pe_id: grid[fits] for pe_id, grid in given.items()}).max())
 
 
 def importance(pes: list[Pe], mips: dict[str, Array]) -> Array:
@@ -140,3 +152,35 @@ def _rate_at(rate: RateFunction, load: Array | float, mips: Array) -> Array:
 
 def _table(table: Table, x: Array) -> Array:
     return np.interp(x, [p[0] for p in table.points], [p[1] for p in table.points])
+
+
+def in_other_units(problem: Problem, *, mips: float, rate: float, value: float) -> Problem:
+    """The same problem with mips, rates and values counted in other units, each this many times as small."""
+
+    def rate_function(function: RateFunction) -> RateFunction:
+        if isinstance(function, Table):
+            return Table(points=tuple((x * mips, y * rate) for x, y in function.points))
+        return replace(function, mips_per_tps=function.mips_per_tps * mips / rate)
+
+    def output(out: Output) -> Output:
+        worth = out.value
+        if isinstance(worth, Linear):
+            worth = Linear(slope=worth.slope * value / rate)
+        elif worth is not None:
+            worth = Table(points=tuple((x * rate, y * value) for x, y in worth.points))
+        return replace(out, rate=rate_function(out.rate), value=worth)
+
+    def pe(old: Pe) -> Pe:
+        return replace(
+            old,
+            min_mips=old.min_mips * mips,
+            max_mips=old.max_mips * mips,
+            offered_tps=old.offered_tps * rate,
+            outputs=tuple(map(output, old.outputs)),
+        )
+
+    def template(old: Template) -> Template:
+        return replace(old, pes=tuple(map(pe, old.pes)))
+
+    jobs = tuple(replace(job, templates=tuple(map(template, job.templates))) for job in problem.jobs)
+    return Problem(mips=problem.mips * mips, jobs=jobs)

@@ -260,7 +260,7 @@ def test_progress_tells_the_rounds_and_what_the_best_answer_earns() -> None:
     lines: list[str] = []
     answer = solve(synthetic_problem(4, 3, seed=2), progress=lines.append)
     assert lines[0].startswith("importance ")
-    assert "round 1 of" in lines[0]
+    assert "round 1: " in lines[0]
     assert "the whole problem as one integer program" in lines[-1]
     assert answer.exact
 

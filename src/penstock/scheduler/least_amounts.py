@@ -6,7 +6,7 @@ minimum has a small amount set aside before anything is decided: all of them tog
 job that the best allocation gives more than that is not touched by it; one that it would give nothing gets that
 amount.
 
-Required jobs are admitted whatever they get: where they fit only without such an amount they go without it.
+Required jobs are admitted whatever they get: for them nothing is set aside.
 """
 
 from __future__ import annotations
@@ -31,35 +31,24 @@ def with_least_amounts(problem: Problem) -> Problem:
         >>> round(with_least_amounts(Problem(mips=100.0, jobs=(job,))).jobs[0].templates[0].min_mips, 9)
         0.0001
     """
-    bare = [job for job in problem.jobs if any(_is_bare(template) for template in job.templates)]
+    bare = [job for job in problem.jobs if any(_is_bare(job, template) for template in job.templates)]
     if not bare:
         return problem
     # On a cluster without mips the amounts do not fit, and that is what they are for.
     amount = SHARE * problem.mips / len(bare) or SHARE
-    raised = replace(problem, jobs=tuple(_raised(job, amount) for job in problem.jobs))
-    return raised if _fits(raised) or not _fits(problem) else _without_for_required(problem, raised)
+    return replace(problem, jobs=tuple(_raised(job, amount) for job in problem.jobs))
 
 
-def _is_bare(template: Template) -> bool:
-    return template.min_mips == 0 and any(pe.max_mips > 0 for pe in template.pes)
+def _is_bare(job: Job, template: Template) -> bool:
+    return not job.required and template.min_mips == 0 and any(pe.max_mips > 0 for pe in template.pes)
 
 
 def _raised(job: Job, amount: float) -> Job:
     templates = tuple(
-        replace(t, least_mips=min(amount, sum(pe.max_mips for pe in t.pes))) if _is_bare(t) else t
+        replace(t, least_mips=min(amount, sum(pe.max_mips for pe in t.pes))) if _is_bare(job, t) else t
         for t in job.templates
     )
     return replace(job, templates=templates)
-
-
-def _fits(problem: Problem) -> bool:
-    needed = sum(min(template.min_mips for template in job.choices) for job in problem.jobs if job.required)
-    return needed <= problem.mips
-
-
-def _without_for_required(problem: Problem, raised: Problem) -> Problem:
-    pairs = zip(problem.jobs, raised.jobs, strict=True)
-    return replace(problem, jobs=tuple(old if old.required else new for old, new in pairs))
 
 
 def give_least_amounts(choice: Choice, mips: Mapping[str, float]) -> dict[str, float]:

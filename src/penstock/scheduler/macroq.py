@@ -45,13 +45,13 @@ from penstock.scheduler.components import job_groups
 from penstock.scheduler.least_amounts import with_least_amounts
 from penstock.scheduler.macroq_answer import Settlement, answer_of, earned, within_capacity
 from penstock.scheduler.macroq_component import Component
-from penstock.scheduler.macroq_first import first_answer, required_at_minimum
+from penstock.scheduler.macroq_first import first_answer, most_importance, required_at_minimum
 from penstock.scheduler.macroq_neighbours import improve
 from penstock.scheduler.macroq_offers import Offer, Offers, Prepared
 from penstock.scheduler.macroq_plans import CornerCache, Plan, Planner
-from penstock.scheduler.macroq_resolution import Effort, ladder, single_round
+from penstock.scheduler.macroq_resolution import MOST_LISTS, Effort, ladder, single_round
 from penstock.scheduler.macroq_whole import all_options, solve_whole
-from penstock.scheduler.problem import Problem, Template
+from penstock.scheduler.problem import Problem, Table, Template
 
 PROOF = 1e-6
 """An answer that falls short of a bound by this part of it is the best."""
@@ -59,7 +59,13 @@ PROOF = 1e-6
 WHOLE_SECONDS = 30.0
 """The most time that the whole problem may take as one integer program."""
 
-WHOLE_PES = 6_000
+LADDER_SHARE = 0.6
+"""Of the time that is left behind the integer program, for the loops; the local search has the rest."""
+
+LADDER_SHARE_OF_MANY_LISTS = 0.15
+"""The same where the loops look only at a few of the lists that there are."""
+
+WHOLE_PES = 20_000
 """PEs beyond which the whole problem is not given to the integer program at once."""
 
 
@@ -158,7 +164,8 @@ class _Search:
         self._best: _Division | Settlement | None = None
         self._best_importance = earned(self._first)
         self._granularity = 1
-        self.bound = math.inf
+        self._rounds = 0
+        self.bound = most_importance(problem)
         self.is_best_on_grid = False
 
     def settlement(self) -> Settlement:
@@ -176,18 +183,32 @@ class _Search:
         self._best_importance = earned(self._first)
         # Reading off the answer takes about this long, twice.
         self._deadline = self._deadline.earlier_by(2 * (self._deadline.elapsed() - before))
-        if not self._problem.jobs:
-            self.bound = 0.0
+        if self._is_proven:
             return
         rounds = ladder(self._problem, self._components())
-        for i, effort in enumerate(rounds):
-            self._tell(f"round {i + 1} of {len(rounds)}: {effort.grid.units:,} units")
+        self._climb(rounds[:1])
+        self._solve_whole()
+        if self._is_proven:
+            return
+        share = LADDER_SHARE if self._has_few_lists() else LADDER_SHARE_OF_MANY_LISTS
+        until, self._deadline = self._deadline, self._deadline.share(share)
+        with suppress(OutOfTime):
+            self._climb(rounds[1:])
+        self._deadline = until
+        self._search_on()
+
+    def _has_few_lists(self) -> bool:
+        """Whether the loops look at all job/template lists of every group."""
+        most = math.log(MOST_LISTS)
+        return all(sum(math.log(len(job.choices) + (not job.required)) for job in g) <= most for g in self._groups)
+
+    def _climb(self, rounds: Sequence[Effort]) -> None:
+        for effort in rounds:
+            self._rounds += 1
+            self._tell(f"round {self._rounds}: {effort.grid.units:,} units")
             self._round(effort)
-            if effort.method == "corners":
-                self._solve_whole()
             if self._is_proven:
                 return
-        self._search_on()
 
     @property
     def _is_proven(self) -> bool:
@@ -202,14 +223,16 @@ class _Search:
         self._granularity = max(1, effort.grid.units)
 
     def _solve_whole(self) -> None:
-        """Ask the integer program for an answer and a bound, with half the time that is left."""
-        share = Deadline.after(min(self._deadline.left() / 2, WHOLE_SECONDS))
-        if sum(len(t.pes) for job in self._problem.jobs for t in job.choices) > WHOLE_PES:
+        """Ask the integer program for an answer and a bound, with half the time that is left, less where it is large."""
+        templates = [template for job in self._problem.jobs for template in job.choices]
+        if sum(len(template.pes) for template in templates) > WHOLE_PES:
             return
+        choices = len(templates) + sum(_count_tables(template) for template in templates)
+        share = Deadline.after(min(self._deadline.left() * min(0.5, 100 / max(choices, 1)), WHOLE_SECONDS))
         self._tell("the whole problem as one integer program")
         found = solve_whole(self._problem, all_options(self._problem), share)
         if found is not None:
-            self.bound = found.bound
+            self.bound = min(self.bound, found.bound)
             self._keep(found.settlement)
 
     def _search_on(self) -> None:
@@ -259,3 +282,8 @@ class _Search:
             if importance > self._best_importance:
                 self._best, self._best_importance = found, importance
         return division.exact
+
+
+def _count_tables(template: Template) -> int:
+    outputs = [output for pe in template.pes for output in pe.outputs]
+    return sum(isinstance(out.rate, Table) + isinstance(out.value, Table) for out in outputs)

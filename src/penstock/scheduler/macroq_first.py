@@ -7,6 +7,7 @@ groups of jobs in the order of importance for each mips. Both take time in propo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from penstock.diagnostics import Infeasible
@@ -56,6 +57,14 @@ def first_answer(problem: Problem, groups: Sequence[Sequence[Job]], standing: Se
             mips |= {pe.id: top[pe.id] for pe in members[i]}
             left -= extra[i]
     return Settlement(choice=admitted.choice, mips=mips, granularity=1)
+
+
+def most_importance(problem: Problem) -> float:
+    """What all jobs together would earn with all they may take; infinite where templates are to be chosen."""
+    if any(len(job.choices) > 1 for job in problem.jobs):
+        return math.inf
+    pes = [pe for job in problem.jobs for pe in job.choices[0].pes]
+    return sum(float(value) for value in compose(pes, {pe.id: pe.max_mips for pe in pes}).importance.values())
 
 
 def _pes_of(group: Sequence[Job], settlement: Settlement) -> list[Pe]:

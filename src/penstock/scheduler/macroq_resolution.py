@@ -33,6 +33,9 @@ MOST_UNITS = 2**21
 """Units for the whole cluster that are worth the memory."""
 
 
+MOST_LISTS = 4_096
+"""Job/template lists of one group that are enumerated at the end of the ladder."""
+
 MOST_DIGITS = 10**12
 """Numbers with more digits than this have no common measure worth knowing."""
 
@@ -65,7 +68,7 @@ def ladder(problem: Problem, components: Sequence[Component]) -> list[Effort]:
     rounds = [Effort(grid=grids[len(grids) // 2], labels=0, lists=64, method="balanced")]
     rounds += [Effort(grid=grids[-1], labels=0, lists=64, method="corners")]
     rounds += [Effort(grid=grid, labels=1_000, lists=256) for grid in grids]
-    rounds += [Effort(grid=grids[-1], labels=4_000, lists=4_096)]
+    rounds += [Effort(grid=grids[-1], labels=4_000, lists=MOST_LISTS)]
     return rounds
 
 

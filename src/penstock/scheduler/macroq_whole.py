@@ -45,6 +45,9 @@ from penstock.scheduler.topology import stream_order
 MOST_CUTS = 30
 """Choices that are cut off for their revised ranks before the search gives up."""
 
+STEEPEST = 1e7
+"""How much faster than its argument a rate may rise, both in parts of the most they can be: the solver's tolerances."""
+
 Options = Mapping[str, tuple[Template | None, ...]]
 """What may happen to each job: its templates, and None where it may be left out."""
 
@@ -174,9 +177,10 @@ class _Whole:
         self._program.row([(column, 1.0), (chosen, -1.0)], most=0.0)
         if isinstance(output.rate, Flow):
             share = output.rate.selectivity / unit
-            feeding = [(c, -share * u) for stream in pe.inputs for c, u in self._rates.get(stream, ())]
-            self._program.row([(column, 1.0), *feeding], most=share * pe.offered_tps)
-            self._program.row([(column, 1.0), (mips_column, -share * mips_unit / output.rate.mips_per_tps)], most=0.0)
+            feeding = [(c, -min(share * u, STEEPEST)) for s in pe.inputs for c, u in self._rates.get(s, ())]
+            self._program.row([(column, 1.0), *feeding], most=min(share * pe.offered_tps, STEEPEST))
+            allowed = min(share * mips_unit / output.rate.mips_per_tps, STEEPEST)
+            self._program.row([(column, 1.0), (mips_column, -allowed)], most=0.0)
         elif isinstance(output.rate, Table):
             points = [(x / mips_unit, y / unit) for x, y in output.rate.points]
             at_most_function(self._program, column, mips_column, points, 1.0, hull=False)
@@ -196,16 +200,23 @@ class _Whole:
         self._gains.append((column, most))
 
     def _share_out(self) -> None:
-        """The capacity, less what is set aside for jobs without a minimum."""
+        """The capacity, less what jobs without a minimum miss of what they get at the least."""
         unit = self._problem.mips or 1.0
         used = [(column, mips / unit) for _, column, mips in self._mips_columns]
-        aside = [
-            (self._choice[job.id, template.id], template.least_mips / unit)
-            for job in self._problem.jobs
-            for template in self._options[job.id]
-            if template is not None and template.least_mips
-        ]
-        self._program.row([*used, *aside], most=self._problem.mips / unit)
+        given: dict[tuple[str, str], list[tuple[int, float]]] = {}
+        for member, column, mips in self._mips_columns:
+            given.setdefault((member.job.id, member.template.id), []).append((column, mips))
+        for job in self._problem.jobs:
+            for template in self._options[job.id]:
+                if template is not None and template.least_mips:
+                    missing = self._missing(template.least_mips, given[job.id, template.id])
+                    self._program.row([*missing, (self._choice[job.id, template.id], -1.0)], least=0.0)
+                    used.append((missing[0][0], template.least_mips / unit))
+        self._program.row(used, most=self._problem.mips / unit)
+
+    def _missing(self, least: float, given: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+        """What a template misses of its least amount, a new column, and what its PEs get, as parts of the amount."""
+        return [(self._program.column(upper=1.0), 1.0), *((column, mips / least) for column, mips in given)]
 
     def _ranks(self) -> None:
         """Which ranks are reached, and who may be in because of a job that it feeds."""
@@ -246,9 +257,10 @@ class _Whole:
             if deadline.has_passed():
                 break
             found = self._program.solve(seconds=deadline.left())
-            bound = min(bound, -found.bound * self._worth)
+            # Whoever asks has an answer: that there is none is an error of the solver's.
+            bound = bound if found.is_infeasible else min(bound, -found.bound * self._worth)
             if found.values is None:
-                return WholeAnswer(settlement=None, bound=-math.inf if found.is_infeasible else bound)
+                return WholeAnswer(settlement=None, bound=bound)
             settlement = self._settlement(found.values.tolist())
             if is_rank_legal(self._problem.jobs, settlement.choice) and self._fits(settlement):
                 return WholeAnswer(settlement=settlement, bound=bound)
