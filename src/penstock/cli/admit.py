@@ -22,7 +22,7 @@ from penstock.scheduler.formats import problem_from_json
 from penstock.scheduler.macroq import solve
 from penstock.scheduler.nodes import Cluster
 from penstock.scheduler.nodes_reader import cluster_from_json
-from penstock.scheduler.pipeline import Placement, place
+from penstock.scheduler.pipeline import Placement, admit_and_place
 from penstock.scheduler.problem import Problem
 
 DEFAULT_DEADLINE_SECONDS = 60.0
@@ -66,18 +66,14 @@ def command(jobs: Path, deadline: float, with_placement: bool, as_json: bool) ->
         $ penstock admit jobs.json
         $ penstock admit jobs.json --deadline 5 --json
     """
-    clock = Deadline.after(None)
+    due = Deadline.after(deadline)
     problem, cluster = _read(jobs, with_placement=with_placement)
-    left = max(0.0, deadline - clock.elapsed())
-    # Placing needs time too: macroQ gets the first half.
-    macroq_deadline = Deadline.after(left / 2 if with_placement else left)
     report = slow_progress("admit")
-    answer = solve(problem, deadline=macroq_deadline, progress=report)
     placement = None
-    if cluster is not None:
-        report(f"placing the PEs on {len(cluster.nodes)} nodes")
-        left = max(0.0, deadline - clock.elapsed())
-        placement = place(problem, answer, cluster, deadline_seconds=left)
+    if cluster is None:
+        answer = solve(problem, deadline=due, progress=report)
+    else:
+        answer, placement = admit_and_place(problem, cluster, due, progress=report)
     if as_json:
         print_json(answer.to_json() | ({"placement": placement.to_json()} if placement is not None else {}))
     else:
@@ -143,4 +139,6 @@ def _print_placement(placement: Placement) -> None:
         table.add_row(pe, figure(placement.goals[pe]), where)
     console = Console(markup=False, emoji=False)
     console.print(table)
+    for job, reason in placement.left_out.items():
+        console.print(f"job {job} is left out, because it cannot be placed: {reason}", highlight=False)
     console.print(f"importance as placed {figure(placement.importance)}, {placement.moves} moves", highlight=False)

@@ -223,7 +223,7 @@ class _Search:
         self._granularity = max(1, effort.grid.units)
 
     def _solve_whole(self) -> None:
-        """Ask the integer program for an answer and a bound, with half the time that is left, less where it is large."""
+        """Ask the integer program for an answer and a bound, with half the time left, or less where it is large."""
         templates = [template for job in self._problem.jobs for template in job.choices]
         if sum(len(template.pes) for template in templates) > WHOLE_PES:
             return

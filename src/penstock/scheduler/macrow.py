@@ -118,11 +118,10 @@ def choose_candidates(
     if not pes:
         return _nothing()
     task = build_task(pes, goals, cluster)
-    plan = _search(
-        task, Deadline.after(None if deadline_seconds is None else _SEARCH_SHARE * deadline_seconds), exact=exact
-    )
+    deadline = Deadline.after(deadline_seconds)
+    plan = _search(task, deadline.share(_SEARCH_SHARE), exact=exact)
     if plan is None:
-        explain(pes, goals, cluster, seconds=deadline_seconds)
+        explain(pes, goals, cluster, deadline)
         raise Infeasible("no placement was found before the deadline; give it more time")
     used, fractions, is_optimal = plan
     candidates = overallocate(task, used, cluster.rules.overallocation)
