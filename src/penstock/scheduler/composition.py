@@ -15,8 +15,11 @@ import networkx as nx
 import numpy as np
 
 from penstock.scheduler.cycles import cycle_rates
-from penstock.scheduler.problem import Pe
-from penstock.scheduler.resource_functions import Amounts, importance_of, rate_of
+from penstock.scheduler.problem import PRIMAL, Pe
+from penstock.scheduler.resource_functions import Amounts, depends_on_each_input, importance_of, rate_of
+
+CYCLE_ROUNDS = 2_000
+"""Rounds given to a cycle with functions of single inputs; flows need none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +80,48 @@ def propagate(
     """
     known = {pe.id: _load(pe, outside[pe.id], rates) for pe in batch}
     if not is_loop(batch):
-        (pe,) = batch
-        for output in pe.outputs:
-            rates[output.stream] = rate_of(output.rate, known[pe.id], mips[pe.id])
-        return known
+        return _round(batch, mips, outside, rates)
+    if sees_each_input(batch):
+        return _fill(batch, mips, outside, rates)
     own = cycle_rates(batch, mips, known)
     rates.update({stream: float(rate) if rate.ndim == 0 else rate for stream, rate in own.items()})
     return {pe.id: _load(pe, known[pe.id], {s: rates[s] for s in own}) for pe in batch}
+
+
+def _fill(
+    batch: Sequence[Pe], mips: Mapping[str, Amounts], outside: Mapping[str, Amounts], rates: dict[str, Amounts]
+) -> dict[str, Amounts]:
+    """Fill a cycle round by round; what still grows after the last round is understated."""
+    own = [output.stream for pe in batch for output in pe.outputs]
+    loads = _round(batch, mips, outside, rates)
+    for _ in range(CYCLE_ROUNDS):
+        before = [rates[stream] for stream in own]
+        loads = _round(batch, mips, outside, rates)
+        if all(np.allclose(old, rates[s], rtol=1e-12, atol=0.0) for old, s in zip(before, own, strict=True)):
+            break
+    return loads
+
+
+def _round(
+    batch: Sequence[Pe], mips: Mapping[str, Amounts], outside: Mapping[str, Amounts], rates: dict[str, Amounts]
+) -> dict[str, Amounts]:
+    loads: dict[str, Amounts] = {}
+    for pe in batch:
+        loads[pe.id] = _load(pe, outside[pe.id], rates)
+        for output in pe.outputs:
+            inputs = inputs_of(pe, rates) if depends_on_each_input(output.rate) else None
+            rates[output.stream] = rate_of(output.rate, loads[pe.id], mips[pe.id], inputs)
+    return loads
+
+
+def sees_each_input(batch: Sequence[Pe]) -> bool:
+    """Whether to some PE of a batch it matters on which input a load comes."""
+    return any(depends_on_each_input(out.rate) for pe in batch for out in pe.outputs)
+
+
+def inputs_of(pe: Pe, rates: Mapping[str, Amounts]) -> dict[str, Amounts]:
+    """The rate of each input of a PE by itself."""
+    return {PRIMAL: pe.offered_tps, **{stream: rates[stream] for stream in pe.inputs if stream in rates}}
 
 
 def _load(pe: Pe, outside: Amounts, rates: Mapping[str, Amounts]) -> Amounts:

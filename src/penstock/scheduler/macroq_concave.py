@@ -8,14 +8,15 @@ Formulation. `macroq_program` states the linear program at a price for a mips.
 
 Example: a chain a -> b, each with flow 1 mips a tuple and 40 tuples offered, worth 5 each: corners (0, 0), (80, 200).
 
-When it does not apply. A cycle (its rates are the least fixed point, which a linear program does not ask for), and
-tables that are not concave, which includes those that are flat at first (`is_concave_component`). There
-`macroq_nsdp` stands; still, with concave hulls for such tables the corners are allocations worth knowing.
+When it does not apply. A cycle (its rates are the least fixed point, which a linear program does not ask for),
+functions that look at each input by itself, and tables that are not concave, which includes those that are flat at
+first (`is_concave_component`). There `macroq_nsdp` stands; still, with concave hulls for such tables the corners are
+allocations worth knowing.
 
-Algorithm. The price tells a corner: the optimum for a price is a corner of the function. Between two known corners the
-price that makes them tie either finds a corner above the line through them or proves that there is none. The widest
-stretch is looked at first, until none is open, `corners` are found or the time is up. The first two are known: every PE
-with its minimum, and every PE with all it could use. The solver starts each time from the last basis.
+Algorithm. The price tells a corner: the optimum for a price is a corner of the function. Between two known corners
+the price that makes them tie either finds a corner above the line through them or proves that there is none. The
+widest stretch is looked at first, until none is open, `corners` are found or the time is up. The first two are known:
+every PE with its minimum, and every PE with all it could use. The solver starts each time from the last basis.
 
 Preserves. Allocations between corners are mixtures of theirs: feasible, and at least as good as the line says.
 
@@ -32,7 +33,7 @@ from itertools import pairwise
 import numpy as np
 
 from penstock.base.deadline import Deadline
-from penstock.scheduler.composition import is_loop
+from penstock.scheduler.composition import is_loop, sees_each_input
 from penstock.scheduler.macroq_component import Component, Grid
 from penstock.scheduler.macroq_program import ComponentProgram, is_concave_from
 from penstock.scheduler.problem import Output, Pe, Table
@@ -111,12 +112,12 @@ def concave_plan(component: Component, corners: Corners, grid: Grid) -> ConcaveP
 
 def is_concave_component(component: Component) -> bool:
     """Whether the importance of a component is a concave function of the mips of its PEs, and no stream goes back."""
-    return not has_cycle(component) and all(_is_concave_output(pe, out) for pe in component.pes for out in pe.outputs)
+    return has_corners(component) and all(_is_concave_output(pe, out) for pe in component.pes for out in pe.outputs)
 
 
-def has_cycle(component: Component) -> bool:
-    """Whether a stream of the component comes back to where it left."""
-    return any(is_loop(batch) for batch in component.order)
+def has_corners(component: Component) -> bool:
+    """Whether the linear program can be stated: nothing goes in a circle, and functions look at loads or mips alone."""
+    return not any(is_loop(batch) or sees_each_input(batch) for batch in component.order)
 
 
 def _is_concave_output(pe: Pe, output: Output) -> bool:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from penstock.diagnostics import Infeasible
-from penstock.scheduler.composition import compose
+from penstock.scheduler.composition import compose, inputs_of, is_loop, ready_order, sees_each_input
 from penstock.scheduler.macroq_answer import Settlement, admit_what_fits
 from penstock.scheduler.problem import Job, Pe, Problem
 from penstock.scheduler.resource_functions import useful_mips
@@ -46,7 +46,7 @@ def first_answer(problem: Problem, groups: Sequence[Sequence[Job]], standing: Se
     admitted = admit_what_fits(problem, standing)
     pes = [pe for template in admitted.choice.values() for pe in template.pes]
     at_most = compose(pes, {pe.id: pe.max_mips for pe in pes})
-    top = {pe.id: useful_mips(pe, float(at_most.loads_tps[pe.id])) for pe in pes}
+    top = {pe.id: useful_mips(pe, float(at_most.loads_tps[pe.id]), inputs_of(pe, at_most.rates_tps)) for pe in pes}
     members = [_pes_of(group, admitted) for group in groups]
     extra = [sum(top[pe.id] - pe.min_mips for pe in part) for part in members]
     worth = [sum(float(at_most.importance[pe.id]) for pe in part) for part in members]
@@ -64,7 +64,10 @@ def most_importance(problem: Problem) -> float:
     if any(len(job.choices) > 1 for job in problem.jobs):
         return math.inf
     pes = [pe for job in problem.jobs for pe in job.choices[0].pes]
-    return sum(float(value) for value in compose(pes, {pe.id: pe.max_mips for pe in pes}).importance.values())
+    order = ready_order(pes)
+    if any(is_loop(batch) and sees_each_input(batch) for batch in order):
+        return math.inf  # What such a cycle carries is understated.
+    return sum(float(value) for value in compose(pes, {pe.id: pe.max_mips for pe in pes}, order).importance.values())
 
 
 def _pes_of(group: Sequence[Job], settlement: Settlement) -> list[Pe]:

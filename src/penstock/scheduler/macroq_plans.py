@@ -20,7 +20,7 @@ from penstock.scheduler.macroq_component import (
     better_of,
     rough_plan,
 )
-from penstock.scheduler.macroq_concave import Corners, concave_plan, find_corners, has_cycle, is_concave_component
+from penstock.scheduler.macroq_concave import Corners, concave_plan, find_corners, has_corners, is_concave_component
 from penstock.scheduler.macroq_nsdp import plan_component
 from penstock.scheduler.macroq_resolution import Effort
 from penstock.scheduler.resource_functions import FloatArray
@@ -56,9 +56,9 @@ class CornerCache:
         self._known: dict[int, tuple[Component, Corners | None]] = {}
 
     def of(self, component: Component, deadline: Deadline) -> Corners | None:
-        """The corners of a component, or of its hull; None where a cycle forbids them."""
+        """The corners of a component, or of its hull; None where it has none."""
         if id(component) not in self._known:
-            corners = None if has_cycle(component) else find_corners(component, MOST_CORNERS, deadline)
+            corners = find_corners(component, MOST_CORNERS, deadline) if has_corners(component) else None
             self._known[id(component)] = component, corners
         return self._known[id(component)][1]
 

@@ -107,6 +107,7 @@ class ComponentProgram:
         """The column that carries a stream, and the tuples a second that one of it stands for."""
         if isinstance(output.rate, Table):
             return self._under(lines_above(output.rate, pe.min_mips), self._mips[pe.id], 1.0, 0.0), 1.0
+        assert isinstance(output.rate, Flow)  # `macroq_concave.has_corners` lets nothing else in.
         return self._flow(pe, output.rate), output.rate.selectivity
 
     def _flow(self, pe: Pe, rate: Flow) -> int:

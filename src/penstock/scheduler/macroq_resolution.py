@@ -19,7 +19,7 @@ from itertools import chain
 from typing import Literal
 
 from penstock.scheduler.macroq_component import Component, Grid
-from penstock.scheduler.problem import Pe, Problem, Table
+from penstock.scheduler.problem import Limits, Pe, Problem, Table
 
 RATIO = 4
 """How many units of the next grid make one of this."""
@@ -99,8 +99,9 @@ def _numbers_of(pe: Pe) -> Iterable[float]:
     yield pe.min_mips
     yield pe.max_mips
     for output in pe.outputs:
-        if isinstance(output.rate, Table):
-            yield from (mips for mips, _ in output.rate.points)
+        rate = output.rate.allowed if isinstance(output.rate, Limits) else output.rate
+        if isinstance(rate, Table):
+            yield from (mips for mips, _ in rate.points)
 
 
 def common_measure(numbers: Iterable[float]) -> float | None:

@@ -15,7 +15,7 @@ allows only understates.
 Example: see `solve_whole`.
 
 When it does not apply. A cycle of streams, whose rates are a least fixed point and not a greatest one, and resource
-functions of several inputs that are neither flows nor tables (`solve_whole` gives None).
+functions that are not linear in the inputs, such as joins (`solve_whole` gives None).
 
 Algorithm. HiGHS. Each column is counted in units of the most that it can be, because a solver works with absolute
 tolerances. Revised ranks are relaxed in the program (job by job instead of PE by PE): a choice that is not rank-legal
@@ -37,7 +37,7 @@ from penstock.base.deadline import Deadline
 from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.macroq_answer import Settlement
 from penstock.scheduler.microq_pieces import at_most_function, points_of_value
-from penstock.scheduler.problem import Flow, Job, Output, Pe, Problem, Table, Template
+from penstock.scheduler.problem import PRIMAL, Flow, Job, Limits, Output, Pe, Problem, Table, Template
 from penstock.scheduler.ranks import is_rank_legal
 from penstock.scheduler.resource_functions import importance_of, rate_of
 from penstock.scheduler.topology import stream_order
@@ -127,9 +127,7 @@ class _Whole:
             if template is not None
             for pe in template.pes
         ]
-        if not members or any(
-            not isinstance(out.rate, Flow | Table) for member in members for out in member.pe.outputs
-        ):
+        if not members or not all(_is_linear(out) for member in members for out in member.pe.outputs):
             return None
         order = stream_order([member.pe for member in members])
         return None if order is None else cls(problem, options, [members[i] for i in order])
@@ -154,7 +152,8 @@ class _Whole:
         mips = self._mips(member, chosen, most)
         load = pe.offered_tps + sum(self._tops.get(stream, 0.0) for stream in pe.inputs)
         for output in pe.outputs:
-            top = float(rate_of(output.rate, load, most))
+            inputs = {PRIMAL: pe.offered_tps, **{s: self._tops.get(s, 0.0) for s in pe.inputs}}
+            top = float(rate_of(output.rate, load, most, inputs))
             rate = self._rate(pe, output, (mips, most or 1.0), chosen, top)
             self._value(output, rate, chosen, top)
             self._rates.setdefault(output.stream, []).append((rate, top or 1.0))
@@ -181,9 +180,15 @@ class _Whole:
             self._program.row([(column, 1.0), *feeding], most=min(share * pe.offered_tps, STEEPEST))
             allowed = min(share * mips_unit / output.rate.mips_per_tps, STEEPEST)
             self._program.row([(column, 1.0), (mips_column, -allowed)], most=0.0)
-        elif isinstance(output.rate, Table):
-            points = [(x / mips_unit, y / unit) for x, y in output.rate.points]
-            at_most_function(self._program, column, mips_column, points, 1.0, hull=False)
+            return column
+        table = output.rate
+        if isinstance(output.rate, Limits):
+            table, shares = output.rate.allowed, dict(output.rate.offered)
+            feeding = [(c, -shares.get(s, 0.0) * u / unit) for s in pe.inputs for c, u in self._rates.get(s, ())]
+            self._program.row([(column, 1.0), *feeding], most=shares.get(PRIMAL, 0.0) * pe.offered_tps / unit)
+        assert isinstance(table, Table)
+        points = [(x / mips_unit, y / unit) for x, y in table.points]
+        at_most_function(self._program, column, mips_column, points, 1.0, hull=False)
         return column
 
     def _value(self, output: Output, rate: int, chosen: int, top: float) -> None:
@@ -290,3 +295,8 @@ class _Whole:
         chosen = {(job_id, template.id) for job_id, template in settlement.choice.items()}
         terms = [(column, -1.0 if key in chosen else 1.0) for key, column in self._choice.items()]
         self._program.row(terms, least=1.0 - len(chosen))
+
+
+def _is_linear(output: Output) -> bool:
+    """Whether the rate is linear in the inputs up to what the mips allow."""
+    return isinstance(output.rate, Flow | Table) or (isinstance(output.rate, Limits) and not output.rate.pairs)

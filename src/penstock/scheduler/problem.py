@@ -45,7 +45,40 @@ class Linear:
     slope: float
 
 
-RateFunction = Flow | Table
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """A resource function of every input and the mips: the smaller of what the inputs offer and what the mips allow.
+
+    Attributes:
+        allowed: The rate that the mips allow.
+        offered: For each input, by its stream, the tuples out for a tuple in; `PRIMAL` is what the PE is offered.
+        pairs: For two inputs that meet, as in a join, the tuples out for the product of their rates.
+    """
+
+    allowed: Table
+    offered: tuple[tuple[str, float], ...] = ()
+    pairs: tuple[tuple[str, str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
+    """A resource function of every input and the mips, given on a grid: linear along each axis between its points.
+
+    Attributes:
+        inputs: The streams that it depends on; `PRIMAL` is what the PE is offered.
+        knots: The points of the axis of each input, then of the mips' axis, rising.
+        rates: The rate at every point of the grid, the mips' axis running fastest; never falling along any axis.
+    """
+
+    inputs: tuple[str, ...]
+    knots: tuple[tuple[float, ...], ...]
+    rates: tuple[float, ...]
+
+
+PRIMAL = "offered_tps"
+"""The name, among the inputs of a resource function, of what comes into the PE from outside."""
+
+RateFunction = Flow | Table | Limits | Surface
 ValueFunction = Linear | Table
 
 
