@@ -8,21 +8,39 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from scipy.interpolate import RegularGridInterpolator
 
-from penstock.scheduler.problem import Flow, Job, Linear, Output, Pe, Problem, RateFunction, Table, Template
+from penstock.scheduler.problem import (
+    Flow,
+    Job,
+    Limits,
+    Linear,
+    Output,
+    Pe,
+    Problem,
+    RateFunction,
+    Surface,
+    Table,
+    Template,
+)
 
 Array = np.ndarray
 
 
-def random_problem(seed: int, *, most_jobs: int = 6, most_pes: int = 7, most_units: int = 3) -> Problem:
-    """A small problem in whole mips: shared streams, templates, required jobs, ranks 1 to 3."""
+def random_problem(
+    seed: int, *, most_jobs: int = 6, most_pes: int = 7, most_units: int = 3, general: bool = False
+) -> Problem:
+    """A small problem in whole mips: shared streams, templates, required jobs, ranks 1 to 3.
+
+    With `general` some resource functions look at each input by itself.
+    """
     rng = random.Random(seed)
     jobs: list[Job] = []
     exported: list[str] = []
     pes_left = most_pes
     for name in "ABCDEF"[: rng.randint(1, most_jobs)]:
         templates = tuple(
-            _template(rng, name, f"t{i}", rng.randint(1, max(1, min(3, pes_left))), exported, most_units)
+            _template(rng, name, f"t{i}", rng.randint(1, max(1, min(3, pes_left))), exported, most_units, general)
             for i in range(rng.choice([1, 1, 2]))
         )
         pes_left -= max(len(template.pes) for template in templates)
@@ -37,7 +55,9 @@ def random_problem(seed: int, *, most_jobs: int = 6, most_pes: int = 7, most_uni
     return Problem(mips=float(max(1, needed + rng.randint(0, 12))), jobs=tuple(jobs))
 
 
-def _template(rng: random.Random, job: str, name: str, size: int, exported: list[str], most_units: int) -> Template:
+def _template(
+    rng: random.Random, job: str, name: str, size: int, exported: list[str], most_units: int, general: bool
+) -> Template:
     pes = []
     own: list[str] = []
     for i in range(size):
@@ -53,7 +73,13 @@ def _template(rng: random.Random, job: str, name: str, size: int, exported: list
                 max_mips=float(low + rng.randint(0, most_units)),
                 inputs=inputs,
                 offered_tps=0.0 if inputs else float(rng.randint(1, 4)),
-                outputs=(Output(stream=stream, rate=_rate(rng), value=_value(rng) if valued else None),),
+                outputs=(
+                    Output(
+                        stream=stream,
+                        rate=_general_rate(rng, inputs) if general and inputs else _rate(rng),
+                        value=_value(rng) if valued else None,
+                    ),
+                ),
             )
         )
         own.append(stream)
@@ -66,6 +92,23 @@ def _rate(rng: random.Random) -> RateFunction:
             points=tuple(zip((0.0, 1.0, 3.0), sorted(float(rng.randint(0, 6)) for _ in range(3)), strict=True))
         )
     return Flow(mips_per_tps=rng.choice([0.5, 1.0, 2.0]), selectivity=rng.choice([0.5, 1.0, 2.0]))
+
+
+def _general_rate(rng: random.Random, inputs: tuple[str, ...]) -> RateFunction:
+    kind = rng.choice(["usual", "limits", "join", "surface"])
+    if kind == "usual":
+        return _rate(rng)
+    heights = sorted(float(rng.randint(0, 6)) for _ in range(3))
+    if kind == "surface":
+        knots = (*((0.0, 2.0, 5.0) for _ in inputs), (0.0, 1.0, 3.0))
+        shape = [3] * len(knots)
+        steps = np.array([rng.randint(0, 2) for _ in range(3 ** len(knots))], dtype=float).reshape(shape)
+        for axis in range(len(shape)):
+            steps = np.cumsum(steps, axis=axis)
+        return Surface(inputs=inputs, knots=knots, rates=tuple(steps.ravel().tolist()))
+    offered = tuple((stream, rng.choice([0.0, 0.5, 1.0, 2.0])) for stream in inputs)
+    pairs = ((inputs[0], inputs[-1], rng.choice([0.5, 1.0])),) if kind == "join" else ()
+    return Limits(allowed=Table(points=tuple(zip((0.0, 1.0, 3.0), heights, strict=True))), offered=offered, pairs=pairs)
 
 
 def _value(rng: random.Random) -> Linear | Table:
@@ -130,7 +173,7 @@ def importance(pes: list[Pe], mips: dict[str, Array]) -> Array:
     rates: dict[str, Array] = {}
     for _ in range(len(pes) + 1):
         rates = {
-            out.stream: _rate_at(out.rate, pe.offered_tps + sum(rates.get(s, 0.0) for s in pe.inputs), mips[pe.id])
+            out.stream: _rate_at(out.rate, pe, {s: rates.get(s, 0.0) for s in pe.inputs}, mips[pe.id])
             for pe in pes
             for out in pe.outputs
         }
@@ -144,9 +187,19 @@ def importance(pes: list[Pe], mips: dict[str, Array]) -> Array:
     return total
 
 
-def _rate_at(rate: RateFunction, load: Array | float, mips: Array) -> Array:
+def _rate_at(rate: RateFunction, pe: Pe, inputs: dict[str, Array | float], mips: Array) -> Array:
+    load = pe.offered_tps + sum(inputs.values())
     if isinstance(rate, Table):
         return _table(rate, mips)
+    if isinstance(rate, Limits):
+        offered = sum(share * inputs[s] for s, share in rate.offered)
+        offered = offered + sum(share * inputs[a] * inputs[b] for a, b, share in rate.pairs)
+        return np.minimum(offered, _table(rate.allowed, mips))
+    if isinstance(rate, Surface):
+        grid = np.array(rate.rates).reshape([len(axis) for axis in rate.knots])
+        at = np.broadcast_arrays(*(np.asarray(inputs[s], dtype=float) for s in rate.inputs), mips)
+        at = [np.clip(x, axis[0], axis[-1]) for x, axis in zip(at, rate.knots, strict=True)]
+        return RegularGridInterpolator(rate.knots, grid)(np.stack(at, axis=-1))
     return rate.selectivity * np.minimum(load, mips / rate.mips_per_tps)
 
 

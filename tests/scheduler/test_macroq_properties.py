@@ -63,6 +63,20 @@ def test_small_problems_get_the_importance_that_brute_force_finds(seed: int) -> 
     assert answer.importance == pytest.approx(best) if in_whole_mips else answer.importance >= best - 1e-9
 
 
+@given(seeds)
+@settings(max_examples=120, deadline=None)
+def test_functions_of_every_input_get_the_importance_that_brute_force_finds(seed: int) -> None:
+    problem = random_problem(seed, general=True)
+    answer = solve(problem, granularity=int(problem.mips))
+    assert_sound(problem, answer)
+    assert answer.importance >= brute_force(problem) * (1 - MILLIONTH)
+    found = solve(problem)
+    assert_sound(problem, found)
+    half = brute_force(problem, step=0.5, positive=True) if len(problem.jobs) < 4 else 0.0
+    assert not found.exact or found.importance >= half * (1 - MILLIONTH)
+    assert found.importance <= found.bound * (1 + MILLIONTH)
+
+
 def test_what_a_pe_does_not_need_of_a_unit_goes_to_another() -> None:
     problem = random_problem(25220)
     answer = solve(problem, granularity=int(problem.mips))

@@ -42,8 +42,10 @@ from scipy.optimize import nnls
 from scipy.stats import t as student_t
 
 from penstock.diagnostics import UserError
-from penstock.scheduler.learner_families import FAMILIES, Fit, LimitedRate, MonotoneFunction
+from penstock.scheduler.learner_families import FAMILIES, Fit, LimitedRate, MonotoneFunction, limits_of
+from penstock.scheduler.learner_lattice import Lattice
 from penstock.scheduler.learner_samples import Matrix, Sample, as_arrays, check_samples
+from penstock.scheduler.problem import Flow, RateFunction, Surface
 
 Groups = npt.NDArray[np.int64]
 
@@ -125,6 +127,18 @@ class LearnedFunction:
         corners = np.linspace(self.lowest, self.highest, 21)
         low, high = self.band(corners)
         return float(np.mean((high - low) / 2) / max(float(np.mean(self.rates_tps(corners))), 1e-12))
+
+    def rate_function(self, inputs: Sequence[str]) -> RateFunction:
+        """The function as macroQ composes it: of all inputs, named by their streams, and the mips."""
+        if isinstance(self.function, Lattice):
+            heights = np.maximum(self.function.heights, 0.0).reshape([len(axis) for axis in self.function.axes])
+            for axis in range(heights.ndim):
+                heights = np.maximum.accumulate(heights, axis=axis)
+            knots = tuple(tuple(map(float, axis)) for axis in self.function.axes)
+            return Surface(inputs=tuple(inputs), knots=knots, rates=tuple(map(float, heights.ravel())))
+        if (flow := self.flow()) is not None:
+            return Flow(mips_per_tps=flow[0], selectivity=flow[1])
+        return limits_of(self.function, inputs, most_mips=float(self.highest[-1]))
 
     def table_over_mips(self, input_tps: Sequence[float], points: int = 17) -> tuple[tuple[float, float], ...]:
         """The function as a `{"table": [[mips, rate], ...]}` of the admission format, at given input rates."""

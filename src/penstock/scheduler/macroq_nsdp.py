@@ -161,10 +161,11 @@ class _Elimination:
             importance = importance + importance_of(out, rates[out.stream])
         open_before = _open_streams(labels)
         loads = {}
-        for pe in self._waiting_for(open_before | rates.keys()):
-            for column in self._columns(pe, open_before | rates.keys()):
-                load = _load(labels, open_before & column)[:, None]
-                load = sum((rates[stream] for stream in sorted(column & rates.keys())), load)
+        for pe in self._waiting_for(open_before.union(rates)):
+            for column in self._columns(pe, open_before.union(rates)):
+                load: Amounts = _load(labels, open_before & column)[:, None]
+                for stream in sorted(column & rates.keys()):
+                    load = load + rates[stream]
                 loads[column] = np.broadcast_to(load, shape)
         earns = labels.earns or bool(valued)
         return _Cross(left=labels, right=used, importance=importance, earns=earns, loads=loads)

@@ -180,8 +180,8 @@ def _offer(
 ) -> Sequence[tuple[float, float]]:
     """Keep a rate below what the inputs offer; return the points of what the mips allow.
 
-    Two inputs that meet offer at most what each offers while the other is at its most; a surface is cut where all inputs
-    are at their most. Both promise too much, never too little, and what is promised is composed again at the end.
+    Two inputs that meet offer at most what each offers while the other is at its most; a surface is cut where all
+    inputs are at their most. Both promise too much, never too little; what follows is composed again at the end.
     """
     if isinstance(function, Table):
         return function.points

@@ -46,7 +46,8 @@ def rate_of(
     if isinstance(rate, Table):
         return interpolate(rate, mips)
     if isinstance(rate, Limits):
-        return np.minimum(offered_by(rate, inputs_tps or {}), interpolate(rate.allowed, mips))
+        least = np.minimum(offered_by(rate, inputs_tps or {}), interpolate(rate.allowed, mips))
+        return np.asarray(least) if np.ndim(least) else float(least)
     if isinstance(rate, Surface):
         return _on_surface(rate, [(inputs_tps or {}).get(stream, 0.0) for stream in rate.inputs], mips)
     if isinstance(load_tps, float) and isinstance(mips, float):
