@@ -66,17 +66,20 @@ def _template(
         stream = f"{job}.out" if i == size - 1 else f"{job}.{name}.s{i}"
         valued = rng.random() < (0.8 if i == size - 1 else 0.3)
         low = rng.choice([0, 0, 1, 2])
+        high = low + rng.randint(0, most_units)
+        offered = 0.0 if inputs else float(rng.randint(1, 4))
+        rate = _general_rate(rng, inputs) if general and inputs else _rate(rng)
         pes.append(
             Pe(
                 id=f"{job}.{name}.p{i}",
                 min_mips=float(low),
-                max_mips=float(low + rng.randint(0, most_units)),
+                max_mips=float(high),
                 inputs=inputs,
-                offered_tps=0.0 if inputs else float(rng.randint(1, 4)),
+                offered_tps=offered,
                 outputs=(
                     Output(
                         stream=stream,
-                        rate=_general_rate(rng, inputs) if general and inputs else _rate(rng),
+                        rate=rate,
                         value=_value(rng) if valued else None,
                     ),
                 ),

@@ -2,9 +2,9 @@
 
 A job whose PEs have no minimum could be called admitted and get nothing, while jobs of worse rank take the cluster.
 The paper admits a job when the best allocation gives it a positive amount of resources, so a template without a
-minimum has a small amount set aside before anything is decided: all of them together a millionth of the cluster. A
-job that the best allocation gives more than that is not touched by it; one that it would give nothing gets that
-amount.
+minimum has a small amount set aside before anything is decided: all of them together a hundred-millionth of the
+cluster. A job that the best allocation gives more than that is not touched by it; one that it would give nothing gets
+that amount.
 
 Required jobs are admitted whatever they get: for them nothing is set aside.
 """
@@ -17,7 +17,7 @@ from dataclasses import replace
 from penstock.scheduler.problem import Job, Problem, Template
 from penstock.scheduler.ranks import Choice
 
-SHARE = 1e-6
+SHARE = 1e-8
 """Of the cluster, for all these amounts together."""
 
 
@@ -29,7 +29,7 @@ def with_least_amounts(problem: Problem) -> Problem:
         >>> pe = Pe(id="p", max_mips=50.0)
         >>> job = Job(id="A", templates=(Template(id="only", pes=(pe,)),))
         >>> round(with_least_amounts(Problem(mips=100.0, jobs=(job,))).jobs[0].templates[0].min_mips, 9)
-        0.0001
+        1e-06
     """
     bare = [job for job in problem.jobs if any(_is_bare(job, template) for template in job.templates)]
     if not bare:

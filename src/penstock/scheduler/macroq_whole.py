@@ -205,23 +205,9 @@ class _Whole:
         self._gains.append((column, most))
 
     def _share_out(self) -> None:
-        """The capacity, less what jobs without a minimum miss of what they get at the least."""
         unit = self._problem.mips or 1.0
         used = [(column, mips / unit) for _, column, mips in self._mips_columns]
-        given: dict[tuple[str, str], list[tuple[int, float]]] = {}
-        for member, column, mips in self._mips_columns:
-            given.setdefault((member.job.id, member.template.id), []).append((column, mips))
-        for job in self._problem.jobs:
-            for template in self._options[job.id]:
-                if template is not None and template.least_mips:
-                    missing = self._missing(template.least_mips, given[job.id, template.id])
-                    self._program.row([*missing, (self._choice[job.id, template.id], -1.0)], least=0.0)
-                    used.append((missing[0][0], template.least_mips / unit))
         self._program.row(used, most=self._problem.mips / unit)
-
-    def _missing(self, least: float, given: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-        """What a template misses of its least amount, a new column, and what its PEs get, as parts of the amount."""
-        return [(self._program.column(upper=1.0), 1.0), *((column, mips / least) for column, mips in given)]
 
     def _ranks(self) -> None:
         """Which ranks are reached, and who may be in because of a job that it feeds."""
@@ -256,20 +242,23 @@ class _Whole:
         return {job_id: list(found.values()) for job_id, found in readers.items()}
 
     def solve(self, deadline: Deadline) -> WholeAnswer:
-        """Solve, and again without each choice that is not rank-legal."""
+        """Solve, and again without each choice that is not rank-legal or does not fit."""
         bound = math.inf
         for _ in range(MOST_CUTS):
             if deadline.has_passed():
                 break
-            found = self._program.solve(seconds=deadline.left())
+            found = self._program.solve(deadline)
             # Whoever asks has an answer: that there is none is an error of the solver's.
             bound = bound if found.is_infeasible else min(bound, -found.bound * self._worth)
             if found.values is None:
                 return WholeAnswer(settlement=None, bound=bound)
             settlement = self._settlement(found.values.tolist())
-            if is_rank_legal(self._problem.jobs, settlement.choice) and self._fits(settlement):
+            if not self._fits(settlement):
+                self._cut_off(settlement, with_more=True)
+            elif not is_rank_legal(self._problem.jobs, settlement.choice):
+                self._cut_off(settlement, with_more=False)
+            else:
                 return WholeAnswer(settlement=settlement, bound=bound)
-            self._cut_off(settlement)
         return WholeAnswer(settlement=None, bound=bound)
 
     def _settlement(self, values: Sequence[float]) -> Settlement:
@@ -287,13 +276,15 @@ class _Whole:
         return Settlement(choice=choice, mips=mips, granularity=1)
 
     def _fits(self, settlement: Settlement) -> bool:
+        """Whether the minima fit, with the least amounts of jobs without any, of which the program knows nothing."""
         needed = sum(template.min_mips for template in settlement.choice.values())
         return needed <= self._problem.mips * (1 + 1e-12)
 
-    def _cut_off(self, settlement: Settlement) -> None:
-        """Forbid one choice."""
+    def _cut_off(self, settlement: Settlement, *, with_more: bool) -> None:
+        """Forbid one choice; with more, all choices that admit these jobs and others."""
         chosen = {(job_id, template.id) for job_id, template in settlement.choice.items()}
         terms = [(column, -1.0 if key in chosen else 1.0) for key, column in self._choice.items()]
+        terms = [term for term in terms if term[1] < 0] if with_more else terms
         self._program.row(terms, least=1.0 - len(chosen))
 
 
