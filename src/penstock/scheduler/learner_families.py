@@ -34,6 +34,9 @@ Data = tuple[Matrix, Matrix, Matrix]
 ENDLESS_TPS = 1e12
 """Stands for a side that never limits."""
 
+_ON_LINE = 0.15
+"""The mean miss, as a part of the mean mips, up to which mips count as proportional to the inputs."""
+
 _ALTERNATIONS = 25
 _KNOTS = 8
 
@@ -138,6 +141,41 @@ def fit_flow(points: Matrix, rates: Matrix, weights: Matrix, like: MonotoneFunct
         array([15.,  2.])
     """
     return _fit_limits("flow", (points, rates, weights), _single_inputs(points), np.empty(0), like)
+
+
+def is_on_a_line(points: Matrix) -> bool:
+    """Whether the mips follow from the inputs: the samples of a PE that was never starved.
+
+    Example:
+        >>> inputs = np.linspace(10.0, 100.0, 20)
+        >>> is_on_a_line(np.column_stack([inputs, 2 * inputs])), is_on_a_line(np.column_stack([inputs, inputs[::-1]]))
+        (True, False)
+    """
+    inputs, mips = points[:, :-1], points[:, -1]
+    if inputs.shape[1] == 0 or not mips.any():
+        return False
+    costs, _ = nnls(inputs, mips)
+    return bool(np.abs(inputs @ costs - mips).mean() <= _ON_LINE * mips.mean())
+
+
+def fit_line(points: Matrix, rates: Matrix, weights: Matrix, like: MonotoneFunction | None = None) -> LimitedRate:
+    """A flow from samples on a line: the selectivity from rates and inputs, the price from rates and mips.
+
+    Example:
+        >>> inputs = np.linspace(10.0, 100.0, 20)
+        >>> fit = fit_line(np.column_stack([inputs, 2 * inputs]), inputs / 4, np.ones(20))
+        >>> fit(np.array([[80.0, 160.0], [80.0, 80.0], [40.0, 160.0]])).round(6)
+        array([20., 10., 10.])
+    """
+    inputs = _single_inputs(points)
+    offered = _robust_nnls(points[:, :-1], rates, weights)
+    allowed = _robust_nnls(points[:, -1:], rates, weights)
+    straight = np.empty(0)
+    sides = (
+        Limit(columns=((len(inputs),),), knots=(straight,), coefficients=allowed),
+        Limit(columns=inputs, knots=tuple(straight for _ in inputs), coefficients=offered),
+    )
+    return LimitedRate(family="flow", sides=sides)
 
 
 def fit_capacity(points: Matrix, rates: Matrix, weights: Matrix, like: MonotoneFunction | None = None) -> LimitedRate:
