@@ -43,7 +43,7 @@ from penstock.scheduler.allocation import allocate
 from penstock.scheduler.answer import Answer
 from penstock.scheduler.components import job_groups
 from penstock.scheduler.least_amounts import with_least_amounts
-from penstock.scheduler.macroq_answer import Settlement, answer_of, earned, within_capacity
+from penstock.scheduler.macroq_answer import Settlement, answer_of, earned, merit_of, within_capacity
 from penstock.scheduler.macroq_component import Component
 from penstock.scheduler.macroq_first import first_answer, most_importance, required_at_minimum
 from penstock.scheduler.macroq_neighbours import improve
@@ -260,28 +260,32 @@ class _Search:
         planner = Planner(self._corners, effort, self._deadline)
         offers = Offers(self._prepared, planner, most_lists=effort.lists)
         exact = True
+        merit: dict[str, float] = {}
         for rank in sorted({job.effective_rank for job in self._problem.jobs}, reverse=True):
-            made = [offers.offer(group, rank) for group in self._groups]
-            exact &= all(offer.exact for offer in made) & self._divide(made, effort)
+            made = [offers.offer(group, rank, merit) for group in self._groups]
+            division, is_exact = self._divide(made, effort)
+            exact &= all(offer.exact for offer in made) & is_exact
+            if division is not None and not self._has_few_lists():
+                merit |= merit_of(division.settled(self._problem.mips))
         return exact
 
-    def _divide(self, offers: Sequence[Offer], effort: Effort) -> bool:
-        """The division among all components; keeps it if it is the best so far; whether it was exact."""
+    def _divide(self, offers: Sequence[Offer], effort: Effort) -> tuple[_Division | None, bool]:
+        """The division among all components, if anything fits, and whether it was exact; the best so far is kept."""
         self._deadline.check()
         left = self._problem.mips - sum(offer.base_mips for offer in offers)
         if left < -1e-9 * self._problem.mips:
-            return True
+            return None, True
         budget = max(0, math.floor(left / effort.grid.step_mips + 1e-9))
         curves = [curve for offer in offers for curve in offer.curves]
         division = allocate(curves, budget, self._deadline)
+        found = _Division(offers=offers, units=division.units.tolist(), step_mips=effort.grid.step_mips)
         if division.importance > self._best_importance:
-            found = _Division(offers=offers, units=division.units.tolist(), step_mips=effort.grid.step_mips)
             # Mixtures of corners may earn more than the line between them says, so what counts is composed.
             may_earn_more = effort.method in ("corners", "labels")
             importance = earned(found.settled(self._problem.mips)) if may_earn_more else division.importance
             if importance > self._best_importance:
                 self._best, self._best_importance = found, importance
-        return division.exact
+        return found, division.exact
 
 
 def _count_tables(template: Template) -> int:

@@ -38,6 +38,17 @@ def earned(settlement: Settlement) -> float:
     return sum(float(value) for value in compose(pes, settlement.mips).importance.values())
 
 
+def merit_of(settlement: Settlement) -> dict[str, float]:
+    """The importance of each admitted job for each mips that it got."""
+    pes = [pe for template in settlement.choice.values() for pe in template.pes]
+    importance = compose(pes, settlement.mips).importance
+    return {
+        job_id: sum(float(importance[pe.id]) for pe in template.pes)
+        / max(sum(settlement.mips[pe.id] for pe in template.pes), 1e-300)
+        for job_id, template in settlement.choice.items()
+    }
+
+
 def answer_of(problem: Problem, settlement: Settlement, *, seconds: float) -> Answer:
     """The answer to a problem, with importance composed anew from the mips of the PEs."""
     settlement = admit_what_fits(problem, settlement)

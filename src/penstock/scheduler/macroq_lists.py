@@ -34,8 +34,11 @@ class JobLists:
     complete: bool
 
 
-def job_lists(group: Sequence[Job], waterline: int, limit: int) -> JobLists:
+def job_lists(group: Sequence[Job], waterline: int, limit: int, merit: Mapping[str, float] | None = None) -> JobLists:
     """The rank-legal job/template lists of a group of jobs, at most about `limit` of them.
+
+    `merit` is the importance of jobs for each mips in the best division at the waterline before; jobs that it does not
+    know count as they would with all they may take.
 
     Example:
         >>> from penstock.scheduler.problem import Pe
@@ -52,7 +55,7 @@ def job_lists(group: Sequence[Job], waterline: int, limit: int) -> JobLists:
         if None not in may
     }
     complete = math.prod(len(may) for may in options) <= limit
-    candidates = _all_lists(group, options) if complete else _lists_by_merit(group, options, limit)
+    candidates = _all_lists(group, options) if complete else _lists_by_merit(group, options, limit, merit or {})
     choices = [cheapest]
     for choice in candidates:
         if choice != cheapest and _is_legal(group, choice, waterline):
@@ -112,13 +115,13 @@ def _all_lists(group: Sequence[Job], options: Sequence[tuple[Template | None, ..
 
 
 def _lists_by_merit(
-    group: Sequence[Job], options: Sequence[tuple[Template | None, ...]], limit: int
+    group: Sequence[Job], options: Sequence[tuple[Template | None, ...]], limit: int, known: Mapping[str, float]
 ) -> Iterator[Choice]:
     """Beginnings of the order by importance for each mips, then single changes of template."""
     forced = [job for job, may in zip(group, options, strict=True) if None not in may]
     optional = [job for job, may in zip(group, options, strict=True) if None in may and len(may) > 1]
     usual = {job.id: job.choices[0] for job in (*forced, *optional)}
-    merit = _merit(usual)
+    merit = _merit(usual) | {job_id: worth for job_id, worth in known.items() if job_id in usual}
     ordered = sorted(optional, key=lambda job: -merit[job.id])
     feeders = feeders_of(group)
     stride = max(1, math.ceil(2 * len(ordered) / limit))
