@@ -48,7 +48,8 @@ def job_lists(group: Sequence[Job], waterline: int, limit: int, merit: Mapping[s
         >>> [sorted(choice) for choice in lists.choices], lists.complete
         ([['A'], ['A', 'B']], True)
     """
-    options = [_options(job, waterline, _may_be_lifted(group, waterline)) for job in group]
+    lifted = _may_be_lifted(group, waterline)
+    options = [_options(job, waterline, lifted) for job in group]
     cheapest = {
         job.id: min(job.choices, key=lambda template: template.min_mips)
         for job, may in zip(group, options, strict=True)

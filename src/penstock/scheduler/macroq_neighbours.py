@@ -3,7 +3,8 @@
 Where a group has too many job/template lists to enumerate and the whole problem is too large to be solved at once, a
 part of it is not. Each step frees a few jobs, one drawn by chance with those that streams connect it with, and some
 more of any kind, and solves for them to the end (`macroq_whole`), with the templates of all others fixed and the mips
-of all PEs free. What is better is kept. When nothing was found for a while more jobs are freed at a time.
+of all PEs free. In large problems the other jobs keep their mips, too (`macroq_part`). What is better is kept. When
+nothing was found for a while more jobs are freed at a time.
 
 Reference. Shaw, "Using constraint programming and local search methods to solve vehicle routing problems", CP 1998
 (large neighbourhood search). The SODA paper asks for a search that uses the time there is, and does not say which.
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from penstock.base.deadline import Deadline
 from penstock.scheduler.macroq_answer import Settlement, earned
 from penstock.scheduler.macroq_lists import feeders_of
+from penstock.scheduler.macroq_part import solve_part
 from penstock.scheduler.macroq_whole import Options, all_options, solve_whole
 from penstock.scheduler.problem import Problem
 
@@ -29,6 +31,10 @@ PATIENCE = 6
 
 STEP_SECONDS = 5.0
 """The most time that a step may take."""
+
+
+LARGE = 300
+"""PEs of the admitted jobs beyond which the others keep their mips, too."""
 
 
 def improve(problem: Problem, start: Settlement, bound: float, deadline: Deadline) -> Iterator[Settlement]:
@@ -46,7 +52,10 @@ def improve(problem: Problem, start: Settlement, bound: float, deadline: Deadlin
     free, idle, misses = FIRST_FREE, 0, 0
     while not deadline.has_passed() and importance < bound * (1 - 1e-6) and misses < 3:
         freed = _drawn(rng, list(options), near, free)
-        found = solve_whole(problem, _options(problem, options, best, freed), _step(deadline))
+        if sum(len(job.choices[0].pes) for job in problem.jobs) > LARGE:
+            found = solve_part(problem, best, freed, _step(deadline))
+        else:
+            found = solve_whole(problem, _options(problem, options, best, freed), _step(deadline))
         if found is None or (deadline.left() == math.inf and idle > len(options)):
             return
         misses = misses + 1 if found.settlement is None else 0

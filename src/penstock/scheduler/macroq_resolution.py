@@ -18,8 +18,9 @@ from decimal import Decimal
 from itertools import chain
 from typing import Literal
 
+from penstock.scheduler.components import job_groups
 from penstock.scheduler.macroq_component import Component, Grid
-from penstock.scheduler.problem import Limits, Pe, Problem, Table
+from penstock.scheduler.problem import Job, Limits, Pe, Problem, Table
 
 RATIO = 4
 """How many units of the next grid make one of this."""
@@ -32,6 +33,9 @@ COARSEST_UNITS_PER_PE = 4
 MOST_UNITS = 2**21
 """Units for the whole cluster that are worth the memory."""
 
+
+QUICK_PES = 10_000
+"""PEs of all the lists of one group together that the quick rounds look at."""
 
 MOST_LISTS = 4_096
 """Job/template lists of one group that are enumerated at the end of the ladder."""
@@ -65,11 +69,16 @@ def ladder(problem: Problem, components: Sequence[Component]) -> list[Effort]:
     finest = _finest_step(problem, usual)
     rungs = max(0, math.floor(math.log(usual / COARSEST_UNITS_PER_PE / finest, RATIO)))
     grids = [_grid(problem, finest * RATIO**k) for k in range(rungs, -1, -1)]
-    rounds = [Effort(grid=grids[len(grids) // 2], labels=0, lists=64, method="balanced")]
-    rounds += [Effort(grid=grids[-1], labels=0, lists=64, method="corners")]
+    few = max(2, min(64, QUICK_PES // max(1, max(map(_pes, job_groups(problem.jobs)), default=1))))
+    rounds = [Effort(grid=grids[len(grids) // 2], labels=0, lists=few, method="balanced")]
+    rounds += [Effort(grid=grids[-1], labels=0, lists=few, method="corners")]
     rounds += [Effort(grid=grid, labels=1_000, lists=256) for grid in grids]
     rounds += [Effort(grid=grids[-1], labels=4_000, lists=MOST_LISTS)]
     return rounds
+
+
+def _pes(group: Sequence[Job]) -> int:
+    return sum(len(job.choices[0].pes) for job in group)
 
 
 def single_round(problem: Problem, granularity: int) -> list[Effort]:
