@@ -5,23 +5,42 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
+from scipy.interpolate import RegularGridInterpolator
 
-from penstock.scheduler.problem import Flow, Job, Linear, Output, Pe, Problem, RateFunction, Table, Template
+from penstock.scheduler.problem import (
+    Flow,
+    Job,
+    Limits,
+    Linear,
+    Output,
+    Pe,
+    Problem,
+    RateFunction,
+    Surface,
+    Table,
+    Template,
+)
 
 Array = np.ndarray
 
 
-def random_problem(seed: int, *, most_jobs: int = 6, most_pes: int = 7, most_units: int = 3) -> Problem:
-    """A small problem in whole mips: shared streams, templates, required jobs, ranks 1 to 3."""
+def random_problem(
+    seed: int, *, most_jobs: int = 6, most_pes: int = 7, most_units: int = 3, general: bool = False
+) -> Problem:
+    """A small problem in whole mips: shared streams, templates, required jobs, ranks 1 to 3.
+
+    With `general` some resource functions look at each input by itself.
+    """
     rng = random.Random(seed)
     jobs: list[Job] = []
     exported: list[str] = []
     pes_left = most_pes
     for name in "ABCDEF"[: rng.randint(1, most_jobs)]:
         templates = tuple(
-            _template(rng, name, f"t{i}", rng.randint(1, max(1, min(3, pes_left))), exported, most_units)
+            _template(rng, name, f"t{i}", rng.randint(1, max(1, min(3, pes_left))), exported, most_units, general)
             for i in range(rng.choice([1, 1, 2]))
         )
         pes_left -= max(len(template.pes) for template in templates)
@@ -36,7 +55,9 @@ def random_problem(seed: int, *, most_jobs: int = 6, most_pes: int = 7, most_uni
     return Problem(mips=float(max(1, needed + rng.randint(0, 12))), jobs=tuple(jobs))
 
 
-def _template(rng: random.Random, job: str, name: str, size: int, exported: list[str], most_units: int) -> Template:
+def _template(
+    rng: random.Random, job: str, name: str, size: int, exported: list[str], most_units: int, general: bool
+) -> Template:
     pes = []
     own: list[str] = []
     for i in range(size):
@@ -45,14 +66,23 @@ def _template(rng: random.Random, job: str, name: str, size: int, exported: list
         stream = f"{job}.out" if i == size - 1 else f"{job}.{name}.s{i}"
         valued = rng.random() < (0.8 if i == size - 1 else 0.3)
         low = rng.choice([0, 0, 1, 2])
+        high = low + rng.randint(0, most_units)
+        offered = 0.0 if inputs else float(rng.randint(1, 4))
+        rate = _general_rate(rng, inputs) if general and inputs else _rate(rng)
         pes.append(
             Pe(
                 id=f"{job}.{name}.p{i}",
                 min_mips=float(low),
-                max_mips=float(low + rng.randint(0, most_units)),
+                max_mips=float(high),
                 inputs=inputs,
-                offered_tps=0.0 if inputs else float(rng.randint(1, 4)),
-                outputs=(Output(stream=stream, rate=_rate(rng), value=_value(rng) if valued else None),),
+                offered_tps=offered,
+                outputs=(
+                    Output(
+                        stream=stream,
+                        rate=rate,
+                        value=_value(rng) if valued else None,
+                    ),
+                ),
             )
         )
         own.append(stream)
@@ -67,25 +97,48 @@ def _rate(rng: random.Random) -> RateFunction:
     return Flow(mips_per_tps=rng.choice([0.5, 1.0, 2.0]), selectivity=rng.choice([0.5, 1.0, 2.0]))
 
 
+def _general_rate(rng: random.Random, inputs: tuple[str, ...]) -> RateFunction:
+    kind = rng.choice(["usual", "limits", "join", "surface"])
+    if kind == "usual":
+        return _rate(rng)
+    heights = sorted(float(rng.randint(0, 6)) for _ in range(3))
+    if kind == "surface":
+        knots = (*((0.0, 2.0, 5.0) for _ in inputs), (0.0, 1.0, 3.0))
+        shape = [3] * len(knots)
+        steps = np.array([rng.randint(0, 2) for _ in range(3 ** len(knots))], dtype=float).reshape(shape)
+        for axis in range(len(shape)):
+            steps = np.cumsum(steps, axis=axis)
+        return Surface(inputs=inputs, knots=knots, rates=tuple(steps.ravel().tolist()))
+    offered = tuple((stream, rng.choice([0.0, 0.5, 1.0, 2.0])) for stream in inputs)
+    pairs = ((inputs[0], inputs[-1], rng.choice([0.5, 1.0])),) if kind == "join" else ()
+    return Limits(allowed=Table(points=tuple(zip((0.0, 1.0, 3.0), heights, strict=True))), offered=offered, pairs=pairs)
+
+
 def _value(rng: random.Random) -> Linear | Table:
     if rng.random() < 0.5:
         return Linear(slope=float(rng.randint(1, 5)))
     return Table(points=tuple(zip((0.0, 1.0, 4.0), sorted(float(rng.randint(0, 9)) for _ in range(3)), strict=True)))
 
 
-def brute_force(problem: Problem) -> float:
-    """The best importance over all rank-legal lists and all allocations in whole mips."""
-    return max(_best_allocation(problem.mips, pes) for pes in legal_lists(problem))
+def brute_force(problem: Problem, *, step: float = 1.0, positive: bool = False) -> float:
+    """The best importance over all rank-legal lists and all allocations in steps of some mips.
+
+    With `positive`, every admitted job that can take some mips must get some, unless it is required.
+    """
+    optional = {job.id for job in problem.jobs if not job.required}
+    return max(
+        _best_allocation(problem.mips, choice, step, optional if positive else set()) for choice in legal_lists(problem)
+    )
 
 
-def legal_lists(problem: Problem) -> Iterator[list[Pe]]:
-    """The PEs of every rank-legal list, by the definitions of the paper's section 4.1."""
+def legal_lists(problem: Problem) -> Iterator[dict[str, Template]]:
+    """Every rank-legal list, by the definitions of the paper's section 4.1."""
     for picks in itertools.product(*((None, *job.choices) for job in problem.jobs)):
         admitted = {job.id: t for job, t in zip(problem.jobs, picks, strict=True) if t is not None}
         if any(job.required and job.id not in admitted for job in problem.jobs):
             continue
         if _is_rank_legal(problem, admitted):
-            yield [pe for template in admitted.values() for pe in template.pes]
+            yield admitted
 
 
 def _is_rank_legal(problem: Problem, admitted: dict[str, Template]) -> bool:
@@ -104,13 +157,18 @@ def _is_rank_legal(problem: Problem, admitted: dict[str, Template]) -> bool:
     return all(revised[a] <= revised[b] for a in admitted for b in rank if b not in admitted)
 
 
-def _best_allocation(mips: float, pes: list[Pe]) -> float:
-    axes = [np.arange(pe.min_mips, pe.max_mips + 0.5) for pe in pes]
+def _best_allocation(mips: float, choice: dict[str, Template], step: float, must_get_some: set[str]) -> float:
+    pes = [pe for template in choice.values() for pe in template.pes]
+    axes = [np.arange(pe.min_mips, pe.max_mips + step / 2, step) for pe in pes]
     grids = [axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")] if pes else []
+    given = {pe.id: grid for pe, grid in zip(pes, grids, strict=True)}
     fits = sum(grids, np.zeros(1)) <= mips
+    for job in must_get_some & choice.keys():
+        if any(pe.max_mips > 0 for pe in choice[job].pes):
+            fits = fits & (sum(given[pe.id] for pe in choice[job].pes) > 0)
     if not fits.any():
         return -np.inf
-    return float(importance(pes, {pe.id: grid[fits] for pe, grid in zip(pes, grids, strict=True)}).max())
+    return float(importance(pes, {pe_id: grid[fits] for pe_id, grid in given.items()}).max())
 
 
 def importance(pes: list[Pe], mips: dict[str, Array]) -> Array:
@@ -118,7 +176,7 @@ def importance(pes: list[Pe], mips: dict[str, Array]) -> Array:
     rates: dict[str, Array] = {}
     for _ in range(len(pes) + 1):
         rates = {
-            out.stream: _rate_at(out.rate, pe.offered_tps + sum(rates.get(s, 0.0) for s in pe.inputs), mips[pe.id])
+            out.stream: _rate_at(out.rate, pe, {s: rates.get(s, 0.0) for s in pe.inputs}, mips[pe.id])
             for pe in pes
             for out in pe.outputs
         }
@@ -132,11 +190,53 @@ def importance(pes: list[Pe], mips: dict[str, Array]) -> Array:
     return total
 
 
-def _rate_at(rate: RateFunction, load: Array | float, mips: Array) -> Array:
+def _rate_at(rate: RateFunction, pe: Pe, inputs: dict[str, Array | float], mips: Array) -> Array:
+    load = pe.offered_tps + sum(inputs.values())
     if isinstance(rate, Table):
         return _table(rate, mips)
+    if isinstance(rate, Limits):
+        offered = sum(share * inputs[s] for s, share in rate.offered)
+        offered = offered + sum(share * inputs[a] * inputs[b] for a, b, share in rate.pairs)
+        return np.minimum(offered, _table(rate.allowed, mips))
+    if isinstance(rate, Surface):
+        grid = np.array(rate.rates).reshape([len(axis) for axis in rate.knots])
+        at = np.broadcast_arrays(*(np.asarray(inputs[s], dtype=float) for s in rate.inputs), mips)
+        at = [np.clip(x, axis[0], axis[-1]) for x, axis in zip(at, rate.knots, strict=True)]
+        return RegularGridInterpolator(rate.knots, grid)(np.stack(at, axis=-1))
     return rate.selectivity * np.minimum(load, mips / rate.mips_per_tps)
 
 
 def _table(table: Table, x: Array) -> Array:
     return np.interp(x, [p[0] for p in table.points], [p[1] for p in table.points])
+
+
+def in_other_units(problem: Problem, *, mips: float, rate: float, value: float) -> Problem:
+    """The same problem with mips, rates and values counted in other units, each this many times as small."""
+
+    def rate_function(function: RateFunction) -> RateFunction:
+        if isinstance(function, Table):
+            return Table(points=tuple((x * mips, y * rate) for x, y in function.points))
+        return replace(function, mips_per_tps=function.mips_per_tps * mips / rate)
+
+    def output(out: Output) -> Output:
+        worth = out.value
+        if isinstance(worth, Linear):
+            worth = Linear(slope=worth.slope * value / rate)
+        elif worth is not None:
+            worth = Table(points=tuple((x * rate, y * value) for x, y in worth.points))
+        return replace(out, rate=rate_function(out.rate), value=worth)
+
+    def pe(old: Pe) -> Pe:
+        return replace(
+            old,
+            min_mips=old.min_mips * mips,
+            max_mips=old.max_mips * mips,
+            offered_tps=old.offered_tps * rate,
+            outputs=tuple(map(output, old.outputs)),
+        )
+
+    def template(old: Template) -> Template:
+        return replace(old, pes=tuple(map(pe, old.pes)))
+
+    jobs = tuple(replace(job, templates=tuple(map(template, job.templates))) for job in problem.jobs)
+    return Problem(mips=problem.mips * mips, jobs=jobs)

@@ -176,7 +176,8 @@ MISTAKES = [
     ([(f"{A_OUT}.outputs.0.weight", -2)], "stream `A.s2` of PE `A.out`: `weight` is -2; give a number of at least 0"),
     (
         [(f"{A_OUT}.outputs.0.rate", ...)],
-        'stream `A.s2` of PE `A.out`: its `rate` is missing; give `{"flow": ...}` or `{"table": ...}`',
+        'stream `A.s2` of PE `A.out`: its `rate` is missing; give `{"flow": ...}` or `{"table": ...}` '
+        'or `{"limits": ...}` or `{"surface": ...}`',
     ),
     (
         [(f"{A_OUT}.outputs.0.value", {"cubic": 1})],

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler import allocation_dp
 from penstock.scheduler.allocation import allocate, is_concave
 from penstock.scheduler.allocation_dp import allocate_by_dp
 from penstock.scheduler.allocation_fox import merge_concave
 from penstock.scheduler.allocation_galil_megiddo import allocate_by_galil_megiddo
-from penstock.scheduler.deadline import Deadline
 
 Array = np.ndarray
 
@@ -103,7 +103,7 @@ def test_no_curves_take_no_units() -> None:
 def test_out_of_time_dynamic_programming_still_divides_within_the_budget() -> None:
     rng = np.random.default_rng(3)
     curves = [np.concatenate([np.zeros(7), rng.random(9) + 5]).cumsum() for _ in range(20)]
-    units, exact = allocate_by_dp(curves, 93, Deadline(0.0))
+    units, exact = allocate_by_dp(curves, 93, Deadline.after(0.0))
     assert not exact
     assert units.sum() <= 93
     assert 0.9 * textbook(curves, 93) <= total(curves, units) <= textbook(curves, 93)

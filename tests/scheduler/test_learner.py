@@ -10,9 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import UserError
-from penstock.scheduler.learner import LearnedFunction, ResourceFunctionLearner, learn
+from penstock.scheduler.learner import LearnedFunction, Prior, ResourceFunctionLearner, learn
 from penstock.scheduler.learner_samples import Matrix, Sample, check_samples
+from penstock.scheduler.macroq import solve
+from penstock.scheduler.problem import Flow, Job, Linear, Output, Pe, Problem, Template
+from penstock.scheduler.resource_functions import rate_of
 
 Truth = Callable[[Matrix, Matrix], Matrix]
 
@@ -177,3 +181,87 @@ def test_the_learner_forgets_what_is_older_than_its_window() -> None:
     for mips in range(1, 41):
         learner.observe(Sample(input_tps=(), mips=float(mips), output_tps=2.0 * mips))
     assert learner.learned().rate_tps([], 20.0) == pytest.approx(40.0)
+
+
+def never_starved(seed: int, *, cost: float = 2.0, selectivity: float = 0.5, count: int = 200) -> list[Sample]:
+    """Samples of a PE that had all the mips it could use: they lie on a line."""
+    rng = np.random.default_rng(seed)
+    inputs = rng.uniform(10, 100, count)
+    mips, rates = (factor * inputs * (1 + 0.1 * rng.standard_normal(count)) for factor in (cost, selectivity))
+    return [sample(np.array([r, g]), y) for r, g, y in zip(inputs, mips, rates, strict=True)]
+
+
+def test_a_pe_that_is_never_starved_tells_its_price_and_its_selectivity() -> None:
+    for seed in range(5):
+        learned = learn(never_starved(seed))
+        assert learned.flow() == pytest.approx((2.0, 0.5), rel=0.05)
+        assert learned.rate_tps([80.0], 80.0) == pytest.approx(20.0, rel=0.1)
+
+
+def test_beside_the_line_that_was_seen_the_band_is_wide_and_covers_the_truth() -> None:
+    covered = []
+    for seed in range(8):
+        learned = learn(never_starved(seed))
+        points = np.random.default_rng(seed).uniform(learned.lowest, learned.highest, (400, 2))
+        true = np.minimum(0.5 * points[:, 0], points[:, 1] / 4)
+        low, high = learned.band(points, 0.9)
+        covered.append(float(((low <= true) & (true <= high)).mean()))
+        assert learned.uncertainty() > 0.2
+        beside, on = learned.band(np.array([[90.0, 90.0], [90.0, 180.0]]))
+        assert on[1] - beside[1] < (on[0] - beside[0]) / 3
+    assert np.mean(covered) >= 0.9
+
+
+def test_a_rate_that_bends_where_nothing_was_seen_is_covered_too() -> None:
+    """The same line is shown by a PE that, once starved, falls to half of what its price says."""
+    learned = learn(never_starved(3))
+    points = np.random.default_rng(3).uniform(learned.lowest, learned.highest, (400, 2))
+    starved = points[:, 1] < 0.9 * 2.0 * points[:, 0]
+    true = np.minimum(0.5 * points[:, 0], points[:, 1] / 4)[starved]
+    low, high = learned.band(points[starved], 0.9)
+    assert ((low <= true) & (true <= high)).mean() >= 0.9
+    assert (high > 1.5 * true).mean() > 0.2
+
+
+def test_a_profile_speaks_until_there_are_samples_and_is_unsure() -> None:
+    prior = Prior(mips_per_tps=2.0, selectivity=0.5, most_tps=100.0)
+    learner = ResourceFunctionLearner(prior=prior)
+    first = learner.learned()
+    assert first.rate_tps([80.0], 80.0) == pytest.approx(20.0, rel=0.05)
+    assert (first.samples, first.uncertainty() > 0.3) == (0, True)
+    for seen in never_starved(1, cost=4.0, count=200):
+        learner.observe(seen)
+    later = learner.learned()
+    assert later.flow() == pytest.approx((4.0, 0.5), rel=0.05)
+
+
+def test_what_is_learned_is_what_macroq_composes() -> None:
+    for name, (inputs, _) in KNOWN.items():
+        learned = learn(draw(name, 1))
+        streams = [f"s{i}" for i in range(inputs)]
+        rate = learned.rate_function(streams)
+        for point in np.random.default_rng(2).uniform(learned.lowest, learned.highest, (50, inputs + 1)):
+            given = dict(zip(streams, point[:-1].tolist(), strict=True))
+            composed = rate_of(rate, float(sum(given.values())), float(point[-1]), given)
+            assert composed == pytest.approx(learned.rate_tps(point[:-1], point[-1]), rel=0.06, abs=1e-6)
+
+
+def test_a_learned_join_is_admitted_with_what_both_of_its_inputs_need() -> None:
+    learned = learn(draw("join", 1))
+    feeds = [
+        Pe(
+            id=p,
+            max_mips=100.0,
+            offered_tps=90.0,
+            outputs=(Output(stream=s, rate=Flow(mips_per_tps=0.2, selectivity=1.0)),),
+        )
+        for p, s in (("left", "a"), ("right", "b"))
+    ]
+    out = Output(stream="c", rate=learned.rate_function(["a", "b"]), value=Linear(slope=1.0))
+    join = Pe(id="join", max_mips=100.0, inputs=("a", "b"), outputs=(out,))
+    job = Job(id="J", templates=(Template(id="t", pes=(*feeds, join)),))
+    answer = solve(Problem(mips=100.0, jobs=(job,)), deadline=Deadline.after(10.0))
+    pes = answer.jobs["J"].pes
+    assert min(pes["left"], pes["right"]) > 5.0
+    # With 14 mips for each input and the rest for the join, 72 x 72 / 80 tuples meet, and 72 mips allow 60.
+    assert answer.importance > 50.0

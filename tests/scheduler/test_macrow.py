@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import Infeasible
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.macrow import choose_candidates, overallocate
 from penstock.scheduler.macrow_exact import solve
 from penstock.scheduler.macrow_greedy import place_greedily
@@ -116,7 +116,7 @@ def test_the_quick_search_keeps_every_rule_and_never_beats_the_program(
     pes, wanted = chain([float(goal) for goal in goals])
     needs = {pe.id: Needs(memory_mb=400.0, max_nodes=degree) for pe in pes}
     task = build_task(pes, wanted, replace(cluster, constraints=tuple(constraints), needs=needs))
-    quick = place_greedily(task, Deadline())
+    quick = place_greedily(task, Deadline.after(None))
     if quick is not None:
         best = solve(task)
         assert broken_rules(task, *quick) == []
@@ -132,7 +132,7 @@ def test_candidates_keep_every_rule_as_if_all_of_them_were_used(
     pes, wanted = chain([float(goal) for goal in goals])
     needs = {pe.id: Needs(memory_mb=400.0) for pe in pes}
     task = build_task(pes, wanted, replace(cluster, constraints=tuple(constraints), needs=needs))
-    found = place_greedily(task, Deadline())
+    found = place_greedily(task, Deadline.after(None))
     if found is not None:
         candidates = overallocate(task, found[0], 2.0)
         assert broken_rules(task, candidates) == []
@@ -158,7 +158,7 @@ def test_a_greedy_plan_is_near_the_best_on_average() -> None:
         rng = np.random.default_rng(seed)
         pes, wanted = chain(list(rng.uniform(10, 60, 7)))
         task = build_task(pes, wanted, Cluster(nodes=nodes(120.0, 150.0, 180.0)))
-        quick, best = place_greedily(task, Deadline()), solve(task)
+        quick, best = place_greedily(task, Deadline.after(None)), solve(task)
         assert quick is not None
         assert best.fractions is not None
         ratios.append(objective(task, quick[1]) / objective(task, best.fractions))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.composition import compose
-from penstock.scheduler.macrow_program import Program
 from penstock.scheduler.microq import refine_goals
 from penstock.scheduler.microq_pieces import at_most_function, concave_hull, is_concave
 from penstock.scheduler.nodes import Cluster, Needs, Node
@@ -127,7 +127,7 @@ def test_the_degree_of_parallelism_limits_what_a_pe_can_ask_for() -> None:
 @settings(max_examples=60, deadline=None)
 @given(tables, st.floats(0, 120))
 def test_rows_of_a_function_say_what_the_function_says(table: Table, x: float) -> None:
-    program = Program()
+    program = IntegerProgram()
     at = program.columns(1, lower=x, upper=x)[0]
     top = program.columns(1, cost=-1.0)[0]
     at_most_function(program, top, at, table.points, 120.0, hull=False)

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import Infeasible
 from penstock.scheduler.formats import problem_from_json
+from penstock.scheduler.macro import admitted_pes
 from penstock.scheduler.macroq import solve
 from penstock.scheduler.nodes_reader import cluster_from_json
-from penstock.scheduler.pipeline import Placement, admitted_pes, place
+from penstock.scheduler.pipeline import Placement, admit_and_place, place
 from penstock.scheduler.simulator_audit import audit
 
 
@@ -82,7 +84,17 @@ def test_what_fits_in_the_sum_but_not_in_the_nodes_is_refined_by_microq() -> Non
 
 def test_the_answer_is_json() -> None:
     result = json.loads(json.dumps(placed(document()).to_json()))
-    assert set(result) == {"importance", "jobs", "pes", "metrics", "objective", "optimal", "moves", "seconds"}
+    assert set(result) == {
+        "importance",
+        "jobs",
+        "pes",
+        "metrics",
+        "objective",
+        "optimal",
+        "moves",
+        "left_out",
+        "seconds",
+    }
     assert set(result["pes"]["J0.in"]) == {"candidates", "goal", "mips", "missed"}
     assert len(result["metrics"]) == 6
 
@@ -114,3 +126,34 @@ def test_no_admitted_job_is_an_empty_placement() -> None:
     result = placed(doc)
     assert result.mips == {}
     assert result.importance == 0
+
+
+def test_a_job_that_cannot_be_placed_is_left_out_with_its_reason() -> None:
+    doc = document(constraints=[{"kind": "resource_match", "pes": ["J2.in"], "nodes": ["n0"]}])
+    doc["nodes"][0]["memory_mb"] = 50
+    answer, result = admit_and_place(problem_from_json(doc), cluster_from_json(doc), Deadline.after(20.0))
+    assert list(result.left_out) == ["J2"]
+    assert "resource_match of J2.in on n0" in result.left_out["J2"]
+    assert {job: verdict.admitted for job, verdict in answer.jobs.items()} == {"J0": True, "J1": True, "J2": False}
+    assert result.importance_by_job.keys() == {"J0", "J1"}
+
+
+def test_a_required_job_that_cannot_be_placed_is_infeasible() -> None:
+    doc = document(constraints=[{"kind": "resource_match", "pes": ["J2.in"], "nodes": ["n0"]}])
+    doc["nodes"][0]["memory_mb"] = 50
+    doc["jobs"][2]["required"] = True
+    with pytest.raises(Infeasible, match=r"resource_match of J2\.in on n0"):
+        admit_and_place(problem_from_json(doc), cluster_from_json(doc), Deadline.after(20.0))
+
+
+def test_infeasibility_is_explained_in_time_however_many_rules_there_are() -> None:
+    doc = document(jobs=60, constraints=[{"kind": "exlocation", "pes": [f"J{i}.in" for i in range(60)]}])
+    for job in doc["jobs"]:
+        job["required"] = True
+        for pe in job["templates"][0]["pes"]:
+            pe["min_mips"] = 0.5
+    deadline = Deadline.after(1.0)
+    with pytest.raises(Infeasible, match="no placement"):
+        admit_and_place(problem_from_json(doc), cluster_from_json(doc), deadline)
+    # Three times the deadline leaves room for a busy machine; without looking at the clock it was fourteen.
+    assert deadline.elapsed() < 3.0

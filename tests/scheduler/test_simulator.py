@@ -133,17 +133,34 @@ def test_weights_that_change_move_mips_in_the_next_micro_epoch() -> None:
     assert sum(simulation.allocation["B.pe"].values()) == pytest.approx(60.0)
 
 
-def test_a_decision_that_is_infeasible_leaves_everything_as_it_was_and_says_why() -> None:
+NOWHERE = "no placement keeps all of: resource_match of B.pe on n9"
+
+
+def records_with(job: JobArrives) -> list[Record]:
+    """What follows when a job arrives at a cluster that runs another."""
     simulation = Simulation(two_nodes())
     simulation.step([small_job("A")])
     for _ in range(5):
         simulation.step([])
+    simulation.step([job])
+    return [simulation.step([]) for _ in range(4)]
+
+
+def test_a_job_that_cannot_be_placed_is_left_out_and_holds_up_nobody() -> None:
     apart = Constraint(kind="resource_match", pes=("B.pe",), nodes=("n9",))
-    simulation.step([small_job("B", constraints=(apart,))])
-    records = [simulation.step([]) for _ in range(4)]
-    assert records[-1].reason == "no placement keeps all of: resource_match of B.pe on n9"
-    assert records[-1].importance == pytest.approx(50.0)
-    assert records[-1].jobs == 1
+    last = records_with(small_job("B", constraints=(apart,)))[-1]
+    assert (last.reason, last.left_out) == ("", {"B": NOWHERE})
+    assert last.importance == pytest.approx(50.0)
+    assert last.jobs == 1
+
+
+def test_a_decision_that_is_infeasible_leaves_everything_as_it_was_and_says_why() -> None:
+    apart = Constraint(kind="resource_match", pes=("B.pe",), nodes=("n9",))
+    job = small_job("B", constraints=(apart,))
+    last = records_with(replace(job, job=replace(job.job, required=True)))[-1]
+    assert last.reason == NOWHERE
+    assert last.importance == pytest.approx(50.0)
+    assert last.jobs == 1
 
 
 def test_random_jobs_are_made_of_pes_that_can_run() -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.bench import Bench
 from penstock.bench.soda_jobs import (
     RANKS,
@@ -29,7 +30,6 @@ from penstock.bench.soda_jobs import (
 )
 from penstock.diagnostics import Infeasible
 from penstock.scheduler.answer import Answer
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.macroq import solve
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _scale(bench: Bench) -> None:
     for seconds in deadlines:
         bench.progress(f"{jobs} jobs with {20 * jobs} PEs, {seconds:g} s")
         start = time.perf_counter()
-        answer = solve(problem, deadline=Deadline(seconds))
+        answer = solve(problem, deadline=Deadline.after(seconds))
         took = time.perf_counter() - start
         earned.append(answer.importance)
         bench.row(

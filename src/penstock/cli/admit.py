@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from penstock.base.deadline import Deadline
 from penstock.cli import print_json
 from penstock.cli.progress import slow_progress
 from penstock.cli.ranges import Number
@@ -16,12 +18,11 @@ from penstock.diagnostics import Diagnostics, UserError
 from penstock.figures import figure
 from penstock.json_source import read_json
 from penstock.scheduler.answer import Answer
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.formats import problem_from_json
 from penstock.scheduler.macroq import solve
 from penstock.scheduler.nodes import Cluster
 from penstock.scheduler.nodes_reader import cluster_from_json
-from penstock.scheduler.pipeline import Placement, place
+from penstock.scheduler.pipeline import Placement, admit_and_place
 from penstock.scheduler.problem import Problem
 
 DEFAULT_DEADLINE_SECONDS = 60.0
@@ -65,18 +66,14 @@ def command(jobs: Path, deadline: float, with_placement: bool, as_json: bool) ->
         $ penstock admit jobs.json
         $ penstock admit jobs.json --deadline 5 --json
     """
-    clock = Deadline()
+    due = Deadline.after(deadline)
     problem, cluster = _read(jobs, with_placement=with_placement)
-    left = max(0.0, deadline - clock.elapsed())
-    # Placing needs time too: macroQ gets the first half.
-    macroq_deadline = Deadline(left / 2 if with_placement else left)
     report = slow_progress("admit")
-    answer = solve(problem, deadline=macroq_deadline, progress=report)
     placement = None
-    if cluster is not None:
-        report(f"placing the PEs on {len(cluster.nodes)} nodes")
-        left = max(0.0, deadline - clock.elapsed())
-        placement = place(problem, answer, cluster, deadline_seconds=left)
+    if cluster is None:
+        answer = solve(problem, deadline=due, progress=report)
+    else:
+        answer, placement = admit_and_place(problem, cluster, due, progress=report)
     if as_json:
         print_json(answer.to_json() | ({"placement": placement.to_json()} if placement is not None else {}))
     else:
@@ -123,10 +120,16 @@ def _print_answer(problem: Problem, answer: Answer) -> None:
         f"{figure(answer.mips_used)} of {figure(problem.mips)} mips ({share:.1f} %)",
         highlight=False,
     )
-    proof = "the best at this resolution" if answer.exact else "the best found in time"
-    console.print(
-        f"{proof}: {answer.granularity:,} units, {answer.seconds:.2f} s; `--json` shows each PE", highlight=False
-    )
+    console.print(f"{_proof(answer)}: {answer.seconds:.2f} s; `--json` shows each PE", highlight=False)
+
+
+def _proof(answer: Answer) -> str:
+    """How good the answer is, as far as it is known."""
+    if answer.exact:
+        return "the best there is, proven"
+    if math.isfinite(answer.bound) and answer.bound > 0:
+        return f"the best found in time, at most {100 * (1 - answer.importance / answer.bound):.2g} % below the best"
+    return f"the best found in time, in {answer.granularity:,} units"
 
 
 def _print_placement(placement: Placement) -> None:
@@ -136,4 +139,6 @@ def _print_placement(placement: Placement) -> None:
         table.add_row(pe, figure(placement.goals[pe]), where)
     console = Console(markup=False, emoji=False)
     console.print(table)
+    for job, reason in placement.left_out.items():
+        console.print(f"job {job} is left out, because it cannot be placed: {reason}", highlight=False)
     console.print(f"importance as placed {figure(placement.importance)}, {placement.moves} moves", highlight=False)

@@ -31,10 +31,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.allocation_dp import allocate_by_dp
 from penstock.scheduler.allocation_fox import merge_concave
 from penstock.scheduler.allocation_galil_megiddo import allocate_by_galil_megiddo
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.resource_functions import FloatArray
 
 Method = Literal["galil-megiddo", "dp", "fox-dp"]
@@ -66,7 +66,7 @@ def allocate(curves: Sequence[FloatArray], budget: int, deadline: Deadline | Non
         >>> allocate([np.array([0.0, 5.0, 6.0]), np.array([0.0, 0.0, 9.0])], 3).method
         'fox-dp'
     """
-    deadline = deadline or Deadline()
+    deadline = deadline or Deadline.after(None)
     curves = [curve[: budget + 1] for curve in curves]
     concave = np.array([is_concave(curve) for curve in curves], dtype=bool)
     method: Method
@@ -90,7 +90,7 @@ def is_concave(curve: FloatArray) -> bool:
     """
     if len(curve) < 3:
         return True
-    slack = 1e-12 * max(1.0, float(abs(curve[-1])))
+    slack = 1e-12 * float(abs(curve[-1]))
     return bool((np.diff(curve, 2) <= slack).all())
 
 

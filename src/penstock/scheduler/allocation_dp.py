@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.scheduler.deadline import Deadline, OutOfTime
+from penstock.base.deadline import Deadline, OutOfTime
 from penstock.scheduler.resource_functions import FloatArray
 
 IntArray = NDArray[np.int64]
@@ -59,10 +59,10 @@ def allocate_by_dp(
     options = [_Options.of(curve, price) for curve in curves]
     bound = price * budget + sum(option.best for option in options)
     gap = bound - value
-    if gap <= 1e-12 * max(1.0, abs(bound)):
+    if gap <= 1e-12 * abs(bound):
         return units, True
     try:
-        return _search(options, price, budget, gap, deadline or Deadline()), True
+        return _search(options, price, budget, gap, deadline or Deadline.after(None)), True
     except OutOfTime:
         return units, False
 

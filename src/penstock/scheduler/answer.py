@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -46,7 +47,9 @@ class Answer:
         granularity: The number of resource units that the cluster was divided into in the last round that was finished.
         seconds: What the search took.
         jobs: The verdicts by job id, in the order of the problem.
-        exact: Whether the answer is the best there is at its granularity, or only the best found in time.
+        exact: Whether it is proven that no answer earns more, but for a millionth; where the caller chose the
+            granularity, that none on that grid does.
+        bound: An importance that no answer exceeds; infinite where none is known.
     """
 
     importance: float
@@ -56,6 +59,7 @@ class Answer:
     seconds: float
     jobs: Mapping[str, Verdict]
     exact: bool = True
+    bound: float = math.inf
 
     def to_json(self) -> dict[str, object]:
         """The answer as `penstock admit --json` prints it."""
@@ -66,6 +70,7 @@ class Answer:
             "mips_used": self.mips_used,
             "granularity": self.granularity,
             "exact": self.exact,
+            "bound": self.bound if math.isfinite(self.bound) else None,
             "seconds": self.seconds,
             "jobs": {job_id: verdict.to_json() for job_id, verdict in self.jobs.items()},
         }

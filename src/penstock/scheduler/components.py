@@ -14,7 +14,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from penstock.scheduler.problem import Flow, Job, Pe
+from penstock.scheduler.problem import Job, Pe
+from penstock.scheduler.resource_functions import depends_on_load
 
 _K = TypeVar("_K", bound=Hashable)
 
@@ -37,7 +38,7 @@ def weak_components(pes: Sequence[Pe]) -> Components:
     """Set aside the PEs that do not matter and cut the rest into weak components.
 
     Example:
-        >>> from penstock.scheduler.problem import Linear, Output
+        >>> from penstock.scheduler.problem import Flow, Linear, Output
         >>> one, worth = Flow(mips_per_tps=1.0, selectivity=1.0), Linear(slope=1.0)
         >>> a = Pe(id="a", max_mips=1.0, outputs=(Output(stream="s", rate=one),))
         >>> b = Pe(id="b", max_mips=1.0, inputs=("s",), outputs=(Output(stream="t", rate=one, value=worth),))
@@ -67,7 +68,7 @@ def trim(pes: Sequence[Pe]) -> tuple[Pe, ...]:
     for pe in pes:
         outputs = tuple(out for out in pe.outputs if out.is_valued or out.stream in wanted)
         if outputs:
-            carries = any(isinstance(out.rate, Flow) for out in outputs)
+            carries = any(depends_on_load(out.rate) for out in outputs)
             inputs = tuple(stream for stream in pe.inputs if stream in wanted) if carries else ()
             trimmed.append(replace(pe, inputs=inputs, outputs=outputs))
     return tuple(trimmed)
@@ -76,7 +77,7 @@ def trim(pes: Sequence[Pe]) -> tuple[Pe, ...]:
 def _wanted_streams(pes: Sequence[Pe]) -> frozenset[str]:
     """The streams whose rate some importance depends on downstream."""
     producer = {out.stream: pe for pe in pes for out in pe.outputs}
-    frontier = [pe for pe in pes if any(out.is_valued and isinstance(out.rate, Flow) for out in pe.outputs)]
+    frontier = [pe for pe in pes if any(out.is_valued and depends_on_load(out.rate) for out in pe.outputs)]
     thirsty = {pe.id for pe in frontier}
     wanted: set[str] = set()
     while frontier:
@@ -91,14 +92,14 @@ def _wanted_streams(pes: Sequence[Pe]) -> frozenset[str]:
 
 
 def _passes_load_on(pe: Pe, stream: str) -> bool:
-    return any(out.stream == stream and isinstance(out.rate, Flow) for out in pe.outputs)
+    return any(out.stream == stream and depends_on_load(out.rate) for out in pe.outputs)
 
 
 def job_groups(jobs: Sequence[Job]) -> tuple[tuple[Job, ...], ...]:
     """The jobs in groups between which no choice of templates runs a stream.
 
     Example:
-        >>> from penstock.scheduler.problem import Output, Template
+        >>> from penstock.scheduler.problem import Flow, Output, Template
         >>> one = Flow(mips_per_tps=1.0, selectivity=1.0)
         >>> def job(name, inputs):
         ...     pe = Pe(id=name, max_mips=1.0, inputs=inputs, outputs=(Output(stream=f"{name}.s", rate=one),))

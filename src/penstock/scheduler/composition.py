@@ -2,8 +2,8 @@
 
 PEs are taken in ready-list order: a PE is ready when the rates of all its inputs are known. Where a cycle leaves no PE
 ready, the strongly connected PEs that wait for nobody else are taken together, and their rates are the least fixed
-point: the loop starts empty, and because no function falls, each round only adds until nothing changes. A stream whose
-producer is not in the graph (its job is not admitted) carries nothing.
+point: the loop starts empty and fills (`penstock.scheduler.cycles`). A stream whose producer is not in the graph (its
+job is not admitted) carries nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from penstock.scheduler.problem import Pe
-from penstock.scheduler.resource_functions import Amounts, importance_of, rate_of
+from penstock.scheduler.cycles import cycle_rates
+from penstock.scheduler.problem import PRIMAL, Pe
+from penstock.scheduler.resource_functions import Amounts, depends_on_each_input, importance_of, rate_of
 
-CYCLE_ROUNDS = 200
-"""Rounds given to a cycle; one that still grows after them is cut off, which errs on the low side."""
+CYCLE_ROUNDS = 2_000
+"""Rounds given to a cycle with functions of single inputs; flows need none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +78,22 @@ def propagate(
 
     `outside` is what comes into each PE besides the streams in `rates`.
     """
-    loads = _round(batch, mips, outside, rates)
-    if not _is_loop(batch):
-        return loads
+    known = {pe.id: _load(pe, outside[pe.id], rates) for pe in batch}
+    if not is_loop(batch):
+        return _round(batch, mips, outside, rates)
+    if sees_each_input(batch):
+        return _fill(batch, mips, outside, rates)
+    own = cycle_rates(batch, mips, known)
+    rates.update({stream: float(rate) if rate.ndim == 0 else rate for stream, rate in own.items()})
+    return {pe.id: _load(pe, known[pe.id], {s: rates[s] for s in own}) for pe in batch}
+
+
+def _fill(
+    batch: Sequence[Pe], mips: Mapping[str, Amounts], outside: Mapping[str, Amounts], rates: dict[str, Amounts]
+) -> dict[str, Amounts]:
+    """Fill a cycle round by round; what still grows after the last round is understated."""
     own = [output.stream for pe in batch for output in pe.outputs]
+    loads = _round(batch, mips, outside, rates)
     for _ in range(CYCLE_ROUNDS):
         before = [rates[stream] for stream in own]
         loads = _round(batch, mips, outside, rates)
@@ -90,24 +103,37 @@ def propagate(
 
 
 def _round(
-    batch: Sequence[Pe],
-    mips: Mapping[str, Amounts],
-    outside: Mapping[str, Amounts],
-    rates: dict[str, Amounts],
+    batch: Sequence[Pe], mips: Mapping[str, Amounts], outside: Mapping[str, Amounts], rates: dict[str, Amounts]
 ) -> dict[str, Amounts]:
     loads: dict[str, Amounts] = {}
     for pe in batch:
-        load = outside[pe.id]
-        for stream in pe.inputs:
-            if stream in rates:
-                load = load + rates[stream]
-        loads[pe.id] = load
+        loads[pe.id] = _load(pe, outside[pe.id], rates)
         for output in pe.outputs:
-            rates[output.stream] = rate_of(output.rate, load, mips[pe.id])
+            inputs = inputs_of(pe, rates) if depends_on_each_input(output.rate) else None
+            rates[output.stream] = rate_of(output.rate, loads[pe.id], mips[pe.id], inputs)
     return loads
 
 
-def _is_loop(batch: Sequence[Pe]) -> bool:
+def sees_each_input(batch: Sequence[Pe]) -> bool:
+    """Whether to some PE of a batch it matters on which input a load comes."""
+    return any(depends_on_each_input(out.rate) for pe in batch for out in pe.outputs)
+
+
+def inputs_of(pe: Pe, rates: Mapping[str, Amounts]) -> dict[str, Amounts]:
+    """The rate of each input of a PE by itself."""
+    return {PRIMAL: pe.offered_tps, **{stream: rates[stream] for stream in pe.inputs if stream in rates}}
+
+
+def _load(pe: Pe, outside: Amounts, rates: Mapping[str, Amounts]) -> Amounts:
+    load = outside
+    for stream in pe.inputs:
+        if stream in rates:
+            load = load + rates[stream]
+    return load
+
+
+def is_loop(batch: Sequence[Pe]) -> bool:
+    """Whether a batch of `ready_order` is a cycle: several PEs, or one that reads what it produces."""
     return len(batch) > 1 or any(output.stream in batch[0].inputs for output in batch[0].outputs)
 
 

@@ -102,17 +102,19 @@ class Climate:
         repair: Epochs that a node or a PE is down, on average.
         crashes: The chance that a PE of a job crashes in an epoch.
         weight_changes: The chance that a job's weights change in an epoch.
+        varied: Whether jobs may be required, have two templates, read from each other and have minima that bind.
         rules: Of the cluster.
     """
 
     nodes: int = 10
     node_mips: float = 1000.0
-    arrivals: float = 0.4
+    arrivals: float = 0.8
     stay: float = 60.0
     failures: float = 0.004
     repair: float = 8.0
     crashes: float = 0.005
     weight_changes: float = 0.03
+    varied: bool = True
     rules: Rules = field(default_factory=lambda: Rules(max_moves=6, max_moves_per_node=3))
 
 
@@ -167,7 +169,8 @@ class _Weather:
         arrived: list[Event] = []
         for _ in range(int(self._rng.poisson(expected))):
             self._count += 1
-            job = random_job(self._rng, f"J{self._count}")
+            streams = [result_of(job) for job in self._leaving]
+            job = random_job(self._rng, f"J{self._count}", streams=streams, varied=self._climate.varied)
             arrived.append(job)
             self._pes[f"J{self._count}"] = list(job.needs)
             self._leaving[f"J{self._count}"] = epoch + 1 + int(self._rng.exponential(self._climate.stay))
@@ -200,34 +203,74 @@ def _due(schedule: dict[str, int], epoch: int) -> list[str]:
     return due
 
 
-def random_job(rng: np.random.Generator, job_id: str) -> JobArrives:
-    """A chain of two to four PEs that ends in a valued stream, with needs and rules now and then."""
+def random_job(
+    rng: np.random.Generator, job_id: str, *, streams: Sequence[str] = (), varied: bool = False
+) -> JobArrives:
+    """A chain of two to four PEs that ends in a valued stream, with needs and rules now and then.
+
+    Args:
+        rng: What to draw with.
+        job_id: The job's id.
+        streams: Of other jobs: now and then the job reads one of them instead of a source of its own.
+        varied: Whether it may be required, have a lighter template beside the full one, and have minima that bind.
+    """
     length = int(rng.integers(2, 5))
     offered = float(rng.uniform(50, 400))
-    pes, needs = [], {}
+    reads = str(rng.choice(list(streams))) if streams and rng.random() < 0.25 else None
+    least = float(rng.uniform(0.05, 0.4)) if varied else 0.05
+    full = _chain(rng, f"{job_id}", length, offered=offered, reads=reads, least=least)
+    templates = [Template(id="full", pes=full)]
+    if varied and rng.random() < 0.3:
+        light = _chain(rng, f"{job_id}.light", 2, offered=offered, reads=reads, least=least, thrift=0.4)
+        templates.append(Template(id="light", pes=light))
+    needs = {pe.id: _needs(rng) for template in templates for pe in template.pes}
+    required = bool(varied and rng.random() < 0.06)
+    job = Job(id=job_id, rank=int(rng.integers(1, 4)), required=required, templates=tuple(templates))
+    return JobArrives(job=job, needs=needs, constraints=_rules_of_job(rng, job_id, length))
+
+
+def result_of(job_id: str) -> str:
+    """The stream that a job of `random_job` ends in, whatever its template."""
+    return f"{job_id}.result"
+
+
+def _chain(
+    rng: np.random.Generator,
+    name: str,
+    length: int,
+    *,
+    offered: float,
+    reads: str | None,
+    least: float,
+    thrift: float = 1.0,
+) -> tuple[Pe, ...]:
+    """A chain of PEs; a thrifty one costs and earns less."""
+    pes = []
     for i in range(length):
-        pe_id = f"{job_id}.{i}"
-        cost = float(rng.uniform(0.3, 2.0))
+        cost = float(rng.uniform(0.3, 2.0)) * thrift
         last = i == length - 1
-        value = Table(points=((0.0, 0.0), (offered / 4, 50.0), (offered, 100.0))) if last else None
+        value = Table(points=((0.0, 0.0), (offered / 4, 50.0 * thrift), (offered, 100.0 * thrift))) if last else None
         rate = Flow(mips_per_tps=cost, selectivity=float(rng.uniform(0.6, 1.0)))
-        output = Output(stream=f"{pe_id}.out", rate=rate, value=value, weight=float(rng.uniform(0.5, 2.0)))
-        inputs = (f"{job_id}.{i - 1}.out",) if i else ()
+        stream = result_of(name.removesuffix(".light")) if last else f"{name}.{i}.out"
+        output = Output(stream=stream, rate=rate, value=value, weight=float(rng.uniform(0.5, 2.0)))
+        first = () if reads is None else (reads,)
         most = float(cost * offered)
         pes.append(
             Pe(
-                id=pe_id,
-                min_mips=0.05 * most,
+                id=f"{name}.{i}",
+                min_mips=least * most,
                 max_mips=most,
-                inputs=inputs,
-                offered_tps=0.0 if i else offered,
+                inputs=(f"{name}.{i - 1}.out",) if i else first,
+                offered_tps=offered if not i and reads is None else 0.0,
                 outputs=(output,),
             )
         )
-        tags = frozenset({"gpu"}) if rng.random() < 0.1 else frozenset[str]()
-        needs[pe_id] = Needs(memory_mb=float(rng.uniform(100, 800)), max_nodes=int(rng.integers(1, 4)), tags=tags)
-    job = Job(id=job_id, rank=int(rng.integers(1, 4)), templates=(Template(id="only", pes=tuple(pes)),))
-    return JobArrives(job=job, needs=needs, constraints=_rules_of_job(rng, job_id, length))
+    return tuple(pes)
+
+
+def _needs(rng: np.random.Generator) -> Needs:
+    tags = frozenset({"gpu"}) if rng.random() < 0.1 else frozenset[str]()
+    return Needs(memory_mb=float(rng.uniform(100, 800)), max_nodes=int(rng.integers(1, 4)), tags=tags)
 
 
 def _rules_of_job(rng: np.random.Generator, job_id: str, length: int) -> tuple[Constraint, ...]:

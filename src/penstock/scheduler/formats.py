@@ -13,7 +13,8 @@ from pathlib import Path
 
 from penstock.diagnostics import Diagnostics, UserError
 from penstock.json_source import kind_of, read_json
-from penstock.scheduler.formats_fields import Fields, Item, shown
+from penstock.scheduler.formats_fields import Item, shown
+from penstock.scheduler.formats_rates import RateReader
 from penstock.scheduler.formats_verify import verify
 from penstock.scheduler.problem import (
     Flow,
@@ -22,7 +23,6 @@ from penstock.scheduler.problem import (
     Output,
     Pe,
     Problem,
-    RateFunction,
     Template,
     ValueFunction,
 )
@@ -56,7 +56,7 @@ def problem_from_json(document: object) -> Problem:
     return problem
 
 
-class _Reader(Fields):
+class _Reader(RateReader):
     """Turns JSON values into nodes."""
 
     def problem(self, document: object) -> Problem:
@@ -105,24 +105,25 @@ class _Reader(Fields):
                 f"{place}: `min_mips` is {low:g}, above its `max_mips`, {high:g}",
                 hint="lower the one or raise the other",
             )
+        inputs = self._inputs(place, item)
         pe = Pe(
             id=pe_id,
             min_mips=low,
             max_mips=high,
-            inputs=self._inputs(place, item),
+            inputs=inputs,
             offered_tps=self.number(place, item, "offered_tps"),
-            outputs=tuple(self.output(out, place, i) for i, out in self.objects(place, item, "outputs")),
+            outputs=tuple(self.output(out, place, i, inputs) for i, out in self.objects(place, item, "outputs")),
         )
         self._has_load(place, pe, item)
         return pe
 
-    def output(self, item: Item, where: str, index: int) -> Output:
+    def output(self, item: Item, where: str, index: int, inputs: tuple[str, ...]) -> Output:
         stream = self.text(f"{where}, output {index}", item, "stream")
         place = f"stream `{stream}` of {where}"
         self.spelling(place, item, ("stream", "rate", "value", "weight", "tuple_bytes"))
         return Output(
             stream=stream,
-            rate=self._rate(place, item),
+            rate=self.rate(place, item, inputs),
             value=self._value(place, item),
             weight=self.number(place, item, "weight", default=1.0),
         )
@@ -138,38 +139,15 @@ class _Reader(Fields):
             return
         self._found.error(f"{place} has neither `inputs` nor `offered_tps`, so nothing flows", hint="give one of them")
 
-    def _rate(self, place: str, item: Item) -> RateFunction:
-        kind, body = self._variant(place, item, "rate", ("flow", "table"))
-        if kind == "table":
-            return self.table(f"{place}: its rate", body)
-        if kind != "flow" or not isinstance(body, dict):
-            if kind == "flow":
-                self._found.error(f"{place}: `flow` is {kind_of(body)}; give an object")
-            return Flow(mips_per_tps=1.0, selectivity=1.0)
-        self.spelling(place, body, ("mips_per_tps", "selectivity"))
-        cost = self.positive(place, body, "mips_per_tps")
-        return Flow(mips_per_tps=cost, selectivity=self.number(place, body, "selectivity", required=True))
-
     def _value(self, place: str, item: Item) -> ValueFunction | None:
         if item.get("value") is None:
             return None
-        kind, body = self._variant(place, item, "value", ("linear", "table"))
+        kind, body = self.variant(place, item, "value", ("linear", "table"))
         if kind == "table":
             return self.table(f"{place}: its value", body)
         if kind == "linear":
             return Linear(slope=self.checked(f"{place}: `linear`", body))
         return None
-
-    def _variant(
-        self, place: str, item: Item, key: str, kinds: tuple[str, str]
-    ) -> tuple[str, object] | tuple[None, None]:
-        body = item.get(key)
-        if isinstance(body, dict) and len(body) == 1 and (kind := next(iter(body))) in kinds:
-            return kind, body[kind]
-        wanted = " or ".join(f'`{{"{kind}": ...}}`' for kind in kinds)
-        given = "missing" if body is None else f"`{shown(body)}`"
-        self._found.error(f"{place}: its `{key}` is {given}; give {wanted}")
-        return None, None
 
     def _rank(self, where: str, item: Item) -> int:
         rank = item.get("rank", 1)

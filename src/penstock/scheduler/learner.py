@@ -19,9 +19,11 @@ Algorithm. Each family is fitted K = 10 times, leaving out each tenth of the sam
 some 40 ms for 200 samples of two coordinates). The left-out errors choose the family: the simplest one, unless a
 richer one is better by more than one standard error. The same ten fits give both kinds of confidence: the
 delete-a-group jackknife gives the band of the function itself (`band`), and the ranked left-out errors give the band
-of the next sample (`sample_band`, split conformal). Outside the box that was visited only monotonicity speaks: above
-it there is no upper limit, below it no lower one but zero. Partial samples are completed with the value that the
-first fit finds most likely (`_completed`) and then take part in the last fits, never in the errors.
+of the next sample (`sample_band`, split conformal). Where no sample was near, and outside the box that was visited,
+only monotonicity speaks (`learner_support`): above the box there is no upper limit, below it no lower one but zero. A
+PE that is never starved shows a line, mips in proportion to what comes in: what a tuple costs and how many leave for
+it are then learned apart, each from all samples (`learner_families.fit_line`). Partial samples are completed with the
+value that the first fit finds most likely (`_completed`) and then take part in the last fits, never in the errors.
 
 Preserves. Every learned function is monotone in every coordinate and not negative.
 
@@ -34,16 +36,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 from scipy.stats import t as student_t
+from scipy.stats.qmc import Halton
 
 from penstock.diagnostics import UserError
-from penstock.scheduler.learner_families import FAMILIES, Fit, LimitedRate, MonotoneFunction
+from penstock.scheduler.learner_families import (
+    FAMILIES,
+    Fit,
+    LimitedRate,
+    MonotoneFunction,
+    fit_line,
+    is_on_a_line,
+    limits_of,
+)
+from penstock.scheduler.learner_lattice import Lattice
 from penstock.scheduler.learner_samples import Matrix, Sample, as_arrays, check_samples
+from penstock.scheduler.learner_support import Support
+from penstock.scheduler.problem import Flow, RateFunction, Surface
 
 Groups = npt.NDArray[np.int64]
 
@@ -53,6 +67,9 @@ FEWEST_SAMPLES = 12
 # The jackknife does not see what the choice of the family and rates cut off at zero add: coverage was short by a few
 # per cent without it.
 _WIDENING = 1.2
+
+_DOUBT = 0.3
+"""By how much of itself a function that only a profile speaks for may be off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,6 +83,7 @@ class LearnedFunction:
         noise: (u, v): a measured rate is off by about u + v times the rate.
         misses: Left-out errors in units of the noise, ascending.
         left_out_errors: The same in tuples a second, in the samples' order.
+        support: Where samples were taken.
         lowest: The smallest value seen of each coordinate.
         highest: The largest value seen of each coordinate.
         samples: How many complete samples it stands on.
@@ -78,6 +96,7 @@ class LearnedFunction:
     noise: tuple[float, float]
     misses: Matrix
     left_out_errors: Matrix
+    support: Support
     lowest: Matrix
     highest: Matrix
     samples: int
@@ -92,7 +111,19 @@ class LearnedFunction:
         return np.maximum(self.function(points), 0.0)
 
     def band(self, points: Matrix, confidence: float = 0.9) -> tuple[Matrix, Matrix]:
-        """Between what the true rate lies, at each point, with the confidence asked for."""
+        """Between what the true rate lies, at each point, with the confidence asked for.
+
+        Where no sample is near, the fit has nothing to say, and the band is what monotonicity leaves.
+        """
+        low, high = self._fitted_band(points, confidence)
+        far = ~self.support.is_near(np.clip(points, self.lowest, self.highest))
+        if far.any():
+            seen = self._fitted_band(self.support.points, confidence)
+            least, most = self.support.bounds(points[far], *seen)
+            low[far], high[far] = np.minimum(low[far], least), np.maximum(high[far], most)
+        return low, high
+
+    def _fitted_band(self, points: Matrix, confidence: float) -> tuple[Matrix, Matrix]:
         inside = np.clip(points, self.lowest, self.highest)
         if self.family == "lattice":
             # Its error is mostly the grid's, which leaving samples out does not show; the wider band is honest.
@@ -118,13 +149,29 @@ class LearnedFunction:
         return low, high
 
     def uncertainty(self) -> float:
-        """How unsure the function is: half the 90 % band over the rate, on average where samples were taken.
+        """How unsure the function is: half the 90 % band over the rate, on average over the box of all that was seen.
 
-        One figure to decide by whether to go on sampling: 0.05 says that rates are known to 5 %.
+        One figure to decide by whether to go on sampling: 0.05 says that rates are known to 5 %. A PE that was never
+        starved has shown one line through the box and stays unsure, however often it was looked at.
         """
-        corners = np.linspace(self.lowest, self.highest, 21)
-        low, high = self.band(corners)
-        return float(np.mean((high - low) / 2) / max(float(np.mean(self.rates_tps(corners))), 1e-12))
+        points = self.lowest + Halton(len(self.lowest), seed=0).random(64) * (self.highest - self.lowest)
+        low, high = self.band(points)
+        rates = self.rates_tps(points)
+        unsure = np.minimum((high - low) / 2, np.maximum(rates, float(np.mean(rates))))
+        return float(np.mean(unsure) / max(float(np.mean(rates)), 1e-12))
+
+    def rate_function(self, inputs: Sequence[str]) -> RateFunction:
+        """The function as macroQ composes it: of all inputs, named by their streams, and the mips."""
+        if isinstance(self.function, Lattice):
+            heights = np.maximum(self.function.heights, 0.0).reshape([len(axis) for axis in self.function.axes])
+            for axis in range(heights.ndim):
+                heights = np.maximum.accumulate(heights, axis=axis)
+            knots = tuple(tuple(map(float, axis)) for axis in self.function.axes)
+            return Surface(inputs=tuple(inputs), knots=knots, rates=tuple(map(float, heights.ravel())))
+        if (flow := self.flow()) is not None:
+            return Flow(mips_per_tps=flow[0], selectivity=flow[1])
+        limits = limits_of(self.function, inputs, most_mips=float(self.highest[-1]))
+        return limits if inputs else limits.allowed
 
     def table_over_mips(self, input_tps: Sequence[float], points: int = 17) -> tuple[tuple[float, float], ...]:
         """The function as a `{"table": [[mips, rate], ...]}` of the admission format, at given input rates."""
@@ -146,11 +193,37 @@ class LearnedFunction:
         return selectivity / float(capacity[0]), selectivity
 
 
-def learn(samples: Sequence[Sample], *, seed: int = 0) -> LearnedFunction:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prior:
+    """What a profile says before a job has run: a flow.
+
+    Attributes:
+        mips_per_tps: What a tuple costs.
+        selectivity: Tuples out for a tuple in.
+        most_tps: The input rate up to which it is meant to hold.
+    """
+
+    mips_per_tps: float
+    selectivity: float
+    most_tps: float
+
+    def samples(self, inputs: int) -> list[Sample]:
+        """Samples as a PE would show them that is now starved and now not."""
+        shares = [(load, mips) for load in (0.25, 0.5, 1.0) for mips in (0.25, 0.5, 0.75, 1.0)]
+        return [self._sample(inputs, load * self.most_tps, mips * self.most_tps) for load, mips in shares]
+
+    def _sample(self, inputs: int, load_tps: float, affordable_tps: float) -> Sample:
+        each = (load_tps / inputs,) * inputs if inputs else ()
+        carried = min(load_tps, affordable_tps) if inputs else affordable_tps
+        return Sample(input_tps=each, mips=affordable_tps * self.mips_per_tps, output_tps=self.selectivity * carried)
+
+
+def learn(samples: Sequence[Sample], *, prior: Prior | None = None, seed: int = 0) -> LearnedFunction:
     """Fit a PE's resource function to samples of it.
 
     Args:
-        samples: What was measured; partial samples are welcome, 12 must be complete.
+        samples: What was measured; partial samples are welcome, 12 must be complete, or else there must be a prior.
+        prior: What a profile says; it speaks until there are 12 samples, and is forgotten then.
         seed: Of the split into tenths.
 
     Raises:
@@ -167,6 +240,9 @@ def learn(samples: Sequence[Sample], *, seed: int = 0) -> LearnedFunction:
     """
     check_samples(samples)
     complete = [sample for sample in samples if sample.is_complete]
+    if len(complete) < FEWEST_SAMPLES and prior is not None:
+        width = len(complete[0].input_tps) if complete else 1
+        return replace(_of_prior(prior, complete, width, seed), samples=len(complete))
     if len(complete) < FEWEST_SAMPLES:
         raise UserError(
             f"{len(complete)} complete samples are too few to learn a resource function from",
@@ -175,7 +251,23 @@ def learn(samples: Sequence[Sample], *, seed: int = 0) -> LearnedFunction:
     points, rates = as_arrays(complete)
     tenth = np.random.default_rng(seed).permutation(len(rates)) % FOLDS
     partial = as_arrays([s for s in samples if s.output_tps is not None and not s.is_complete])
-    return _chosen([_fitted(fit, points, rates, tenth, partial) for fit in FAMILIES])
+    families = (fit_line,) if is_on_a_line(points) else FAMILIES
+    return _chosen([_fitted(fit, points, rates, tenth, partial) for fit in families])
+
+
+def _of_prior(prior: Prior, samples: Sequence[Sample], inputs: int, seed: int) -> LearnedFunction:
+    """The profile's function, bent towards the few samples there are, and unsure as a profile is."""
+    points, rates = as_arrays([*prior.samples(inputs), *samples])
+    tenth = np.random.default_rng(seed).permutation(len(rates)) % FOLDS
+    fitted = _fitted(FAMILIES[0], points, rates, tenth, (np.empty((0, inputs + 1)), np.empty(0)))
+    doubts = tuple(_scaled(fitted.function, factor) for factor in np.linspace(1 - _DOUBT, 1 + _DOUBT, FOLDS))
+    return replace(fitted, leave_outs=doubts)
+
+
+def _scaled(function: MonotoneFunction, factor: float) -> MonotoneFunction:
+    assert isinstance(function, LimitedRate)
+    sides = tuple(replace(side, coefficients=factor * side.coefficients) for side in function.sides)
+    return replace(function, sides=sides)
 
 
 def _fitted(fit: Fit, points: Matrix, rates: Matrix, tenth: Groups, partial: tuple[Matrix, Matrix]) -> LearnedFunction:
@@ -199,6 +291,7 @@ def _fitted(fit: Fit, points: Matrix, rates: Matrix, tenth: Groups, partial: tup
         noise=noise,
         misses=np.sort(np.abs(left_out - rates) / _spread(noise, left_out)),
         left_out_errors=np.abs(left_out - rates),
+        support=Support.of(points),
         lowest=points.min(axis=0),
         highest=points.max(axis=0),
         samples=len(rates),
@@ -254,6 +347,7 @@ class ResourceFunctionLearner:
 
     Attributes:
         window: How many samples are kept; older ones speak of a program that has changed since.
+        prior: What a profile says of the PE, if there is one.
 
     Example:
         >>> learner = ResourceFunctionLearner(window=100)
@@ -263,8 +357,9 @@ class ResourceFunctionLearner:
         30.0
     """
 
-    def __init__(self, window: int = 1000) -> None:
+    def __init__(self, window: int = 1000, prior: Prior | None = None) -> None:
         self.window = window
+        self.prior = prior
         self._samples: deque[Sample] = deque(maxlen=window)
 
     def observe(self, sample: Sample) -> None:
@@ -273,5 +368,5 @@ class ResourceFunctionLearner:
         self._samples.append(sample)
 
     def learned(self, *, seed: int = 0) -> LearnedFunction:
-        """The function that the kept samples speak for."""
-        return learn(tuple(self._samples), seed=seed)
+        """The function that the kept samples speak for, or the prior while they are few."""
+        return learn(tuple(self._samples), prior=self.prior, seed=seed)

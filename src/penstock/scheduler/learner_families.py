@@ -15,7 +15,7 @@ then samples are given out anew. The lattice is in `learner_lattice`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -25,10 +25,17 @@ from scipy.optimize import nnls
 
 from penstock.scheduler.learner_lattice import Lattice, fit_lattice, quantile_knots
 from penstock.scheduler.learner_samples import Matrix
+from penstock.scheduler.problem import Limits, Table
 
 Columns = tuple[tuple[int, ...], ...]
 Sides = npt.NDArray[np.int64]
 Data = tuple[Matrix, Matrix, Matrix]
+
+ENDLESS_TPS = 1e12
+"""Stands for a side that never limits."""
+
+_ON_LINE = 0.15
+"""The mean miss, as a part of the mean mips, up to which mips count as proportional to the inputs."""
 
 _ALTERNATIONS = 25
 _KNOTS = 8
@@ -85,6 +92,42 @@ class LimitedRate:
 
 
 MonotoneFunction = LimitedRate | Lattice
+
+
+def limits_of(function: LimitedRate, inputs: Sequence[str], *, most_mips: float) -> Limits:
+    """A fitted function in the form that macroQ composes.
+
+    Example:
+        >>> points = np.array([[10.0, 100.0], [20.0, 100.0], [40.0, 20.0], [40.0, 40.0]])
+        >>> fit = fit_flow(points, np.array([5.0, 10.0, 4.0, 8.0]), np.ones(4))
+        >>> limits = limits_of(fit, ["s"], most_mips=100.0)
+        >>> [round(share, 6) for _, share in limits.offered], [round(rate, 6) for _, rate in limits.allowed.points]
+        ([0.5], [0.0, 20.0])
+    """
+    mips = len(inputs)
+    allowed, offered, pairs = Table(points=((0.0, ENDLESS_TPS),)), [], []
+    for side in function.sides:
+        if side.columns == ((mips,),):
+            allowed = _allowed(side, mips, most_mips)
+            continue
+        for column, share in zip(side.columns, side.coefficients.tolist(), strict=True):
+            if len(column) == 1:
+                offered.append((inputs[column[0]], share))
+            else:
+                pairs.append((inputs[column[0]], inputs[column[1]], share))
+    if mips and not offered and not pairs:
+        offered = [(stream, ENDLESS_TPS) for stream in inputs]
+    return Limits(allowed=allowed, offered=tuple(offered), pairs=tuple(pairs))
+
+
+def _allowed(side: Limit, mips: int, most_mips: float) -> Table:
+    knots = [0.0, most_mips] if len(side.knots[0]) == 0 else sorted({0.0, *map(float, side.knots[0])})
+    points = np.zeros((len(knots), mips + 1))
+    points[:, mips] = knots
+    rates = np.maximum.accumulate(np.maximum(side(points), 0.0))
+    return Table(points=tuple(zip(knots, map(float, rates), strict=True)))
+
+
 Fit = Callable[[Matrix, Matrix, Matrix, MonotoneFunction | None], MonotoneFunction]
 
 
@@ -98,6 +141,41 @@ def fit_flow(points: Matrix, rates: Matrix, weights: Matrix, like: MonotoneFunct
         array([15.,  2.])
     """
     return _fit_limits("flow", (points, rates, weights), _single_inputs(points), np.empty(0), like)
+
+
+def is_on_a_line(points: Matrix) -> bool:
+    """Whether the mips follow from the inputs: the samples of a PE that was never starved.
+
+    Example:
+        >>> inputs = np.linspace(10.0, 100.0, 20)
+        >>> is_on_a_line(np.column_stack([inputs, 2 * inputs])), is_on_a_line(np.column_stack([inputs, inputs[::-1]]))
+        (True, False)
+    """
+    inputs, mips = points[:, :-1], points[:, -1]
+    if inputs.shape[1] == 0 or not mips.any():
+        return False
+    costs, _ = nnls(inputs, mips)
+    return bool(np.abs(inputs @ costs - mips).mean() <= _ON_LINE * mips.mean())
+
+
+def fit_line(points: Matrix, rates: Matrix, weights: Matrix, like: MonotoneFunction | None = None) -> LimitedRate:
+    """A flow from samples on a line: the selectivity from rates and inputs, the price from rates and mips.
+
+    Example:
+        >>> inputs = np.linspace(10.0, 100.0, 20)
+        >>> fit = fit_line(np.column_stack([inputs, 2 * inputs]), inputs / 4, np.ones(20))
+        >>> fit(np.array([[80.0, 160.0], [80.0, 80.0], [40.0, 160.0]])).round(6)
+        array([20., 10., 10.])
+    """
+    inputs = _single_inputs(points)
+    offered = _robust_nnls(points[:, :-1], rates, weights)
+    allowed = _robust_nnls(points[:, -1:], rates, weights)
+    straight = np.empty(0)
+    sides = (
+        Limit(columns=((len(inputs),),), knots=(straight,), coefficients=allowed),
+        Limit(columns=inputs, knots=tuple(straight for _ in inputs), coefficients=offered),
+    )
+    return LimitedRate(family="flow", sides=sides)
 
 
 def fit_capacity(points: Matrix, rates: Matrix, weights: Matrix, like: MonotoneFunction | None = None) -> LimitedRate:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from penstock.scheduler.answer import Answer, Verdict
 from penstock.scheduler.composition import compose
+from penstock.scheduler.least_amounts import give_least_amounts
 from penstock.scheduler.problem import Job, Problem, Template
 from penstock.scheduler.ranks import Choice, waterline
 
@@ -25,6 +26,11 @@ class Settlement:
     mips: Mapping[str, float]
     granularity: int
 
+    @property
+    def used_mips(self) -> float:
+        """What the jobs take together, with what is set aside for those that got nothing."""
+        return sum(max(t.least_mips, sum(self.mips[pe.id] for pe in t.pes)) for t in self.choice.values())
+
 
 def earned(settlement: Settlement) -> float:
     """The importance of a settlement, composed from the mips of its PEs."""
@@ -32,11 +38,22 @@ def earned(settlement: Settlement) -> float:
     return sum(float(value) for value in compose(pes, settlement.mips).importance.values())
 
 
-def answer_of(problem: Problem, settlement: Settlement, *, seconds: float, exact: bool) -> Answer:
+def merit_of(settlement: Settlement) -> dict[str, float]:
+    """The importance of each admitted job for each mips that it got."""
+    pes = [pe for template in settlement.choice.values() for pe in template.pes]
+    importance = compose(pes, settlement.mips).importance
+    return {
+        job_id: sum(float(importance[pe.id]) for pe in template.pes)
+        / max(sum(settlement.mips[pe.id] for pe in template.pes), 1e-300)
+        for job_id, template in settlement.choice.items()
+    }
+
+
+def answer_of(problem: Problem, settlement: Settlement, *, seconds: float) -> Answer:
     """The answer to a problem, with importance composed anew from the mips of the PEs."""
     settlement = admit_what_fits(problem, settlement)
     choice = settlement.choice
-    mips = _within_capacity(problem, settlement)
+    mips = give_least_amounts(choice, within_capacity(problem, settlement))
     pes = [pe for template in choice.values() for pe in template.pes]
     by_pe = {pe_id: float(value) for pe_id, value in compose(pes, mips).importance.items()}
     verdicts = {job.id: _verdict(choice.get(job.id), mips, by_pe) for job in problem.jobs}
@@ -47,7 +64,6 @@ def answer_of(problem: Problem, settlement: Settlement, *, seconds: float, exact
         granularity=settlement.granularity,
         seconds=seconds,
         jobs=verdicts,
-        exact=exact,
     )
 
 
@@ -70,7 +86,7 @@ def admit_what_fits(problem: Problem, settlement: Settlement) -> Settlement:
     They are tried rank by rank, up to the first rank of which one stays out. Importance cannot fall by it.
     """
     choice, mips = dict(settlement.choice), dict(settlement.mips)
-    left = problem.mips - sum(mips.values())
+    left = problem.mips - settlement.used_mips
     out_rank = None
     for job in sorted((job for job in problem.jobs if job.id not in choice), key=_rank):
         template = min(job.choices, key=lambda template: template.min_mips)
@@ -87,14 +103,20 @@ def _rank(job: Job) -> int:
     return job.effective_rank
 
 
-def _within_capacity(problem: Problem, settlement: Settlement) -> dict[str, float]:
-    """Take back what rounding gave out beyond the capacity, from PEs that are above their minimum."""
+def within_capacity(problem: Problem, settlement: Settlement) -> dict[str, float]:
+    """Take back what was given out beyond the capacity, from PEs that are above their minimum.
+
+    What is set aside for jobs that got nothing counts as given out.
+    """
     mips = dict(settlement.mips)
-    excess = sum(mips.values()) - problem.mips
-    for pe in (pe for template in settlement.choice.values() for pe in template.pes):
-        if excess <= 0:
-            break
-        back = min(excess, mips[pe.id] - pe.min_mips)
-        mips[pe.id] -= back
-        excess -= back
+    templates = settlement.choice.values()
+    excess = settlement.used_mips - problem.mips
+    for template in templates:
+        for pe in template.pes:
+            if excess <= 0:
+                return mips
+            spare = sum(mips[p.id] for p in template.pes) - template.least_mips
+            back = max(0.0, min(excess, mips[pe.id] - pe.min_mips, spare))
+            mips[pe.id] -= back
+            excess -= back
     return mips

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.scheduler.composition import compose, ready_order
+from penstock.scheduler.composition import compose, inputs_of, ready_order
 from penstock.scheduler.macroq_labels import IntArray
 from penstock.scheduler.macroq_potential import potentials
 from penstock.scheduler.problem import Pe
@@ -93,11 +93,11 @@ class ComponentPlan:
 def prepare(pes: Sequence[Pe]) -> Component:
     """Look at a weak component once, for all the searches in it."""
     order = ready_order(pes)
-    loads = compose(pes, {pe.id: pe.max_mips for pe in pes}, order).loads_tps
+    most = compose(pes, {pe.id: pe.max_mips for pe in pes}, order)
     return Component(
         pes=tuple(pes),
         order=order,
-        top_mips={pe.id: useful_mips(pe, float(loads[pe.id])) for pe in pes},
+        top_mips={pe.id: useful_mips(pe, float(most.loads_tps[pe.id]), inputs_of(pe, most.rates_tps)) for pe in pes},
         potential=potentials(order),
     )
 

@@ -8,13 +8,15 @@ Formulation. `macroq_program` states the linear program at a price for a mips.
 
 Example: a chain a -> b, each with flow 1 mips a tuple and 40 tuples offered, worth 5 each: corners (0, 0), (80, 200).
 
-When it does not apply. A cycle (its rates are the least fixed point, which a linear program does not ask for), and
-tables that are not concave, which includes those that are flat at first (`is_concave_component`). There
-`macroq_nsdp` stands; still, with concave hulls for such tables the corners are allocations worth knowing.
+When it does not apply. A cycle (its rates are the least fixed point, which a linear program does not ask for),
+functions that look at each input by itself, and tables that are not concave, which includes those that are flat at
+first (`is_concave_component`). There `macroq_nsdp` stands; still, with concave hulls for such tables the corners are
+allocations worth knowing.
 
-Algorithm. The price tells a corner: the optimum for a price is a corner of the function. Between two known corners the
-price that makes them tie either finds a corner above the line through them or proves that there is none. The widest
-stretch is looked at first, until none is open or `corners` are found. The solver starts each time from the last basis.
+Algorithm. The price tells a corner: the optimum for a price is a corner of the function. Between two known corners
+the price that makes them tie either finds a corner above the line through them or proves that there is none. The
+widest stretch is looked at first, until none is open, `corners` are found or the time is up. The first two are known:
+every PE with its minimum, and every PE with all it could use. The solver starts each time from the last basis.
 
 Preserves. Allocations between corners are mixtures of theirs: feasible, and at least as good as the line says.
 
@@ -30,10 +32,18 @@ from itertools import pairwise
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
+from penstock.scheduler.composition import is_loop, sees_each_input
 from penstock.scheduler.macroq_component import Component, Grid
 from penstock.scheduler.macroq_program import ComponentProgram, is_concave_from
 from penstock.scheduler.problem import Output, Pe, Table
 from penstock.scheduler.resource_functions import FloatArray
+
+_Point = tuple[float, float, FloatArray]
+"""A corner: its mips above the minimum, its importance, the mips of each PE."""
+
+ROUNDING = 1e-9
+"""Mips that differ by this part of them are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,16 +112,12 @@ def concave_plan(component: Component, corners: Corners, grid: Grid) -> ConcaveP
 
 def is_concave_component(component: Component) -> bool:
     """Whether the importance of a component is a concave function of the mips of its PEs, and no stream goes back."""
-    return not has_cycle(component) and all(_is_concave_output(pe, out) for pe in component.pes for out in pe.outputs)
+    return has_corners(component) and all(_is_concave_output(pe, out) for pe in component.pes for out in pe.outputs)
 
 
-def has_cycle(component: Component) -> bool:
-    """Whether a stream of the component comes back to where it left."""
-    return any(len(batch) > 1 or _feeds_itself(batch[0]) for batch in component.order)
-
-
-def _feeds_itself(pe: Pe) -> bool:
-    return any(out.stream in pe.inputs for out in pe.outputs)
+def has_corners(component: Component) -> bool:
+    """Whether the linear program can be stated: nothing goes in a circle, and functions look at loads or mips alone."""
+    return not any(is_loop(batch) or sees_each_input(batch) for batch in component.order)
 
 
 def _is_concave_output(pe: Pe, output: Output) -> bool:
@@ -119,7 +125,7 @@ def _is_concave_output(pe: Pe, output: Output) -> bool:
     return concave_rate and (not isinstance(output.value, Table) or is_concave_from(output.value, 0.0))
 
 
-def find_corners(component: Component, corners: int) -> Corners:
+def find_corners(component: Component, corners: int, deadline: Deadline | None = None) -> Corners:
     """The corners of a concave component's importance function, at most about `corners` of them.
 
     Of a component without cycles that is not concave, the corners of its hull: their importance is a bound.
@@ -135,22 +141,25 @@ def find_corners(component: Component, corners: int) -> Corners:
         >>> found.extra_mips.round(6).tolist(), found.importance.round(6).tolist()
         ([0.0, 20.0, 50.0], [0.0, 50.0, 80.0])
     """
-    return _CornerSearch(component).run(corners)
+    return _CornerSearch(component, deadline or Deadline.after(None)).run(corners)
 
 
 class _CornerSearch:
-    def __init__(self, component: Component) -> None:
+    def __init__(self, component: Component, deadline: Deadline) -> None:
         self._program = ComponentProgram(component)
+        self._deadline = deadline
         self._low = np.array([pe.min_mips for pe in component.pes])
-        self._points: list[tuple[float, float, FloatArray]] = []
+        self._top = np.array([component.top_mips[pe.id] for pe in component.pes])
+        self._points: list[_Point] = []
 
     def run(self, limit: int) -> Corners:
-        steepest = self._program.steepest
-        first, last = self._at(2.0 * steepest), self._at(1e-9 * steepest)
+        first, last = (self._point(mips, self._program.importance_at(mips)) for mips in (self._low, self._top))
         self._points = [first, last]
         open_stretches = [(-self._width(first, last), 0, first, last)]
         count = 1
         while open_stretches and len(self._points) < limit:
+            if self._deadline.has_passed():
+                break
             _, _, left, right = heapq.heappop(open_stretches)
             found = self._between(left, right)
             if found is not None:
@@ -163,8 +172,11 @@ class _CornerSearch:
     def _corners(self, *, complete: bool) -> Corners:
         points = sorted(self._points, key=lambda point: point[0])
         # Corners at the same mips are the same corner, found twice.
-        kept = [points[0]] + [b for a, b in pairwise(points) if b[0] > a[0] * (1 + 1e-9) + 1e-9]
+        kept = [points[0]] + [b for a, b in pairwise(points) if b[0] > a[0] * (1 + ROUNDING)]
         importance = np.maximum.accumulate([point[1] for point in kept])
+        # Mips beyond the first corner that earns all there is buy nothing.
+        useful = int(np.searchsorted(importance, importance[-1] * (1 - ROUNDING))) + 1
+        kept, importance = kept[:useful], importance[:useful]
         return Corners(
             extra_mips=np.array([point[0] for point in kept]),
             importance=importance,
@@ -173,21 +185,18 @@ class _CornerSearch:
         )
 
     @staticmethod
-    def _width(left: tuple[float, float, FloatArray], right: tuple[float, float, FloatArray]) -> float:
+    def _width(left: _Point, right: _Point) -> float:
         return (right[0] - left[0]) * (right[1] - left[1])
 
-    def _between(
-        self, left: tuple[float, float, FloatArray], right: tuple[float, float, FloatArray]
-    ) -> tuple[float, float, FloatArray] | None:
+    def _between(self, left: _Point, right: _Point) -> _Point | None:
         """A corner above the line through two others, if there is one."""
-        if right[0] - left[0] <= 1e-9 * max(1.0, right[0]) or right[1] <= left[1]:
+        if right[0] - left[0] <= ROUNDING * right[0] or right[1] <= left[1]:
             return None
         price = (right[1] - left[1]) / (right[0] - left[0])
-        found = self._at(price)
+        found = self._point(*self._program.solve(price))
         rise = (found[1] - price * found[0]) - (left[1] - price * left[0])
         return found if rise > 1e-7 * (right[1] - left[1]) and left[0] < found[0] < right[0] else None
 
-    def _at(self, price: float) -> tuple[float, float, FloatArray]:
-        mips, importance = self._program.solve(price)
-        mips = np.maximum(mips, self._low)
+    def _point(self, mips: FloatArray, importance: float) -> _Point:
+        mips = np.clip(mips, self._low, self._top)
         return float((mips - self._low).sum()), importance, mips

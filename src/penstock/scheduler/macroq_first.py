@@ -7,10 +7,11 @@ groups of jobs in the order of importance for each mips. Both take time in propo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from penstock.diagnostics import Infeasible
-from penstock.scheduler.composition import compose
+from penstock.scheduler.composition import compose, inputs_of, is_loop, ready_order, sees_each_input
 from penstock.scheduler.macroq_answer import Settlement, admit_what_fits
 from penstock.scheduler.problem import Job, Pe, Problem
 from penstock.scheduler.resource_functions import useful_mips
@@ -45,17 +46,28 @@ def first_answer(problem: Problem, groups: Sequence[Sequence[Job]], standing: Se
     admitted = admit_what_fits(problem, standing)
     pes = [pe for template in admitted.choice.values() for pe in template.pes]
     at_most = compose(pes, {pe.id: pe.max_mips for pe in pes})
-    top = {pe.id: useful_mips(pe, float(at_most.loads_tps[pe.id])) for pe in pes}
+    top = {pe.id: useful_mips(pe, float(at_most.loads_tps[pe.id]), inputs_of(pe, at_most.rates_tps)) for pe in pes}
     members = [_pes_of(group, admitted) for group in groups]
     extra = [sum(top[pe.id] - pe.min_mips for pe in part) for part in members]
     worth = [sum(float(at_most.importance[pe.id]) for pe in part) for part in members]
     mips = dict(admitted.mips)
-    left = problem.mips - sum(mips.values())
+    left = problem.mips - admitted.used_mips
     for i in sorted(range(len(members)), key=lambda i: -worth[i] / max(extra[i], 1e-300)):
         if extra[i] <= left and worth[i] > 0:
             mips |= {pe.id: top[pe.id] for pe in members[i]}
             left -= extra[i]
     return Settlement(choice=admitted.choice, mips=mips, granularity=1)
+
+
+def most_importance(problem: Problem) -> float:
+    """What all jobs together would earn with all they may take; infinite where templates are to be chosen."""
+    if any(len(job.choices) > 1 for job in problem.jobs):
+        return math.inf
+    pes = [pe for job in problem.jobs for pe in job.choices[0].pes]
+    order = ready_order(pes)
+    if any(is_loop(batch) and sees_each_input(batch) for batch in order):
+        return math.inf  # What such a cycle carries is understated.
+    return sum(float(value) for value in compose(pes, {pe.id: pe.max_mips for pe in pes}, order).importance.values())
 
 
 def _pes_of(group: Sequence[Job], settlement: Settlement) -> list[Pe]:

@@ -34,8 +34,11 @@ class JobLists:
     complete: bool
 
 
-def job_lists(group: Sequence[Job], waterline: int, limit: int) -> JobLists:
+def job_lists(group: Sequence[Job], waterline: int, limit: int, merit: Mapping[str, float] | None = None) -> JobLists:
     """The rank-legal job/template lists of a group of jobs, at most about `limit` of them.
+
+    `merit` is the importance of jobs for each mips in the best division at the waterline before; jobs that it does not
+    know count as they would with all they may take.
 
     Example:
         >>> from penstock.scheduler.problem import Pe
@@ -45,14 +48,15 @@ def job_lists(group: Sequence[Job], waterline: int, limit: int) -> JobLists:
         >>> [sorted(choice) for choice in lists.choices], lists.complete
         ([['A'], ['A', 'B']], True)
     """
-    options = [_options(job, waterline, _may_be_lifted(group, waterline)) for job in group]
+    lifted = _may_be_lifted(group, waterline)
+    options = [_options(job, waterline, lifted) for job in group]
     cheapest = {
         job.id: min(job.choices, key=lambda template: template.min_mips)
         for job, may in zip(group, options, strict=True)
         if None not in may
     }
     complete = math.prod(len(may) for may in options) <= limit
-    candidates = _all_lists(group, options) if complete else _lists_by_merit(group, options, limit)
+    candidates = _all_lists(group, options) if complete else _lists_by_merit(group, options, limit, merit or {})
     choices = [cheapest]
     for choice in candidates:
         if choice != cheapest and _is_legal(group, choice, waterline):
@@ -73,7 +77,7 @@ def _may_be_lifted(group: Sequence[Job], waterline: int) -> frozenset[str]:
     """Jobs of worse rank than the waterline that some job of good enough rank may depend on."""
     if all(job.effective_rank <= waterline for job in group):
         return frozenset()
-    feeders = _feeders(group)
+    feeders = feeders_of(group)
     frontier = [job.id for job in group if job.effective_rank <= waterline]
     reached = set(frontier)
     while frontier:
@@ -83,7 +87,7 @@ def _may_be_lifted(group: Sequence[Job], waterline: int) -> frozenset[str]:
     return frozenset(reached)
 
 
-def _feeders(group: Sequence[Job]) -> Mapping[str, set[str]]:
+def feeders_of(group: Sequence[Job]) -> Mapping[str, set[str]]:
     """The jobs whose streams each job reads, with whatever templates."""
     producer = {stream: job.id for job in group for template in job.choices for stream in template.streams}
     return {
@@ -112,15 +116,15 @@ def _all_lists(group: Sequence[Job], options: Sequence[tuple[Template | None, ..
 
 
 def _lists_by_merit(
-    group: Sequence[Job], options: Sequence[tuple[Template | None, ...]], limit: int
+    group: Sequence[Job], options: Sequence[tuple[Template | None, ...]], limit: int, known: Mapping[str, float]
 ) -> Iterator[Choice]:
     """Beginnings of the order by importance for each mips, then single changes of template."""
     forced = [job for job, may in zip(group, options, strict=True) if None not in may]
     optional = [job for job, may in zip(group, options, strict=True) if None in may and len(may) > 1]
     usual = {job.id: job.choices[0] for job in (*forced, *optional)}
-    merit = _merit(usual)
+    merit = _merit(usual) | {job_id: worth for job_id, worth in known.items() if job_id in usual}
     ordered = sorted(optional, key=lambda job: -merit[job.id])
-    feeders = _feeders(group)
+    feeders = feeders_of(group)
     stride = max(1, math.ceil(2 * len(ordered) / limit))
     for count in range(len(ordered), -1, -stride):
         admitted = _with_feeders([job.id for job in (*forced, *ordered[:count])], feeders, usual)

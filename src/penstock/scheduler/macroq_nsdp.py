@@ -35,8 +35,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.scheduler.composition import propagate
-from penstock.scheduler.deadline import Deadline
+from penstock.base.deadline import Deadline
+from penstock.scheduler.composition import propagate, sees_each_input
 from penstock.scheduler.macroq_component import Component, ComponentPlan, Grid, plan_of
 from penstock.scheduler.macroq_labels import Column, IntArray, Labels, Trace, best_by_units, pareto_front, thin
 from penstock.scheduler.problem import Pe
@@ -65,7 +65,7 @@ def plan_component(component: Component, grid: Grid, limit: int, deadline: Deadl
         >>> a = Pe(id="a", max_mips=9.0, offered_tps=2.0, outputs=(Output(stream="s", rate=one),))
         >>> out = Output(stream="t", rate=one, value=Linear(slope=5.0))
         >>> component = prepare([a, Pe(id="b", max_mips=9.0, inputs=("s",), outputs=(out,))])
-        >>> plan = plan_component(component, Grid(step_mips=1.0, units=9), 100, Deadline())
+        >>> plan = plan_component(component, Grid(step_mips=1.0, units=9), 100, Deadline.after(None))
         >>> plan.curve.tolist(), plan.allocation(4)
         ([0.0, 0.0, 5.0, 5.0, 10.0], {'a': 2.0, 'b': 2.0})
     """
@@ -86,6 +86,8 @@ class _Elimination:
             for stream in pe.inputs:
                 self._readers.setdefault(stream, []).append(pe)
         self._undecided = {pe.id for pe in component.pes}
+        # PEs to which it matters on which input a load comes; on a cycle, one of them makes all of them such.
+        self._apart = {pe.id for batch in component.order if sees_each_input(batch) for pe in batch}
         self._exact = True
 
     def run(self) -> ComponentPlan:
@@ -113,8 +115,9 @@ class _Elimination:
         on_left, on_right = _open_streams(left), _open_streams(right)
         loads = {}
         for pe in self._waiting_for(on_left | on_right):
-            own, other = on_left.intersection(pe.inputs), on_right.intersection(pe.inputs)
-            loads[own | other] = _load(left, own)[:, None] + _load(right, other)[None, :]
+            for column in self._columns(pe, on_left | on_right):
+                own, other = on_left & column, on_right & column
+                loads[column] = _load(left, own)[:, None] + _load(right, other)[None, :]
         cross = _Cross(
             left=left,
             right=right.used,
@@ -133,13 +136,19 @@ class _Elimination:
         units = self._unit_choices(batch, len(labels))
         open_streams = _open_streams(labels)
         mips = {pe.id: self._grid.mips(pe, units[:, i], self._top[pe.id])[None, :] for i, pe in enumerate(batch)}
-        outside = {
-            pe.id: (pe.offered_tps + _load(labels, open_streams.intersection(pe.inputs)))[:, None] for pe in batch
-        }
+        outside: dict[str, Amounts] = {}
         rates: dict[str, Amounts] = {}
+        for pe in batch:
+            inputs = open_streams.intersection(pe.inputs)
+            if pe.id in self._apart:
+                outside[pe.id] = pe.offered_tps
+                rates |= {stream: labels.loads[frozenset((stream,))][:, None] for stream in inputs}
+            else:
+                outside[pe.id] = (pe.offered_tps + _load(labels, inputs))[:, None]
         propagate(batch, mips, outside, rates)
         self._undecided -= {pe.id for pe in batch}
-        cross = self._crossed(batch, labels, units.sum(axis=1), rates)
+        made = {out.stream: rates[out.stream] for pe in batch for out in pe.outputs}
+        cross = self._crossed(batch, labels, units.sum(axis=1), made)
         rows, chosen = self._reduced(cross)
         trace = Trace(pes=tuple(pe.id for pe in batch), units=units[chosen], parents=((labels.trace, rows),))
         return cross.labels(rows, chosen, trace)
@@ -152,11 +161,12 @@ class _Elimination:
             importance = importance + importance_of(out, rates[out.stream])
         open_before = _open_streams(labels)
         loads = {}
-        for pe in self._waiting_for(open_before | rates.keys()):
-            known = open_before.intersection(pe.inputs)
-            fresh = [stream for stream in pe.inputs if stream in rates]
-            load = sum((rates[stream] for stream in fresh), _load(labels, known)[:, None])
-            loads[known.union(fresh)] = np.broadcast_to(load, shape)
+        for pe in self._waiting_for(open_before.union(rates)):
+            for column in self._columns(pe, open_before.union(rates)):
+                load: Amounts = _load(labels, open_before & column)[:, None]
+                for stream in sorted(column & rates.keys()):
+                    load = load + rates[stream]
+                loads[column] = np.broadcast_to(load, shape)
         earns = labels.earns or bool(valued)
         return _Cross(left=labels, right=used, importance=importance, earns=earns, loads=loads)
 
@@ -173,6 +183,11 @@ class _Elimination:
     def _waiting_for(self, streams: frozenset[str]) -> list[Pe]:
         found = {pe.id: pe for stream in streams for pe in self._readers.get(stream, ()) if pe.id in self._undecided}
         return list(found.values())
+
+    def _columns(self, pe: Pe, streams: frozenset[str]) -> list[Column]:
+        """How the open inputs of a PE are kept: added up, or one by one where it matters which they are."""
+        inputs = streams.intersection(pe.inputs)
+        return [frozenset((stream,)) for stream in sorted(inputs)] if pe.id in self._apart else [inputs]
 
     def _affordable(self, labels: Labels, others: int) -> Labels:
         if len(labels) * others <= CROSS_LIMIT:
@@ -202,7 +217,7 @@ class _Elimination:
         score = cross.importance[rows, others].copy()
         for column, load in cross.loads.items():
             open_streams = frozenset().union(*cross.loads)
-            readers = [pe for pe in self._waiting_for(column) if open_streams.intersection(pe.inputs) == column]
+            readers = [pe for pe in self._waiting_for(column) if column in self._columns(pe, open_streams)]
             score += load[rows, others] * sum(self._component.potential[pe.id] for pe in readers)
         spread = next(iter(cross.loads.values()))[rows, others]
         return thin(cross.left.used[rows] + cross.right[others], score, spread, self._limit)

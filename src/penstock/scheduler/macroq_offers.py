@@ -21,7 +21,7 @@ Reference. Wolf et al., JSSPP 2009, lines 6 to 11 of figure 6; the envelope is o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,9 +116,9 @@ class Offers:
         self._lists: dict[tuple[tuple[str, str], ...], ListPlan] = {}
         self._offers: dict[tuple[tuple[tuple[str, str], ...], ...], Offer] = {}
 
-    def offer(self, group: Sequence[Job], waterline: int) -> Offer:
-        """What a group offers at a waterline."""
-        lists = job_lists(group, waterline, self._most_lists)
+    def offer(self, group: Sequence[Job], waterline: int, merit: Mapping[str, float]) -> Offer:
+        """What a group offers at a waterline; `merit` orders jobs whose lists are too many."""
+        lists = job_lists(group, waterline, self._most_lists, merit)
         key = tuple(_list_key(choice) for choice in lists.choices)
         if key not in self._offers:
             self._offers[key] = self._made(lists)

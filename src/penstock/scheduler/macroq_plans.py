@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from penstock.scheduler.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.scheduler.macroq_component import (
     Component,
     ComponentPlan,
@@ -20,7 +20,7 @@ from penstock.scheduler.macroq_component import (
     better_of,
     rough_plan,
 )
-from penstock.scheduler.macroq_concave import Corners, concave_plan, find_corners, has_cycle, is_concave_component
+from penstock.scheduler.macroq_concave import Corners, concave_plan, find_corners, has_corners, is_concave_component
 from penstock.scheduler.macroq_nsdp import plan_component
 from penstock.scheduler.macroq_resolution import Effort
 from penstock.scheduler.resource_functions import FloatArray
@@ -55,10 +55,10 @@ class CornerCache:
     def __init__(self) -> None:
         self._known: dict[int, tuple[Component, Corners | None]] = {}
 
-    def of(self, component: Component) -> Corners | None:
-        """The corners of a component, or of its hull; None where a cycle forbids them."""
+    def of(self, component: Component, deadline: Deadline) -> Corners | None:
+        """The corners of a component, or of its hull; None where it has none."""
         if id(component) not in self._known:
-            corners = None if has_cycle(component) else find_corners(component, MOST_CORNERS)
+            corners = find_corners(component, MOST_CORNERS, deadline) if has_corners(component) else None
             self._known[id(component)] = component, corners
         return self._known[id(component)][1]
 
@@ -89,7 +89,7 @@ class Planner:
             return rough_plan(component, self.grid, balanced_allocations(component, 8))
         if self._effort.method == "grid":
             return self._by_labels(component)
-        corners = self._corners.of(component)
+        corners = self._corners.of(component, self._deadline)
         if corners is not None and is_concave_component(component):
             return concave_plan(component, corners, self.grid)
         rough = rough_plan(component, self.grid, _worth_knowing(component, corners))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.scheduler.problem import Flow, Linear, Output, Pe
+from penstock.scheduler.problem import Flow, Limits, Linear, Output, Pe, RateFunction, Surface
 
 
 def potentials(order: Sequence[Sequence[Pe]]) -> dict[str, float]:
@@ -25,13 +25,25 @@ def potentials(order: Sequence[Sequence[Pe]]) -> dict[str, float]:
     for batch in reversed(order):
         for pe in reversed(batch):
             worth[pe.id] = sum(
-                out.rate.selectivity * (_mean_slope(out) + stream_worth.get(out.stream, 0.0))
-                for out in pe.outputs
-                if isinstance(out.rate, Flow)
+                _yield(out.rate) * (_mean_slope(out) + stream_worth.get(out.stream, 0.0)) for out in pe.outputs
             )
             for stream in pe.inputs:
                 stream_worth[stream] = stream_worth.get(stream, 0.0) + worth[pe.id]
     return worth
+
+
+def _yield(rate: RateFunction) -> float:
+    """About how many tuples leave for one that comes in."""
+    match rate:
+        case Flow():
+            return rate.selectivity
+        case Limits():
+            return max((share for _, share in rate.offered), default=1.0)
+        case Surface():
+            most_in = sum(knots[-1] for knots in rate.knots[:-1])
+            return rate.rates[-1] / most_in if most_in > 0 else 0.0
+        case _:
+            return 0.0
 
 
 def _mean_slope(output: Output) -> float:

@@ -14,11 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain
 from typing import Literal
 
+from penstock.scheduler.components import job_groups
 from penstock.scheduler.macroq_component import Component, Grid
-from penstock.scheduler.problem import Pe, Problem, Table
+from penstock.scheduler.problem import Job, Limits, Pe, Problem, Table
 
 RATIO = 4
 """How many units of the next grid make one of this."""
@@ -30,6 +32,16 @@ COARSEST_UNITS_PER_PE = 4
 
 MOST_UNITS = 2**21
 """Units for the whole cluster that are worth the memory."""
+
+
+QUICK_PES = 10_000
+"""PEs of all the lists of one group together that the quick rounds look at."""
+
+MOST_LISTS = 4_096
+"""Job/template lists of one group that are enumerated at the end of the ladder."""
+
+MOST_DIGITS = 10**12
+"""Numbers with more digits than this have no common measure worth knowing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +69,16 @@ def ladder(problem: Problem, components: Sequence[Component]) -> list[Effort]:
     finest = _finest_step(problem, usual)
     rungs = max(0, math.floor(math.log(usual / COARSEST_UNITS_PER_PE / finest, RATIO)))
     grids = [_grid(problem, finest * RATIO**k) for k in range(rungs, -1, -1)]
-    rounds = [Effort(grid=grids[len(grids) // 2], labels=0, lists=64, method="balanced")]
-    rounds += [Effort(grid=grids[-1], labels=0, lists=64, method="corners")]
+    few = max(2, min(64, QUICK_PES // max(1, max(map(_pes, job_groups(problem.jobs)), default=1))))
+    rounds = [Effort(grid=grids[len(grids) // 2], labels=0, lists=few, method="balanced")]
+    rounds += [Effort(grid=grids[-1], labels=0, lists=few, method="corners")]
     rounds += [Effort(grid=grid, labels=1_000, lists=256) for grid in grids]
-    rounds += [Effort(grid=grids[-1], labels=4_000, lists=4_096)]
+    rounds += [Effort(grid=grids[-1], labels=4_000, lists=MOST_LISTS)]
     return rounds
+
+
+def _pes(group: Sequence[Job]) -> int:
+    return sum(len(job.choices[0].pes) for job in group)
 
 
 def single_round(problem: Problem, granularity: int) -> list[Effort]:
@@ -91,21 +108,25 @@ def _numbers_of(pe: Pe) -> Iterable[float]:
     yield pe.min_mips
     yield pe.max_mips
     for output in pe.outputs:
-        if isinstance(output.rate, Table):
-            yield from (mips for mips, _ in output.rate.points)
+        rate = output.rate.allowed if isinstance(output.rate, Limits) else output.rate
+        if isinstance(rate, Table):
+            yield from (mips for mips, _ in rate.points)
 
 
 def common_measure(numbers: Iterable[float]) -> float | None:
-    """The greatest number, in thousandths, that divides all the numbers; None where there is none.
+    """The greatest number that divides all the numbers as they are written; None where it would be tiny.
+
+    It is the same in any unit: thousandths count no more than thousands.
 
     Example:
-        >>> common_measure([78600.0, 69600.0, 0.0]), common_measure([0.5, 0.75]), common_measure([1 / 3])
+        >>> common_measure([78600.0, 69600.0, 0.0]), common_measure([0.5, 0.75]), common_measure([1 / 3, 1.0])
         (600.0, 0.25, None)
     """
-    measure = 0
-    for number in numbers:
-        thousandths = number * 1000
-        if thousandths != round(thousandths):
-            return None
-        measure = math.gcd(measure, round(thousandths))
-    return measure / 1000 if measure else None
+    written = [Decimal(repr(number)) for number in set(numbers) if number]
+    if not written:
+        return None
+    exponent = min(int(number.normalize().as_tuple().exponent) for number in written)
+    whole = [int(number.scaleb(-exponent)) for number in written]
+    if max(whole) > MOST_DIGITS:
+        return None
+    return float(Decimal(math.gcd(*whole)).scaleb(exponent))

@@ -45,8 +45,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import Infeasible
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.macrow_board import Board, Pull
 from penstock.scheduler.macrow_conflict import explain
 from penstock.scheduler.macrow_exact import solve
@@ -118,9 +118,10 @@ def choose_candidates(
     if not pes:
         return _nothing()
     task = build_task(pes, goals, cluster)
-    plan = _search(task, Deadline(None if deadline_seconds is None else _SEARCH_SHARE * deadline_seconds), exact=exact)
+    deadline = Deadline.after(deadline_seconds)
+    plan = _search(task, deadline.share(_SEARCH_SHARE), exact=exact)
     if plan is None:
-        explain(pes, goals, cluster, seconds=deadline_seconds)
+        explain(pes, goals, cluster, deadline)
         raise Infeasible("no placement was found before the deadline; give it more time")
     used, fractions, is_optimal = plan
     candidates = overallocate(task, used, cluster.rules.overallocation)
@@ -149,8 +150,8 @@ def _nothing() -> Candidates:
 def _search(task: Task, deadline: Deadline, *, exact: bool) -> tuple[Bools, Floats, bool] | None:
     """The better of the quick placement and the solver's; the solver alone where the quick search finds none."""
     quick = place_greedily(task, deadline)
-    left = None if deadline.seconds is None else deadline.seconds - deadline.elapsed()
-    worth = exact and task.allowed.size <= MOST_BINARIES and (left is None or left >= _WORTH_SOLVING_SECONDS)
+    left = deadline.left()
+    worth = exact and task.allowed.size <= MOST_BINARIES and left >= _WORTH_SOLVING_SECONDS
     if quick is not None and not worth:
         return *quick, False
     best = solve(task, seconds=left)

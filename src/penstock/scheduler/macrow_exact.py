@@ -11,8 +11,8 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.macrow_metrics import SHORTFALL_WEIGHT
-from penstock.scheduler.macrow_program import Program
 from penstock.scheduler.macrow_task import Bools, Floats, Ints, Task
 
 
@@ -35,7 +35,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Columns:
-    program: Program
+    program: IntegerProgram
     used: Ints
     fraction: Ints
     short: Ints
@@ -59,7 +59,7 @@ def solve(task: Task, *, seconds: float | None = None, only_feasible: bool = Fal
 
 
 def _variables(task: Task) -> _Columns:
-    program, shape = Program(), task.allowed.shape
+    program, shape = IntegerProgram(), task.allowed.shape
     used = np.array(program.columns(task.allowed.size, upper=1.0, integral=True)).reshape(shape)
     fraction = np.array(program.columns(task.allowed.size, upper=1.0)).reshape(shape)
     short = np.array(program.columns(len(task.units)))
@@ -136,7 +136,7 @@ def _add_objective(task: Task, columns: _Columns) -> None:
 
 
 def _average_and_maximum(
-    program: Program, shares: list[list[tuple[int, float]]], average: float, maximum: float
+    program: IntegerProgram, shares: list[list[tuple[int, float]]], average: float, maximum: float
 ) -> None:
     """Charge the average and the maximum of some sums of columns."""
     (top,) = program.columns(1, cost=float(maximum))

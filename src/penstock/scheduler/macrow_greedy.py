@@ -13,11 +13,11 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from penstock.scheduler.deadline import Deadline, OutOfTime
+from penstock.base.deadline import Deadline, OutOfTime
+from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.macrow_board import SLACK, Board, Pull
 from penstock.scheduler.macrow_improve import improve
 from penstock.scheduler.macrow_metrics import broken_rules, objective
-from penstock.scheduler.macrow_program import Program
 from penstock.scheduler.macrow_task import Bools, Floats, Ints, Task
 
 
@@ -118,7 +118,7 @@ def _split(room: Floats) -> Floats:
 
 def _cut_to_fit(board: Board) -> bool:
     """With the nodes of each unit set, meet as much of the goals as the nodes can; False if a minimum does not fit."""
-    task, program = board.task, Program()
+    task, program = board.task, IntegerProgram()
     column_of: dict[tuple[int, int], int] = {}
     for unit, goal in enumerate(task.goal_mips):
         nodes = [int(node) for node in np.flatnonzero(board.fractions[unit] > 0)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from penstock.scheduler.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.scheduler.macrow_board import SLACK, Board
 from penstock.scheduler.macrow_tally import Tally
 from penstock.scheduler.macrow_task import Bools, Floats

@@ -35,12 +35,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.scheduler.composition import compose
-from penstock.scheduler.macrow_program import Program
+from penstock.base.integer_program import IntegerProgram
+from penstock.scheduler.composition import compose, inputs_of
 from penstock.scheduler.microq_pieces import at_most_function, points_of_value
 from penstock.scheduler.nodes import Cluster
-from penstock.scheduler.problem import Flow, Pe
-from penstock.scheduler.resource_functions import useful_mips
+from penstock.scheduler.problem import PRIMAL, Flow, Limits, Pe, RateFunction, Surface, Table
+from penstock.scheduler.resource_functions import Amounts, rate_of, useful_mips
+
+MOST_BOUNDS = 16
+"""Rows for the products of inputs of one stream."""
 
 _THRIFT = 1e-7
 """What a mips costs: enough to leave idle what earns nothing."""
@@ -107,7 +110,7 @@ def _solve(
 ) -> tuple[dict[str, float], bool] | None:
     if not pes:
         return {}, True
-    program = Program()
+    program = IntegerProgram()
     goal = _share_nodes(program, pes, candidates, cluster)
     rate = _add_rates(program, pes, goal, hulls=hulls)
     _add_values(program, pes, rate, hulls=hulls)
@@ -119,7 +122,7 @@ def _solve(
 
 
 def _share_nodes(
-    program: Program, pes: Sequence[Pe], candidates: Mapping[str, Sequence[str]], cluster: Cluster
+    program: IntegerProgram, pes: Sequence[Pe], candidates: Mapping[str, Sequence[str]], cluster: Cluster
 ) -> dict[str, int]:
     """Columns for the mips of each PE on each candidate; return the column of each PE's sum."""
     live = {node.id: node.mips for node in cluster.live_nodes}
@@ -149,9 +152,10 @@ def _most_importance(pes: Sequence[Pe]) -> float:
     return sum(float(value) for value in earned.values())
 
 
-def _add_rates(program: Program, pes: Sequence[Pe], goal: Mapping[str, int], *, hulls: bool) -> dict[str, int]:
+def _add_rates(program: IntegerProgram, pes: Sequence[Pe], goal: Mapping[str, int], *, hulls: bool) -> dict[str, int]:
     """A column for the rate of each stream, below its resource function."""
     rate = {output.stream: program.columns(1)[0] for pe in pes for output in pe.outputs}
+    most = compose(pes, {pe.id: pe.max_mips for pe in pes}).rates_tps
     for pe in pes:
         load = [(rate[stream], 1.0) for stream in pe.inputs if stream in rate]
         for output in pe.outputs:
@@ -161,11 +165,42 @@ def _add_rates(program: Program, pes: Sequence[Pe], goal: Mapping[str, int], *, 
                 program.row([(column, 1.0), *((c, -share) for c, _ in load)], most=share * pe.offered_tps)
                 program.row([(column, 1.0), (goal[pe.id], -share / output.rate.mips_per_tps)], most=0.0)
             else:
-                at_most_function(program, column, goal[pe.id], output.rate.points, pe.max_mips, hull=hulls)
+                points = _offer(program, pe, output.rate, column, rate, most)
+                at_most_function(program, column, goal[pe.id], points, pe.max_mips, hull=hulls)
     return rate
 
 
-def _add_values(program: Program, pes: Sequence[Pe], rate: Mapping[str, int], *, hulls: bool) -> None:
+def _offer(
+    program: IntegerProgram,
+    pe: Pe,
+    function: RateFunction,
+    column: int,
+    rate: Mapping[str, int],
+    most: Mapping[str, Amounts],
+) -> Sequence[tuple[float, float]]:
+    """Keep a rate below what the inputs offer; return the points of what the mips allow.
+
+    Two inputs that meet offer at most what each offers while the other is at its most; a surface is cut where all
+    inputs are at their most. Both promise too much, never too little; what follows is composed again at the end.
+    """
+    if isinstance(function, Table):
+        return function.points
+    inputs = inputs_of(pe, most)
+    if isinstance(function, Surface):
+        knots = function.knots[-1]
+        return [(x, float(rate_of(function, 0.0, x, inputs))) for x in knots]
+    assert isinstance(function, Limits)
+    bounds = [[(stream, share) for stream, share in function.offered]]
+    for left, right, share in function.pairs:
+        sides = [(left, share * float(inputs.get(right, 0.0))), (right, share * float(inputs.get(left, 0.0)))]
+        bounds = [[*bound, side] for bound in bounds for side in sides][:MOST_BOUNDS]
+    for bound in bounds:
+        known = sum(share * pe.offered_tps for stream, share in bound if stream == PRIMAL)
+        program.row([(column, 1.0), *((rate[s], -share) for s, share in bound if s in rate)], most=known)
+    return function.allowed.points
+
+
+def _add_values(program: IntegerProgram, pes: Sequence[Pe], rate: Mapping[str, int], *, hulls: bool) -> None:
     """A column for the value of each valued stream, earning its weight."""
     highest = compose(pes, {pe.id: pe.max_mips for pe in pes}).rates_tps
     for pe in pes:
@@ -181,5 +216,6 @@ def _add_values(program: Program, pes: Sequence[Pe], rate: Mapping[str, int], *,
 def _without_waste(pes: Sequence[Pe], mips: Mapping[str, float]) -> dict[str, float]:
     """The goals, cut to what each PE can use at the load that it will have."""
     full = {pe.id: mips.get(pe.id, 0.0) for pe in pes}
-    loads = compose(pes, full).loads_tps
-    return {pe.id: min(full[pe.id], useful_mips(pe, float(loads[pe.id]))) for pe in pes}
+    made = compose(pes, full)
+    inputs = {pe.id: inputs_of(pe, made.rates_tps) for pe in pes}
+    return {pe.id: min(full[pe.id], useful_mips(pe, float(made.loads_tps[pe.id]), inputs[pe.id])) for pe in pes}

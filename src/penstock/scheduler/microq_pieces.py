@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from penstock.scheduler.macrow_program import Program
+from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.problem import Linear, ValueFunction
 
 Points = Sequence[tuple[float, float]]
@@ -25,7 +25,7 @@ def points_of_value(value: ValueFunction, top: float) -> Points:
     return value.points
 
 
-def at_most_function(program: Program, y: int, x: int, points: Points, top: float, *, hull: bool) -> None:
+def at_most_function(program: IntegerProgram, y: int, x: int, points: Points, top: float, *, hull: bool) -> None:
     """Keep column y at or below the function of column x, which is linear between points and flat outside them.
 
     Args:
@@ -37,7 +37,7 @@ def at_most_function(program: Program, y: int, x: int, points: Points, top: floa
         hull: Whether the concave hull may stand for a function that is not concave.
 
     Example:
-        >>> program = Program()
+        >>> program = IntegerProgram()
         >>> x, y = program.columns(1, upper=3.0)[0], program.columns(1, cost=-1.0)[0]
         >>> at_most_function(program, y, x, [(0.0, 0.0), (2.0, 1.0), (4.0, 5.0)], 10.0, hull=False)
         >>> round(float(program.solve().values[y]), 6)
@@ -90,14 +90,14 @@ def concave_hull(points: Points) -> Points:
     return hull
 
 
-def _add_pieces(program: Program, y: int, x: int, points: Points) -> None:
+def _add_pieces(program: IntegerProgram, y: int, x: int, points: Points) -> None:
     """One row for each piece of a concave function, and one for its top."""
     for (x0, y0), slope in zip(points, _slopes(points), strict=False):
         program.row([(y, 1.0), (x, -slope)], most=y0 - slope * x0)
     program.row([(y, 1.0)], most=points[-1][1])
 
 
-def _add_filled_pieces(program: Program, y: int, x: int, points: Points, top: float) -> None:
+def _add_filled_pieces(program: IntegerProgram, y: int, x: int, points: Points, top: float) -> None:
     """Pieces that fill in order: a binary lets the next one begin when the one before is full."""
     lengths = [x1 - x0 for (x0, _), (x1, _) in pairwise(points)]
     fills = [program.columns(1, upper=length)[0] for length in lengths]

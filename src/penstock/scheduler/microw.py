@@ -37,8 +37,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.scheduler.deadline import Deadline
-from penstock.scheduler.macrow_program import Program
+from penstock.base.deadline import Deadline
+from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.microw_quick import hand_out_quickly
 from penstock.scheduler.microw_setting import (
     BELOW_MINIMUM,
@@ -108,11 +108,11 @@ def assign(
         20.0
     """
     setting = build_setting(pes, goals, candidates, cluster)
-    deadline = Deadline(deadline_seconds)
+    deadline = Deadline.after(deadline_seconds)
     best = hand_out_quickly(setting)
     is_optimal = cost_of(setting, best) <= 1e-6 and moves_of(setting, best) == 0
-    left = None if deadline.seconds is None else deadline.seconds - deadline.elapsed()
-    worth = exact and setting.binaries <= MOST_BINARIES and (left is None or left >= _WORTH_SOLVING_SECONDS)
+    left = deadline.left()
+    worth = exact and setting.binaries <= MOST_BINARIES and left >= _WORTH_SOLVING_SECONDS
     if not is_optimal and worth:
         nearest, is_optimal = _solve(setting, left)
         if nearest is not None and _rank(setting, nearest) < _rank(setting, best):
@@ -136,7 +136,7 @@ def _assignment(setting: Setting, grant: Grant, is_optimal: bool) -> Assignment:
 
 
 def _solve(setting: Setting, seconds: float | None) -> tuple[Grant | None, bool]:
-    program = Program()
+    program = IntegerProgram()
     used = _choose_nodes(program, setting)
     mips = _give(program, setting, used)
     _share_nodes(program, setting, mips)
@@ -152,7 +152,7 @@ def _solve(setting: Setting, seconds: float | None) -> tuple[Grant | None, bool]
     return grant, solution.is_optimal
 
 
-def _choose_nodes(program: Program, setting: Setting) -> dict[tuple[int, str], int]:
+def _choose_nodes(program: IntegerProgram, setting: Setting) -> dict[tuple[int, str], int]:
     used = {}
     for unit, nodes in enumerate(setting.candidates):
         columns = program.columns(len(nodes), upper=1.0, integral=True)
@@ -161,7 +161,7 @@ def _choose_nodes(program: Program, setting: Setting) -> dict[tuple[int, str], i
     return used
 
 
-def _give(program: Program, setting: Setting, used: Mapping[tuple[int, str], int]) -> dict[tuple[str, str], int]:
+def _give(program: IntegerProgram, setting: Setting, used: Mapping[tuple[int, str], int]) -> dict[tuple[str, str], int]:
     """Columns for the mips, and the price of what is missed."""
     mips = {}
     for pe in setting.pes:
@@ -182,12 +182,12 @@ def _give(program: Program, setting: Setting, used: Mapping[tuple[int, str], int
     return mips
 
 
-def _share_nodes(program: Program, setting: Setting, mips: Mapping[tuple[str, str], int]) -> None:
+def _share_nodes(program: IntegerProgram, setting: Setting, mips: Mapping[tuple[str, str], int]) -> None:
     for node, capacity in setting.capacity.items():
         program.row([(column, 1.0) for (_, at), column in mips.items() if at == node], most=capacity)
 
 
-def _limit_moves(program: Program, setting: Setting, used: Mapping[tuple[int, str], int]) -> None:
+def _limit_moves(program: IntegerProgram, setting: Setting, used: Mapping[tuple[int, str], int]) -> None:
     moving = {key: float(setting.moves_at(*key)) for key in used}
     for key, count in moving.items():
         program.cost[used[key]] += setting.move_price * count

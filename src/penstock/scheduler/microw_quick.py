@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.scheduler.macrow_program import Program
+from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.microw_setting import BELOW_MINIMUM, Grant, Setting, cost_of
 
 _ROUNDS = 4
@@ -157,7 +157,7 @@ def _nearest(setting: Setting, nodes: list[list[str]]) -> Grant:
 
 
 def _solve(setting: Setting, nodes: list[list[str]]) -> Grant | None:
-    program = Program()
+    program = IntegerProgram()
     at_node: dict[str, list[int]] = {node: [] for node in setting.capacity}
     columns: dict[tuple[str, str], int] = {}
     for pe in setting.pes:

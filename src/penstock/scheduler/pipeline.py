@@ -7,21 +7,21 @@ at its own pace.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.answer import Answer
 from penstock.scheduler.composition import compose
-from penstock.scheduler.deadline import Deadline
+from penstock.scheduler.macro import admitted_pes, decide, finite
 from penstock.scheduler.macrow import Candidates, choose_candidates
 from penstock.scheduler.microq import refine_goals
 from penstock.scheduler.microw import assign
 from penstock.scheduler.nodes import Allocation, Cluster
-from penstock.scheduler.problem import Pe, Problem
+from penstock.scheduler.problem import Problem
 
-_MACROW_SHARE = 0.6
-"""Of the time there is; microQ and microW divide the rest."""
+_MACRO_SHARE = 0.8
+"""Of the time there is, for the macro models; microQ and microW divide the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,7 @@ class Placement:
         moves: How many PEs start on a node where they did not run.
         importance: What the streams are projected to earn with these mips.
         importance_by_job: The same for each admitted job.
+        left_out: The jobs that cannot be placed, each with the reason.
         seconds: What it took.
     """
 
@@ -46,6 +47,7 @@ class Placement:
     moves: int
     importance: float
     importance_by_job: Mapping[str, float]
+    left_out: Mapping[str, str]
     seconds: float
 
     def to_json(self) -> dict[str, object]:
@@ -66,24 +68,22 @@ class Placement:
             "objective": self.candidates.objective,
             "optimal": self.candidates.is_optimal,
             "moves": self.moves,
+            "left_out": dict(self.left_out),
             "seconds": self.seconds,
         }
 
 
-def admitted_pes(problem: Problem, answer: Answer) -> list[Pe]:
-    """The PEs of the chosen templates of the admitted jobs.
+def admit_and_place(
+    problem: Problem, cluster: Cluster, deadline: Deadline, *, progress: Callable[[str], None] | None = None
+) -> tuple[Answer, Placement]:
+    """Decide who runs and put it on the nodes; what cannot be placed is left out.
 
-    Example:
-        >>> from penstock.scheduler.answer import Verdict
-        >>> from penstock.scheduler.problem import Job, Template
-        >>> job = Job(id="A", templates=(Template(id="t", pes=(Pe(id="p", max_mips=1.0),)),))
-        >>> verdicts = {"A": Verdict(admitted=True, template="t", pes={"p": 1.0})}
-        >>> answer = Answer(importance=0, waterline=1, mips_used=1, granularity=1, seconds=0, jobs=verdicts)
-        >>> [pe.id for pe in admitted_pes(Problem(mips=1.0, jobs=(job,)), answer)]
-        ['p']
+    Raises:
+        Infeasible: The required jobs do not fit, or cannot be placed.
     """
-    chosen = [(job, answer.jobs[job.id].template) for job in problem.jobs]
-    return [pe for job, template in chosen if template is not None for pe in job.template(template).pes]
+    decision = decide(problem, cluster, deadline.share(_MACRO_SHARE), progress=progress)
+    placement = _hand_out(problem, decision.answer, decision.candidates, cluster, deadline)
+    return decision.answer, replace(placement, left_out=decision.left_out)
 
 
 def place(problem: Problem, answer: Answer, cluster: Cluster, *, deadline_seconds: float | None = None) -> Placement:
@@ -98,15 +98,21 @@ def place(problem: Problem, answer: Answer, cluster: Cluster, *, deadline_second
     Raises:
         Infeasible: If no placement keeps every rule.
     """
-    clock = Deadline()
-    share = math.inf if deadline_seconds is None else deadline_seconds
+    deadline = Deadline.after(deadline_seconds)
     pes = admitted_pes(problem, answer)
     goals = {pe: mips for verdict in answer.jobs.values() for pe, mips in verdict.pes.items()}
-    candidates = choose_candidates(pes, goals, cluster, deadline_seconds=_finite(_MACROW_SHARE * share))
-    left = (share - clock.elapsed()) / 2
-    refined = refine_goals(pes, candidates.nodes, cluster, deadline_seconds=_finite(left))
-    left = share - clock.elapsed()
-    assignment = assign(pes, refined.mips, candidates.nodes, cluster, deadline_seconds=_finite(left))
+    seconds = finite(deadline.share(_MACRO_SHARE).left())
+    candidates = choose_candidates(pes, goals, cluster, deadline_seconds=seconds)
+    return _hand_out(problem, answer, candidates, cluster, deadline)
+
+
+def _hand_out(
+    problem: Problem, answer: Answer, candidates: Candidates, cluster: Cluster, deadline: Deadline
+) -> Placement:
+    """microQ and microW, with the time that is left."""
+    pes = admitted_pes(problem, answer)
+    refined = refine_goals(pes, candidates.nodes, cluster, deadline_seconds=finite(deadline.left() / 2))
+    assignment = assign(pes, refined.mips, candidates.nodes, cluster, deadline_seconds=finite(deadline.left()))
     earned = compose(pes, assignment.total_mips()).importance
     by_job = {
         job_id: sum(float(earned[pe]) for pe in verdict.pes)
@@ -121,10 +127,6 @@ def place(problem: Problem, answer: Answer, cluster: Cluster, *, deadline_second
         moves=assignment.moves,
         importance=sum(by_job.values()),
         importance_by_job=by_job,
-        seconds=clock.elapsed(),
+        left_out={},
+        seconds=deadline.elapsed(),
     )
-
-
-def _finite(seconds: float) -> float | None:
-    """A time limit as the parts take it."""
-    return None if math.isinf(seconds) else max(seconds, 0.05)

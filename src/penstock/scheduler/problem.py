@@ -45,7 +45,40 @@ class Linear:
     slope: float
 
 
-RateFunction = Flow | Table
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """A resource function of every input and the mips: the smaller of what the inputs offer and what the mips allow.
+
+    Attributes:
+        allowed: The rate that the mips allow.
+        offered: For each input, by its stream, the tuples out for a tuple in; `PRIMAL` is what the PE is offered.
+        pairs: For two inputs that meet, as in a join, the tuples out for the product of their rates.
+    """
+
+    allowed: Table
+    offered: tuple[tuple[str, float], ...] = ()
+    pairs: tuple[tuple[str, str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
+    """A resource function of every input and the mips, given on a grid: linear along each axis between its points.
+
+    Attributes:
+        inputs: The streams that it depends on; `PRIMAL` is what the PE is offered.
+        knots: The points of the axis of each input, then of the mips' axis, rising.
+        rates: The rate at every point of the grid, the mips' axis running fastest; never falling along any axis.
+    """
+
+    inputs: tuple[str, ...]
+    knots: tuple[tuple[float, ...], ...]
+    rates: tuple[float, ...]
+
+
+PRIMAL = "offered_tps"
+"""The name, among the inputs of a resource function, of what comes into the PE from outside."""
+
+RateFunction = Flow | Table | Limits | Surface
 ValueFunction = Linear | Table
 
 
@@ -94,10 +127,17 @@ class Pe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """One way to do a job: a graph of PEs."""
+    """One way to do a job: a graph of PEs.
+
+    Attributes:
+        id: Unique in the job.
+        pes: Its PEs.
+        least_mips: What the PEs take together at the least, where their own minima come to less.
+    """
 
     id: str
     pes: tuple[Pe, ...]
+    least_mips: float = 0.0
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -107,7 +147,7 @@ class Template:
     @property
     def min_mips(self) -> float:
         """The least that the template takes."""
-        return sum(pe.min_mips for pe in self.pes)
+        return max(self.least_mips, sum(pe.min_mips for pe in self.pes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

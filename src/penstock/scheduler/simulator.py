@@ -6,9 +6,9 @@ that are still up give, at the weights of now. Every `micro_per_macro` epochs th
 macroW run before microQ and microW. With `micro=False` nothing is decided in between, which shows what the micro
 model is for.
 
-Where macroQ or macroW find no feasible answer, jobs and candidates stay as they were, microQ and microW do what they
-can with them, and the record says why. Every decision is checked against the rules by code that shares nothing with
-the searches (`simulator_audit`).
+A job that cannot be placed is left out (`penstock.scheduler.macro`). Where the required jobs themselves do not fit,
+jobs and candidates stay as they were, microQ and microW do what they can with them, and the record says why. Every
+decision is checked against the rules by code that shares nothing with the searches (`simulator_audit`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import Infeasible
 from penstock.scheduler.composition import compose
-from penstock.scheduler.deadline import Deadline
 from penstock.scheduler.epochs import (
     Event,
     JobArrives,
@@ -30,12 +30,10 @@ from penstock.scheduler.epochs import (
     Scenario,
     WeightsChange,
 )
-from penstock.scheduler.macroq import solve
-from penstock.scheduler.macrow import choose_candidates
+from penstock.scheduler.macro import MacroDecision, decide
 from penstock.scheduler.microq import refine_goals
 from penstock.scheduler.microw import assign
 from penstock.scheduler.nodes import Allocation, Cluster
-from penstock.scheduler.pipeline import admitted_pes
 from penstock.scheduler.problem import Job, Pe, Problem
 from penstock.scheduler.simulator_audit import audit
 
@@ -47,15 +45,13 @@ class Pace:
     Attributes:
         micro_per_macro: Micro epochs in a macro epoch; the paper's is five.
         micro: Whether microQ and microW run in the epochs between.
-        granularity: macroQ's units; a fixed number makes a run repeatable.
-        exact: Whether macroW and microW may call the solver; if not, a run is quick and repeatable.
+        exact: Whether macroW and microW may call the solver.
         macro_seconds: When a macro decision is due.
         micro_seconds: When a micro decision is due.
     """
 
     micro_per_macro: int = 5
     micro: bool = True
-    granularity: int = 60
     exact: bool = False
     macro_seconds: float = 5.0
     micro_seconds: float = 1.0
@@ -74,6 +70,9 @@ class Record:
         used_mips: What the PEs got.
         jobs: How many jobs ran.
         waiting: How many jobs waited.
+        evicted: How many jobs that ran have been stopped by the decision, to let others run.
+        left_out: The jobs that could not be placed, each with the reason.
+        proven: Whether macroQ's answer was proven to be the best.
         moves: How many PEs started on a node where they did not run.
         seconds: What the decision took.
         in_time: Whether it was ready when it was due.
@@ -89,6 +88,9 @@ class Record:
     used_mips: float
     jobs: int
     waiting: int
+    evicted: int
+    left_out: Mapping[str, str]
+    proven: bool
     moves: int
     seconds: float
     in_time: bool
@@ -114,6 +116,7 @@ class Simulation:
         self._factor: dict[str, float] = {}
         self._last_home: dict[str, Mapping[str, float]] = {}
         self._epoch = 0
+        self._last: MacroDecision | None = None
         self.allocation: Allocation = {}
         self.candidates: Mapping[str, Sequence[str]] = {}
         self.running: dict[str, str] = {}
@@ -123,10 +126,11 @@ class Simulation:
     def step(self, events: Sequence[Event]) -> Record:
         """One micro epoch: decide, let the events happen, measure."""
         is_macro = self._epoch % self._pace.micro_per_macro == 0
-        clock = Deadline()
+        clock = Deadline.after(None)
+        self._last, before = None, set(self.running)
         moves, broken, reason = self._try_to_decide(is_macro=is_macro)
         seconds = clock.elapsed()
-        projected = self._earned()
+        evicted, projected = before - set(self.running), self._earned()
         for event in events:
             self._happen(event)
         self._epoch += 1
@@ -139,6 +143,9 @@ class Simulation:
             used_mips=sum(sum(shares.values()) for shares in self._live_allocation().values()),
             jobs=len(self.running),
             waiting=len(self._arrived) - len(self.running),
+            evicted=len(evicted),
+            left_out=self._last.left_out if self._last else {},
+            proven=self._last is not None and self._last.answer.exact,
             moves=moves,
             seconds=seconds,
             in_time=seconds <= (self._pace.macro_seconds if is_macro else self._pace.micro_seconds),
@@ -186,15 +193,12 @@ class Simulation:
         """macroQ and macroW: which jobs run with which templates, and the candidates of their PEs."""
         jobs = tuple(self._job(job_id) for job_id in self._arrived)
         problem = Problem(mips=cluster.live_mips, jobs=jobs)
-        deadline = Deadline(self._pace.macro_seconds / 2)
-        answer = solve(problem, deadline=deadline, granularity=self._pace.granularity)
-        goals = {pe: mips for verdict in answer.jobs.values() for pe, mips in verdict.pes.items()}
-        left = self._pace.macro_seconds / 2
-        chosen = choose_candidates(
-            admitted_pes(problem, answer), goals, cluster, deadline_seconds=left, exact=self._pace.exact
-        )
-        running = {job_id: verdict.template for job_id, verdict in answer.jobs.items() if verdict.template is not None}
-        return running, chosen.nodes
+        deadline = Deadline.after(self._pace.macro_seconds)
+        decision = decide(problem, cluster, deadline, exact=self._pace.exact)
+        verdicts = decision.answer.jobs.items()
+        self._last = decision
+        running = {job_id: verdict.template for job_id, verdict in verdicts if verdict.template is not None}
+        return running, decision.candidates.nodes
 
     def _job(self, job_id: str) -> Job:
         """The job as macroQ is to see it: with its weights of now, and its template fixed if it runs."""
