@@ -71,7 +71,7 @@ MISTAKES = [
     ("streams 0 from", "aa", "streams[0] goes `from` operator `aa`, which does not exist; did you mean `a`?"),
     ("streams 0 to", GONE, "streams[0] has no `to`"),
     ("streams 0 cost", -2, "the cost of streams[0] is negative: -2"),
-    ("streams 0 feedback", 1, "`feedback` of streams[0] is a number"),
+    ("streams 0 feedback", 1, "the feedback of streams[0] is a number"),
     ("hosts 0 capacity", 0, "the capacity of host `h1` is 0"),
     ("hosts 0 cores", 1.5, "the cores of host `h1` is 1.5"),
     ("hosts 0 link_mbps", 0, "the link_mbps of host `h1` is 0"),

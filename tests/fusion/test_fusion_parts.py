@@ -11,11 +11,11 @@ from fusion_instances import partitions, size_by_definition, valid_fusions, vari
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import Infeasible
 from penstock.fusion.coarsest import coarsest_groups
 from penstock.fusion.conflicts import valid_graph
 from penstock.fusion.cut_graph import CutGraph, cut_graph
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.descent import Descent
 from penstock.fusion.evaluate import measure
 from penstock.fusion.improvement import improve_cut

@@ -138,7 +138,7 @@ MESSAGES = {
     ),
     "a rack factor of zero": (
         {"tasks": TASKS, "machines": [{"id": "m"}, {"id": "n"}], "rack_factor": 0},
-        "`rack_factor` is 0",
+        "the rack_factor of the problem is 0",
     ),
     "a rack of another kind": (
         {"tasks": TASKS, "machines": [{"id": "m", "rack": ["north"]}, {"id": "n"}]},
@@ -146,7 +146,7 @@ MESSAGES = {
     ),
     "capacities of another kind": (
         {"tasks": TASKS, "machines": [{"id": "m"}, {"id": "n"}], "capacities": "soft"},
-        "`capacities` is 'soft'; write one of hard, relative",
+        '`capacities` is "soft"; write one of hard, relative',
     ),
 }
 

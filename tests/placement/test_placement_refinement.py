@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from placement_strategies import placed_problems
 
 import penstock.placement.climb as climb_module
+from penstock.base.deadline import Deadline
 from penstock.bench.scheduling import random_graph
 from penstock.placement import MetisSettings, PlacementProblem, communication_graph, equal_machines, place
 from penstock.placement.climb import climb
-from penstock.placement.deadline import Deadline
 from penstock.placement.exchange import relieve_by_exchange
 from penstock.placement.measure import cost, imbalance, is_within, limits, loads, overload, volume
 from penstock.placement.metis import refine

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.bench import Bench
 from penstock.bench.scheduling_model import Host, predicted_scale, topology_model
 from penstock.bench.scheduling_scale import measure_scale
@@ -32,7 +33,6 @@ from penstock.placement import (
     equal_machines,
     place,
 )
-from penstock.placement.deadline import Deadline
 from penstock.placement.greedy import place_greedily
 from penstock.placement.measure import cost, imbalance, limits, loads, overload
 from penstock.placement.metis import refine

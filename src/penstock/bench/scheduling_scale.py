@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.bench import Bench
 from penstock.placement import MetisSettings, PlacementProblem, communication_graph, equal_machines, place
-from penstock.placement.deadline import Deadline
 from penstock.placement.graph_format import read_graph, write_partition
 from penstock.placement.measure import cost, limits
 from penstock.placement.metis import settle

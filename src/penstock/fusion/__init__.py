@@ -15,12 +15,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, get_args
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import Infeasible
 from penstock.fusion.advanced_cola import fuse_by_advanced_cola
 from penstock.fusion.cola import fuse_by_cola
 from penstock.fusion.complete_search import fits
 from penstock.fusion.conflicts import refuse_overload, valid_graph
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import measure
 from penstock.fusion.exact import fuse_exactly
 from penstock.fusion.fewer_hosts import on_fewer_hosts

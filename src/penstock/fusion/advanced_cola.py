@@ -42,8 +42,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.coarsest import coarsest_groups
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.lemma import fuse_by_lemma
 from penstock.fusion.place_pes import NoHosts, place_pes

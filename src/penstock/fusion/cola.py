@@ -39,8 +39,8 @@ Reference:
 
 from __future__ import annotations
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.coarsest import coarsest_groups
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.lemma import fuse_by_lemma
 from penstock.fusion.merging import Merger

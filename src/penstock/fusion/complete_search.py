@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.branching import Branching
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.problem import Assignment
 from penstock.fusion.super_graph import Group, SuperGraph

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
+from penstock.base.json_reader import JsonReader, Object
 from penstock.diagnostics import did_you_mean
-from penstock.fusion.json_checks import Object, Reader
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.json_source import kind_of
 
@@ -19,7 +20,7 @@ _KEYS_OF = {
 
 
 def read_constraint(
-    item: Object, number: int, operators: Collection[str], hosts: Collection[str], reader: Reader
+    item: Object, number: int, operators: Collection[str], hosts: Collection[str], reader: JsonReader
 ) -> Constraint | None:
     """One constraint, or None after a complaint.
 
@@ -50,7 +51,7 @@ def read_constraint(
     return Constraint(kind=kind, operators=tuple(names), hosts=tuple(matched)) if names else None
 
 
-def _high_availability(item: Object, owner: str, operators: Collection[str], reader: Reader) -> Constraint | None:
+def _high_availability(item: Object, owner: str, operators: Collection[str], reader: JsonReader) -> Constraint | None:
     rows = item.get("replicas")
     if not isinstance(rows, list) or not rows:
         reader.complain(f"`replicas` of {owner} is {kind_of(rows)}", 'write lists of operators: [["a1"], ["a2"]]')
@@ -60,7 +61,7 @@ def _high_availability(item: Object, owner: str, operators: Collection[str], rea
         names = reader.names(row, f"replicas[{number}] of {owner}")
         replicas.append(tuple(_known(names, owner, "operator", operators, reader)))
     everyone = [name for replica in replicas for name in replica]
-    for name in sorted({name for name in everyone if everyone.count(name) > 1}):
+    for name in sorted(_repeated(everyone)):
         reader.complain(f"{owner} names operator `{name}` twice", "an operator is in one replica, once")
     isomorphic = reader.flag(item, "isomorphic", owner)
     lengths = [len(row) if isinstance(row, list) else 0 for row in rows]
@@ -73,17 +74,20 @@ def _high_availability(item: Object, owner: str, operators: Collection[str], rea
     return Constraint(kind=ConstraintKind.HIGH_AVAILABILITY, replicas=tuple(replicas), isomorphic=isomorphic)
 
 
-def _known(names: Sequence[str], owner: str, what: str, known: Collection[str], reader: Reader) -> list[str]:
+def _known(names: Sequence[str], owner: str, what: str, known: Collection[str], reader: JsonReader) -> list[str]:
     for name in names:
-        if name not in known:
-            reader.complain(f"{owner} names {what} `{name}`, which does not exist", did_you_mean(name, known))
-    twice = {name for name in names if names.count(name) > 1}
+        reader.check_name(name, known, owner, what)
+    twice = _repeated(names)
     if what == "operator" and twice:
         reader.complain(f"{owner} names {', '.join(f'`{name}`' for name in sorted(twice))} twice", "name each once")
     return [name for name in dict.fromkeys(names) if name in known]
 
 
-def refuse_overlaps(constraints: Sequence[Constraint], reader: Reader) -> None:
+def _repeated(names: Sequence[str]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def refuse_overlaps(constraints: Sequence[Constraint], reader: JsonReader) -> None:
     """Complain of operators in the replicas of two isomorphic constraints: what corresponds to what is then unclear."""
     for one, other in combinations((c for c in constraints if c.isomorphic), 2):
         for name in sorted(set(_operators(one)) & set(_operators(other))):

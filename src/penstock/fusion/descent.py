@@ -34,8 +34,8 @@ from functools import partial
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.fusion import moves
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.live import Live
 from penstock.fusion.splitting import halves

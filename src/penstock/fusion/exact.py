@@ -33,8 +33,8 @@ Reference:
 
 from __future__ import annotations
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.complete_search import Clock, solve
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import measure
 from penstock.fusion.lemma import fuse_by_lemma
 from penstock.fusion.problem import Assignment

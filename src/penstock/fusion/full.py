@@ -26,7 +26,7 @@ Reference:
 
 from __future__ import annotations
 
-from penstock.fusion.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.fusion.merging import Merger, pairs_of
 from penstock.fusion.place_pes import place_pes
 from penstock.fusion.problem import Assignment

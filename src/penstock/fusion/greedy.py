@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.fusion.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.fusion.merging import Merger
 from penstock.fusion.place_pes import place_pes
 from penstock.fusion.problem import Assignment

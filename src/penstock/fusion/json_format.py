@@ -11,15 +11,16 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from penstock.diagnostics import did_you_mean
+from penstock.base.json_reader import JsonReader, Object, load_object
 from penstock.fusion.constraint_format import CONSTRAINT_KEYS, read_constraint, refuse_overlaps
-from penstock.fusion.json_checks import Object, Reader, load_object
 from penstock.fusion.problem import Fusion, FusionProblem, fusion_problem
+from penstock.json_source import nearest
 
 _PROBLEM_KEYS = ("operators", "streams", "hosts", "constraints")
 _OPERATOR_KEYS = ("id", "cost", "region", "channels", "pe")
 _STREAM_KEYS = ("from", "to", "cost", "rate_tps", "tuple_bytes", "feedback")
 _HOST_KEYS = ("id", "capacity", "cores", "tags", "link_mbps")
+_EXAMPLE = '{"operators": [...], "hosts": [...]}'
 _BYTES_IN_A_MEGABIT = 125_000.0
 
 
@@ -29,7 +30,7 @@ def read_problem(path: Path) -> FusionProblem:
     Raises:
         UserError: The file cannot be read or is not a problem; every mistake is named.
     """
-    return problem_from_json(load_object(path), str(path))
+    return problem_from_json(load_object(path, _EXAMPLE), str(path))
 
 
 def problem_from_json(value: Object, path: str = "problem") -> FusionProblem:
@@ -38,7 +39,7 @@ def problem_from_json(value: Object, path: str = "problem") -> FusionProblem:
     Raises:
         UserError: It is not a problem; every mistake is named.
     """
-    reader = Reader(path)
+    reader = JsonReader(path)
     reader.check_keys(value, _PROBLEM_KEYS, "the problem")
     operators = reader.objects(value, "operators", _OPERATOR_KEYS)
     hosts = reader.objects(value, "hosts", _HOST_KEYS)
@@ -46,7 +47,7 @@ def problem_from_json(value: Object, path: str = "problem") -> FusionProblem:
         if not items:
             reader.complain(f"the problem has no {key}", f'write "{key}": [{{"id": "a", {example}}}]')
     problem = _problem(value, operators, hosts, reader)
-    reader.found.raise_if_any()
+    reader.raise_if_any()
     return problem
 
 
@@ -75,7 +76,7 @@ def fusion_to_json(problem: FusionProblem, fusion: Fusion) -> Object:
     }
 
 
-def _problem(value: Object, operators: list[Object], hosts: list[Object], reader: Reader) -> FusionProblem:
+def _problem(value: Object, operators: list[Object], hosts: list[Object], reader: JsonReader) -> FusionProblem:
     ids, host_ids = reader.ids(operators, "operators"), reader.ids(hosts, "hosts")
     index_of = {name: index for index, name in enumerate(ids)}
     owners = [(item, f"operator `{name}`") for item, name in zip(operators, ids, strict=True)]
@@ -106,7 +107,7 @@ def _problem(value: Object, operators: list[Object], hosts: list[Object], reader
     )
 
 
-def _streams(value: Object, index_of: dict[str, int], reader: Reader) -> list[tuple[int, int, float, float, bool]]:
+def _streams(value: Object, index_of: dict[str, int], reader: JsonReader) -> list[tuple[int, int, float, float, bool]]:
     found = []
     for number, item in enumerate(reader.objects(value, "streams", _STREAM_KEYS)):
         owner = f"streams[{number}]"
@@ -119,21 +120,21 @@ def _streams(value: Object, index_of: dict[str, int], reader: Reader) -> list[tu
     return found
 
 
-def _end(item: Object, key: str, owner: str, index_of: dict[str, int], reader: Reader) -> int | None:
+def _end(item: Object, key: str, owner: str, index_of: dict[str, int], reader: JsonReader) -> int | None:
     if key not in item:
         reader.complain(f"{owner} has no `{key}`", f'write "{key}": "the id of an operator"')
         return None
     name = str(item[key])
     if name not in index_of:
-        reader.complain(f"{owner} goes `{key}` operator `{name}`, which does not exist", did_you_mean(name, index_of))
+        reader.complain(f"{owner} goes `{key}` operator `{name}`, which does not exist", nearest(name, index_of))
     return index_of.get(name)
 
 
-def _tags(item: Object, owner: str, reader: Reader) -> list[str]:
+def _tags(item: Object, owner: str, reader: JsonReader) -> list[str]:
     return reader.names(item["tags"], f"the tags of {owner}") if item.get("tags") else []
 
 
-def _link_bytes(item: Object, owner: str, reader: Reader) -> float:
+def _link_bytes(item: Object, owner: str, reader: JsonReader) -> float:
     if "link_mbps" not in item:
         return math.inf
     return _BYTES_IN_A_MEGABIT * reader.number(item, "link_mbps", owner, above_zero=True)

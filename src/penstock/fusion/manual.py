@@ -25,8 +25,8 @@ Reference:
 
 from __future__ import annotations
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import Infeasible
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.problem import Assignment, FusionProblem
 from penstock.fusion.settings import Settings
 from penstock.fusion.super_graph import Contradiction, SuperGraph, super_graph

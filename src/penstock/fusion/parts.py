@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 import pymetis
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.cut_graph import cut_graph, whole_numbers
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.evaluate import measure
 from penstock.fusion.place_pes import NoHosts
 from penstock.fusion.problem import Assignment, Floats, Ints

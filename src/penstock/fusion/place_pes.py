@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.fusion.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.fusion.problem import Assignment
 from penstock.fusion.scheduling import schedule
 from penstock.fusion.super_graph import Group, SuperGraph

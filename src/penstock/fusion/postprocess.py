@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from penstock.fusion.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.merging import Merger
 from penstock.fusion.super_graph import Group, Pe, SuperGraph

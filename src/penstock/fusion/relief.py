@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.complete_search import fitting
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.descent import Descent
 from penstock.fusion.evaluate import measure
 from penstock.fusion.live import Live

@@ -7,8 +7,8 @@ or an impossible host.
 
 from __future__ import annotations
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.coarsest import coarsest_groups
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.place_pes import place_pes
 from penstock.fusion.problem import Assignment
 from penstock.fusion.settings import Settings

@@ -33,10 +33,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from penstock.fusion.deadline import Deadline
+from penstock.base.deadline import Deadline
+from penstock.base.integer_program import IntegerProgram
 from penstock.fusion.host_needs import HostNeed
 from penstock.fusion.lpt import Unit, schedule_by_lpt, units
-from penstock.fusion.program import Program
 from penstock.fusion.super_graph import Pe, SuperGraph
 
 MOST_COLUMNS = 6000
@@ -144,8 +144,8 @@ def _solve(
     any_will_do: bool = False,
 ) -> Schedule:
     hosts = graph.problem.hosts
-    program = Program()
-    largest = program.number(cost=0.0 if any_will_do else 1.0)
+    program = IntegerProgram()
+    largest = program.column(cost=0.0 if any_will_do else 1.0)
     x = [program.binaries(hosts.count) for _ in grouped]
     for unit, row in zip(grouped, x, strict=True):
         program.row({column: float(unit.need.hosts >> host & 1) for host, column in enumerate(row)}, least=1.0)
@@ -168,7 +168,7 @@ def _solve(
 
 
 def _limit_to_cores(
-    program: Program,
+    program: IntegerProgram,
     graph: SuperGraph,
     pes: Sequence[Pe],
     grouped: Sequence[Unit],
@@ -181,7 +181,7 @@ def _limit_to_cores(
             program.row({column: ratio, largest: -1.0}, most=0.0)
 
 
-def separate_colours(program: Program, needs: Sequence[HostNeed], x: Sequence[range]) -> None:
+def separate_colours(program: IntegerProgram, needs: Sequence[HostNeed], x: Sequence[range]) -> None:
     """Demand that a host holds at most one colour of each colouring."""
     holders: dict[int, dict[int, list[range]]] = {}
     for need, row in zip(needs, x, strict=True):
@@ -212,7 +212,7 @@ def is_assignable(needs: Iterable[HostNeed], hosts: int) -> bool:
         return all(need.hosts for need in distinct)
     if _first_fit(distinct, hosts):
         return True
-    program = Program()
+    program = IntegerProgram()
     x = [program.binaries(hosts) for _ in distinct]
     for need, row in zip(distinct, x, strict=True):
         program.row({column: float(need.hosts >> host & 1) for host, column in enumerate(row)}, least=1.0)

@@ -37,10 +37,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.advanced_cola import fuse_by_advanced_cola
 from penstock.fusion.cola import fuse_by_cola
 from penstock.fusion.complete_search import BETTER, Clock, solve
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.descent import Descent
 from penstock.fusion.evaluate import measure
 from penstock.fusion.full import fuse_all

@@ -25,7 +25,7 @@ Reference:
 
 from __future__ import annotations
 
-from penstock.fusion.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.fusion.place_pes import place_pes
 from penstock.fusion.problem import Assignment
 from penstock.fusion.settings import Settings

@@ -33,9 +33,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import Infeasible
 from penstock.fusion import Algorithm, FusionProblem, Settings, fuse
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.problem import with_rates
 from penstock.fusion.super_graph import super_graph
 from penstock.optimizer.prediction import predict, throughput_model

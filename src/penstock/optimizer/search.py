@@ -35,8 +35,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
 from operator import itemgetter
 
+from penstock.base.deadline import Deadline
 from penstock.diagnostics import UserError
-from penstock.fusion.deadline import Deadline
 from penstock.fusion.order import topological
 from penstock.fusion.super_graph import SuperGraph
 from penstock.model import ThroughputModel, WhatIf

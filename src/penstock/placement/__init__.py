@@ -17,7 +17,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from penstock.placement.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.placement.even import place_evenly
 from penstock.placement.exchange import relieve_by_exchange
 from penstock.placement.greedy import place_greedily

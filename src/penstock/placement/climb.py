@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from penstock.placement.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.placement.measure import loads, overload
 from penstock.placement.problem import Flags, Floats, Ints, Matrix, PlacementProblem
 from penstock.placement.pull import nearness, pull

@@ -43,7 +43,7 @@ import math
 
 import numpy as np
 
-from penstock.placement.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.placement.measure import fair_loads, limits
 from penstock.placement.problem import (
     CommunicationGraph,

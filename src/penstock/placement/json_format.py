@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.diagnostics import UserError
-from penstock.json_source import kind_of, nearest, parse_json, read_json
-from penstock.placement.json_checks import Mistakes
+from penstock.base.json_reader import JsonReader, expect_object
+from penstock.json_source import nearest, parse_json, read_json
 from penstock.placement.measure import cut, loads, volume
 from penstock.placement.problem import (
     DEFAULT_IMBALANCE,
@@ -30,6 +29,9 @@ from penstock.placement.problem import (
 )
 
 FEWER_MACHINES = "a machine without a task is of no use; give fewer machines"
+
+_LARGEST = 1e100
+"""Beyond this, sums and products would overflow."""
 
 _PROBLEM_KEYS = ("tasks", "edges", "machines", "capacities", "rack_factor")
 _TASK_KEYS = ("id", "weight", "weights", "volume")
@@ -59,15 +61,12 @@ def parse_problem(
 
 
 def _problem(value: object, path: str, machines: int | None, imbalance: float) -> PlacementProblem:
-    found = Mistakes(path)
-    if not isinstance(value, dict):
-        raise UserError(
-            f"{path}: the problem is {kind_of(value)}", hint='write an object: {"tasks": [...], "edges": [...]}'
-        )
-    found.check_keys(value, _PROBLEM_KEYS, "the problem")
-    graph = _graph(value, found)
-    place = _machines(value, machines, graph, found)
-    found.raise_if_any()
+    reader = JsonReader(path, largest=_LARGEST)
+    value = expect_object(value, path, '{"tasks": [...], "edges": [...]}')
+    reader.check_keys(value, _PROBLEM_KEYS, "the problem")
+    graph = _graph(value, reader)
+    place = _machines(value, machines, graph, reader)
+    reader.raise_if_any()
     assert graph is not None
     assert place is not None
     return PlacementProblem(graph=graph, machines=place, imbalance=imbalance)
@@ -110,47 +109,53 @@ def _number(value: float) -> int | float:
     return int(value) if float(value).is_integer() else value
 
 
-def _graph(value: dict[str, Any], found: Mistakes) -> CommunicationGraph | None:
-    tasks = found.objects(value, "tasks", _TASK_KEYS)
+def _graph(value: dict[str, Any], reader: JsonReader) -> CommunicationGraph | None:
+    tasks = reader.objects(value, "tasks", _TASK_KEYS)
     if not tasks:
-        found.add("the problem has no tasks", 'write "tasks": [{"id": "t1", "weight": 3}]')
+        reader.complain("the problem has no tasks", 'write "tasks": [{"id": "t1", "weight": 3}]')
         return None
-    index_of = found.ids(tasks, "tasks")
+    index_of = _positions(reader.ids(tasks, "tasks"))
     owners = [f"task `{task.get('id', index)}`" for index, task in enumerate(tasks)]
-    weights = [found.numbers(t, "weight", "weights", o, [1.0]) for t, o in zip(tasks, owners, strict=True)]
-    volumes = [found.number(t.get("volume", 1), f"the volume of {o}") for t, o in zip(tasks, owners, strict=True)]
-    sources, targets, traffic = _edges(value, index_of, found)
-    if not found.same_length(weights, owners, "weights", len(weights[0])) or found.found:
+    weights = [reader.numbers(t, "weight", "weights", o, [1.0]) for t, o in zip(tasks, owners, strict=True)]
+    volumes = [reader.number(t, "volume", o, 1.0) for t, o in zip(tasks, owners, strict=True)]
+    sources, targets, traffic = _edges(value, index_of, reader)
+    if not reader.check_lengths(weights, owners, "weights", len(weights[0])) or reader.found:
         return None
     return communication_graph(weights, sources, targets, traffic, volumes=volumes, ids=tuple(index_of))
 
 
+def _positions(ids: list[str]) -> dict[str, int]:
+    return {name: index for index, name in enumerate(ids)}
+
+
 def _edges(
-    value: dict[str, Any], index_of: dict[str, int], found: Mistakes
+    value: dict[str, Any], index_of: dict[str, int], reader: JsonReader
 ) -> tuple[list[int], list[int], list[float]]:
     ends: dict[tuple[int, int], int] = {}
     traffic: list[float] = []
-    for index, edge in enumerate(found.objects(value, "edges", _EDGE_KEYS)):
-        one, other = (_end(edge, key, index, index_of, found) for key in ("from", "to"))
-        weight = found.number(edge.get("weight", 1), f"the weight of edges[{index}]")
+    for index, edge in enumerate(reader.objects(value, "edges", _EDGE_KEYS)):
+        one, other = (_end(edge, key, index, index_of, reader) for key in ("from", "to"))
+        weight = reader.number(edge, "weight", f"edges[{index}]", 1.0)
         if one is None or other is None:
             continue
         if (one, other) in ends:
             pair = f"`{edge['from']}` to `{edge['to']}`"
-            found.add(f"the edge from {pair} is given by edges[{ends[one, other]}] and edges[{index}]", "add them up")
+            reader.complain(
+                f"the edge from {pair} is given by edges[{ends[one, other]}] and edges[{index}]", "add them up"
+            )
             continue
         ends[one, other] = index
         traffic.append(weight)
     return [one for one, _ in ends], [other for _, other in ends], traffic
 
 
-def _end(edge: dict[str, Any], key: str, index: int, index_of: dict[str, int], found: Mistakes) -> int | None:
+def _end(edge: dict[str, Any], key: str, index: int, index_of: dict[str, int], reader: JsonReader) -> int | None:
     if key not in edge:
-        found.add(f"edges[{index}] has no `{key}`")
+        reader.complain(f"edges[{index}] has no `{key}`")
         return None
     name = str(edge[key])
     if name not in index_of:
-        found.add(f"edges[{index}] goes `{key}` task `{name}`, which does not exist", nearest(name, index_of))
+        reader.complain(f"edges[{index}] goes `{key}` task `{name}`, which does not exist", nearest(name, index_of))
     return index_of.get(name)
 
 
@@ -160,65 +165,53 @@ def too_many_machines(machines: int, tasks: int) -> str:
 
 
 def _machines(
-    value: dict[str, Any], count: int | None, graph: CommunicationGraph | None, found: Mistakes
+    value: dict[str, Any], count: int | None, graph: CommunicationGraph | None, reader: JsonReader
 ) -> Machines | None:
-    listed = _machine_list(value, count, found)
+    listed = _machine_list(value, count, reader)
     number = count or 0 if listed is None else len(listed)
     if graph is not None and number > graph.tasks:
-        found.add(too_many_machines(number, graph.tasks), FEWER_MACHINES)
+        reader.complain(too_many_machines(number, graph.tasks), FEWER_MACHINES)
     if listed:
-        return _listed_machines(value, listed, graph.resources if graph is not None else None, found)
-    if graph is None or found.found:
+        return _listed_machines(value, listed, graph.resources if graph is not None else None, reader)
+    if graph is None or reader.found:
         return None
     return equal_machines(number, resources=graph.resources)
 
 
-def _machine_list(value: dict[str, Any], count: int | None, found: Mistakes) -> list[dict[str, Any]] | None:
+def _machine_list(value: dict[str, Any], count: int | None, reader: JsonReader) -> list[dict[str, Any]] | None:
     """The machines in the problem; None where it leaves them to `--machines`."""
     if "machines" not in value:
         if count is None:
-            found.add("the problem lists no machines", "list them, or say how many: --machines K")
+            reader.complain("the problem lists no machines", "list them, or say how many: --machines K")
         return None
-    listed = found.objects(value, "machines", _MACHINE_KEYS)
+    listed = reader.objects(value, "machines", _MACHINE_KEYS)
     if not listed:
-        found.add(
+        reader.complain(
             "the problem has an empty list of machines", "list them, or leave `machines` out and say --machines K"
         )
     elif count is not None and count != len(listed):
-        found.add(f"the problem lists {len(listed)} machines and --machines says {count}", "leave --machines out")
+        reader.complain(f"the problem lists {len(listed)} machines and --machines says {count}", "leave --machines out")
     return listed
 
 
 def _listed_machines(
-    value: dict[str, Any], listed: list[dict[str, Any]], resources: int | None, found: Mistakes
+    value: dict[str, Any], listed: list[dict[str, Any]], resources: int | None, reader: JsonReader
 ) -> Machines | None:
-    ids = found.ids(listed, "machines")
+    ids = reader.ids(listed, "machines")
     owners = [f"machine `{machine.get('id', index)}`" for index, machine in enumerate(listed)]
     sized = [{"capacity", "capacities"} & machine.keys() for machine in listed]
     if any(sized) and not all(sized):
-        found.add(f"{owners[sized.index(set())]} has no capacity and others have", "give every machine one, or none")
+        reader.complain(
+            f"{owners[sized.index(set())]} has no capacity and others have", "give every machine one, or none"
+        )
     equal = [1.0] * (resources or 1)
-    rows = [found.numbers(m, "capacity", "capacities", o, equal) for m, o in zip(listed, owners, strict=True)]
-    hard = _one_of(value, "capacities", ("hard", "relative"), found) == "hard"
-    racks = [_rack(machine, owner, found) for machine, owner in zip(listed, owners, strict=True)]
-    factor = found.number(value.get("rack_factor", DEFAULT_RACK_FACTOR), "`rack_factor`", above_zero=True)
-    if not found.same_length(rows, owners, "capacities", resources or len(rows[0])) or found.found:
+    rows = [reader.numbers(m, "capacity", "capacities", o, equal) for m, o in zip(listed, owners, strict=True)]
+    hard = reader.word(value, "capacities", ("hard", "relative")) == "hard"
+    racks = [reader.name(machine, "rack", owner) or "" for machine, owner in zip(listed, owners, strict=True)]
+    factor = reader.number(value, "rack_factor", "the problem", DEFAULT_RACK_FACTOR, above_zero=True)
+    if not reader.check_lengths(rows, owners, "capacities", resources or len(rows[0])) or reader.found:
         return None
     for resource in np.flatnonzero(np.sum(rows, axis=0) == 0):
-        found.add(f"no machine has any capacity of resource {resource}")
+        reader.complain(f"no machine has any capacity of resource {resource}")
         return None
     return sized_machines(rows, hard=hard and any(sized), racks=racks, rack_factor=factor, ids=tuple(ids))
-
-
-def _rack(machine: dict[str, Any], owner: str, found: Mistakes) -> str:
-    rack = machine.get("rack", "")
-    if isinstance(rack, bool) or not isinstance(rack, str | int):
-        found.add(f"the rack of {owner} is {kind_of(rack)}", 'write "rack": "name"')
-    return str(rack)
-
-
-def _one_of(value: dict[str, Any], key: str, allowed: tuple[str, ...], found: Mistakes) -> str:
-    word = value.get(key, allowed[0])
-    if word not in allowed:
-        found.add(f"`{key}` is {word!r}", f"write one of {', '.join(allowed)}")
-    return str(word)

@@ -45,8 +45,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.placement.climb import climb, is_small
-from penstock.placement.deadline import Deadline
 from penstock.placement.exchange import relieve_by_exchange
 from penstock.placement.greedy import place_greedily
 from penstock.placement.measure import cost, limits, loads, overload, volume

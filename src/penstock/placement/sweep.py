@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.placement.deadline import Deadline
+from penstock.base.deadline import Deadline
 from penstock.placement.measure import loads
 from penstock.placement.moves import Moves, running_sums
 from penstock.placement.problem import Floats, Ints, PlacementProblem

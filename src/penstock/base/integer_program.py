@@ -1,0 +1,147 @@
+"""A mixed integer program, built column by column and row by row, solved by HiGHS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+
+from penstock.base.deadline import Deadline
+from penstock.base.quiet import drop_output
+
+Terms = Mapping[int, float] | Iterable[tuple[int, float]]
+
+_OPTIMAL, _INFEASIBLE = 0, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Solution:
+    """What the solver found.
+
+    Attributes:
+        values: Of the columns, or None when nothing was found.
+        is_optimal: Whether it is proven that nothing better exists, up to the gap that was asked for.
+        is_infeasible: Whether it is proven that there is no solution.
+    """
+
+    values: NDArray[np.float64] | None
+    is_optimal: bool
+    is_infeasible: bool
+
+
+class IntegerProgram:
+    """Collects the columns and rows of a minimization.
+
+    Attributes:
+        cost: Of each column.
+        lower: The least value of each column.
+        upper: The largest value of each column.
+
+    Example:
+        >>> program = IntegerProgram()
+        >>> x, y = program.binaries(2)
+        >>> top = program.column(cost=1.0)
+        >>> program.row({x: 1.0, y: 1.0}, least=1.0)
+        >>> program.row([(x, 3.0), (y, 5.0), (top, -1.0)], most=0.0)
+        >>> program.solve().values.tolist()
+        [1.0, 0.0, 3.0]
+    """
+
+    def __init__(self) -> None:
+        self.cost: list[float] = []
+        self.lower: list[float] = []
+        self.upper: list[float] = []
+        self._integral: list[int] = []
+        self._columns: list[int] = []
+        self._factors: list[float] = []
+        self._ends: list[int] = [0]
+        self._least: list[float] = []
+        self._most: list[float] = []
+
+    def columns(
+        self, count: int, *, lower: float = 0.0, upper: float = math.inf, cost: float = 0.0, integral: bool = False
+    ) -> range:
+        """Add columns with the same bounds and cost; return their numbers."""
+        start = len(self.cost)
+        self.cost += [cost] * count
+        self.lower += [lower] * count
+        self.upper += [upper] * count
+        self._integral += [int(integral)] * count
+        return range(start, start + count)
+
+    def column(self, *, lower: float = 0.0, upper: float = math.inf, cost: float = 0.0, integral: bool = False) -> int:
+        """Add one column; return its number."""
+        return self.columns(1, lower=lower, upper=upper, cost=cost, integral=integral)[0]
+
+    def binaries(self, count: int, *, cost: float = 0.0) -> range:
+        """Add columns that are 0 or 1."""
+        return self.columns(count, upper=1.0, cost=cost, integral=True)
+
+    def row(self, terms: Terms, *, least: float = -math.inf, most: float = math.inf) -> None:
+        """Demand that least <= sum of factor times column <= most."""
+        for column, factor in terms.items() if isinstance(terms, Mapping) else terms:
+            if factor:
+                self._columns.append(column)
+                self._factors.append(factor)
+        self._ends.append(len(self._columns))
+        self._least.append(least)
+        self._most.append(most)
+
+    def rows(self, many: Iterable[Terms], *, least: float = -math.inf, most: float = math.inf) -> None:
+        """Demand the same of several sums."""
+        for terms in many:
+            self.row(terms, least=least, most=most)
+
+    @property
+    def entries(self) -> int:
+        """How many factors the rows have: what building and solving it costs."""
+        return len(self._factors)
+
+    def solve(
+        self,
+        deadline: Deadline | None = None,
+        *,
+        seconds: float | None = None,
+        gap: float = 1e-6,
+        nodes: int | None = None,
+    ) -> Solution:
+        """The best found in time.
+
+        Args:
+            deadline: When to stop.
+            seconds: How long it may take, where there is no deadline or it is later.
+            gap: The relative distance from the optimum at which to stop.
+            nodes: How many nodes to search at most.
+        """
+        left = math.inf if seconds is None else seconds
+        left = left if deadline is None else min(left, deadline.left())
+        options: dict[str, Any] = {"time_limit": max(left, 0.001), "mip_rel_gap": gap}
+        with drop_output():
+            found = milp(
+                np.array(self.cost),
+                integrality=np.array(self._integral),
+                bounds=Bounds(np.array(self.lower), np.array(self.upper)),
+                constraints=self._constraints(),
+                options=options if nodes is None else {**options, "node_limit": nodes},  # type: ignore[arg-type] # a typed dict
+            )
+        return Solution(
+            values=None if found.x is None else np.asarray(found.x, np.float64),
+            is_optimal=found.status == _OPTIMAL,
+            is_infeasible=found.status == _INFEASIBLE,
+        )
+
+    def _constraints(self) -> tuple[LinearConstraint, ...]:
+        if not self._least:
+            return ()
+        shape = (len(self._least), len(self.cost))
+        matrix = csr_array(
+            (np.array(self._factors), np.array(self._columns, np.int64), np.array(self._ends)), shape=shape
+        )
+        matrix.sum_duplicates()
+        return (LinearConstraint(matrix, np.array(self._least), np.array(self._most)),)

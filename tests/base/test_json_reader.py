@@ -1,0 +1,60 @@
+import math
+from collections.abc import Callable
+
+import pytest
+
+from penstock.base.json_reader import JsonReader
+from penstock.diagnostics import UserError
+
+_MISTAKES: dict[str, tuple[Callable[[JsonReader], object], str]] = {
+    "no number": (lambda r: r.number({}, "cost", "`a`"), '`a` has no cost; write "cost": a number'),
+    "a text": (lambda r: r.number({"cost": "1"}, "cost", "`a`"), "the cost of `a` is a string; write a number"),
+    "true": (lambda r: r.number({"cost": True}, "cost", "`a`"), "the cost of `a` is true or false; write a number"),
+    "null": (lambda r: r.number({"cost": None}, "cost", "`a`"), "the cost of `a` is null; write a number"),
+    "negative": (lambda r: r.amount(-2, "x"), "x is negative: -2; write a number from 0 up"),
+    "not a number": (lambda r: r.amount(math.nan, "x"), "x is too large or not a number; write a number up to 1e+15"),
+    "too large": (lambda r: r.amount(10**400, "x"), "x is too large or not a number; write a number up to 1e+15"),
+    "zero": (lambda r: r.amount(0, "x", above_zero=True), "x is 0; write a number above 0"),
+    "nearly zero": (lambda r: r.amount(1e-16, "x", above_zero=True), "x is 1e-16; write a number from 1e-15 up"),
+    "no list": (lambda r: r.entries({"jobs": {}}, "jobs"), "`jobs` is an object; write a list"),
+    "no object": (lambda r: r.entries({"jobs": [3]}, "jobs"), "jobs[0] is a number; write an object"),
+    "a list within": (lambda r: r.entries({"pes": 3}, "pes", "job `j`"), "`pes` of job `j` is a number; write a list"),
+    "no count": (lambda r: r.count({"n": 1.5}, "n", "`a`"), "the n of `a` is 1.5; write a whole number from 1 up"),
+    "no flag": (lambda r: r.flag({"on": 1}, "on", "`a`"), "the on of `a` is a number; write true or false"),
+    "no word": (lambda r: r.word({"k": "c"}, "k", ("a", "b")), '`k` is "c"; write one of a, b'),
+    "no name": (lambda r: r.name({"pe": []}, "pe", "`a`"), "the pe of `a` is a list; write a name"),
+    "no names": (lambda r: r.names([], "tags"), "tags is empty; write a list of names"),
+    "a name of another kind": (lambda r: r.names(["a", {}], "tags"), "tags[1] is an object; write a name"),
+    "an unknown key": (lambda r: r.check_keys({"cots": 1}, ("cost",), "`a`"), "`a` has an unknown key `cots`"),
+    "no mapping": (lambda r: r.mapping({"w": 1}, "w", "`a`"), "the w of `a` is a number; write an object"),
+}
+
+
+@pytest.mark.parametrize("name", _MISTAKES)
+def test_a_mistake_is_named_with_its_place_and_what_to_write(name: str) -> None:
+    read, message = _MISTAKES[name]
+    reader = JsonReader("p.json", largest=1e15)
+    read(reader)
+    with pytest.raises(UserError) as caught:
+        reader.raise_if_any()
+    assert str(caught.value).startswith(f"error: p.json: {message}")
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    reader = JsonReader()
+    reader.amount(-1, "x")
+    reader.amount("y", "y")
+    with pytest.raises(UserError) as caught:
+        reader.raise_if_any()
+    assert str(caught.value).splitlines() == [
+        "error: x is negative: -1; write a number from 0 up",
+        "error: y is a string; write a number",
+    ]
+
+
+def test_keys_of_other_readers_are_left_alone_unless_they_are_nearly_ours() -> None:
+    reader = JsonReader()
+    reader.check_spelling({"max_mips": 1, "colour": 2}, ("max_mips",), "PE `p`")
+    assert not reader.found
+    reader.check_spelling({"max_mip": 1}, ("max_mips",), "PE `p`")
+    assert [str(m) for m in reader.found] == ["error: PE `p` has an unknown key `max_mip`; did you mean `max_mips`?"]
