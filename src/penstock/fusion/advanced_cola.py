@@ -46,6 +46,7 @@ from penstock.base.deadline import Deadline
 from penstock.fusion.coarsest import coarsest_groups
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.lemma import fuse_by_lemma
+from penstock.fusion.objective import Goal
 from penstock.fusion.place_pes import NoHosts, place_pes
 from penstock.fusion.postprocess import merge_where_it_fits
 from penstock.fusion.problem import Assignment
@@ -105,7 +106,7 @@ class _Run:
         self.in_time = deadline.sooner(_SHARE_FOR_SPLITTING * deadline.left())
         self.splitter = Splitter(graph, coarsest_groups(graph), seed=settings.seed)
         self.by_core = bool((graph.problem.hosts.cores > 1).any())
-        self.streams = max(2 * float(graph.problem.stream_costs.sum()), 1e-300)
+        self.streams = float(graph.problem.stream_costs.sum())
         self.state: _State
 
     def separate_exlocated(self) -> None:
@@ -179,9 +180,9 @@ class _Run:
 
     def _value(self, plan: Schedule, pes: list[Pe]) -> float:
         """F(U, C): a weighted average; C as a part of the cost of all streams, so that both are without unit."""
-        communication = (sum(pe.size for pe in pes) - sum(self.graph.costs)) / self.streams
-        weight = self.settings.balance_weight
-        return weight * plan.utilization + (1 - weight) * communication
+        cut = (sum(pe.size for pe in pes) - sum(self.graph.costs)) / 2
+        goal = Goal(objective="balance", balance_weight=self.settings.balance_weight)
+        return goal.weigh(plan.utilization, cut, self.streams)
 
     def _fits(self, plan: Schedule, pes: list[Pe]) -> bool:
         return utilization(self.graph, pes, plan.host_of) <= 1.0 + TOLERANCE

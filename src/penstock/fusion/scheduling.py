@@ -197,8 +197,8 @@ def separate_colours(program: IntegerProgram, needs: Sequence[HostNeed], x: Sequ
                 program.rows((((row[host], 1.0), (column, -1.0)) for row in rows), most=0.0)
 
 
-def is_assignable(needs: Iterable[HostNeed], hosts: int) -> bool:
-    """Whether hosts can meet all needs, capacities aside.
+def is_assignable(needs: Iterable[HostNeed], hosts: int, deadline: Deadline | None = None) -> bool:
+    """Whether hosts can meet all needs, capacities aside; when time is up it is assumed that they can.
 
     Units that ask for the same can share a host, so only different needs count, and there are few.
 
@@ -217,7 +217,7 @@ def is_assignable(needs: Iterable[HostNeed], hosts: int) -> bool:
     for need, row in zip(distinct, x, strict=True):
         program.row({column: float(need.hosts >> host & 1) for host, column in enumerate(row)}, least=1.0)
     separate_colours(program, distinct, x)
-    return not program.solve(seconds=_FIRST_SECONDS).is_infeasible
+    return not program.solve(deadline, seconds=_FIRST_SECONDS).is_infeasible
 
 
 def _first_fit(needs: Sequence[HostNeed], hosts: int) -> bool:

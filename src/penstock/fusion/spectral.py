@@ -34,11 +34,11 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-import pymetis
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh, lobpcg
 
+from penstock.base.metis import part_graph
 from penstock.fusion.cut_graph import CutGraph, whole_numbers
 from penstock.fusion.problem import Flags, Floats
 
@@ -51,12 +51,13 @@ _SHIFT = 1e-3
 def cut_by_spectrum(graph: CutGraph, seed: int = 1) -> tuple[float, Flags]:
     """The best cut found and its ratio.
 
-    Example:
-        >>> from penstock.fusion.cut_graph import cut_graph
-        >>> ring = [(v, (v + 1) % 8, 1 if v in (2, 6) else 9) for v in range(8)]
-        >>> ratio, side = cut_by_spectrum(cut_graph([1] * 8, ring))
-        >>> ratio
-        0.5
+        Example:
+            >>> from penstock.base.metis import part_graph
+    from penstock.fusion.cut_graph import cut_graph
+            >>> ring = [(v, (v + 1) % 8, 1 if v in (2, 6) else 9) for v in range(8)]
+            >>> ratio, side = cut_by_spectrum(cut_graph([1] * 8, ring))
+            >>> ratio
+            0.5
     """
     return min((graph.sweep(graph.ordered(keys)) for keys in _keys(graph, seed)), key=lambda found: found[0])
 
@@ -112,8 +113,11 @@ def _exact_eigenvectors(laplacian: sparse.csr_array, weights: Floats, seed: int)
 def _bisection(graph: CutGraph) -> Floats:
     """0 and 1 for the two halves that METIS finds."""
     matrix = graph.matrix()
-    adjacency = pymetis.CSRAdjacency(adj_starts=matrix.indptr, adjacent=matrix.indices)
-    _, sides = pymetis.part_graph(
-        2, adjacency=adjacency, eweights=whole_numbers(matrix.data), vweights=whole_numbers(graph.weights)
+    sides = part_graph(
+        2,
+        matrix.indptr,
+        matrix.indices,
+        edge_weights=whole_numbers(matrix.data),
+        vertex_weights=whole_numbers(graph.weights),
     )
-    return np.array(sides, np.float64)
+    return sides.astype(np.float64)
