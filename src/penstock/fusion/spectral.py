@@ -52,8 +52,7 @@ def cut_by_spectrum(graph: CutGraph, seed: int = 1) -> tuple[float, Flags]:
     """The best cut found and its ratio.
 
         Example:
-            >>> from penstock.base.metis import part_graph
-    from penstock.fusion.cut_graph import cut_graph
+        >>> from penstock.fusion.cut_graph import cut_graph
             >>> ring = [(v, (v + 1) % 8, 1 if v in (2, 6) else 9) for v in range(8)]
             >>> ratio, side = cut_by_spectrum(cut_graph([1] * 8, ring))
             >>> ratio
