@@ -20,7 +20,8 @@ Example:
 
 When it does not apply:
     A problem without any valid solution is refused before, with the constraints in conflict (`conflicts`): the finest
-    fusion decides that, so no split has to be made. If no state is feasible, the best is relieved by single moves.
+    fusion decides that, so no split has to be made. If no state is feasible, or splitting has become hopeless, the best
+    one is merged again or relieved as Basic COLA does it (`make_fit`).
 
 Algorithm:
     Pre-processor: lemma 1 (`lemma`), one PE for each kind (`coarsest`). Phase 1: split PEs that break an exlocation,
@@ -46,11 +47,11 @@ from penstock.base.deadline import Deadline
 from penstock.fusion.coarsest import coarsest_groups
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.lemma import fuse_by_lemma
+from penstock.fusion.make_fit import is_hopeless, make_fit, merge_to_fit
 from penstock.fusion.objective import Goal
-from penstock.fusion.place_pes import NoHosts, place_pes
+from penstock.fusion.place_pes import NoHosts
 from penstock.fusion.postprocess import merge_where_it_fits
 from penstock.fusion.problem import Assignment
-from penstock.fusion.relief import relieve
 from penstock.fusion.scheduling import Schedule, quick, schedule, utilization
 from penstock.fusion.settings import Settings
 from penstock.fusion.splitting import Splitter
@@ -67,13 +68,18 @@ class _State:
         groups: The PEs.
         plan: Where they run.
         value: f(U, C).
-        fits: Whether it is feasible.
+        overload: The largest utilization of a host; infinite if there is no valid schedule.
     """
 
     groups: list[Group]
     plan: Schedule
     value: float
-    fits: bool
+    overload: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is feasible."""
+        return self.overload <= 1.0 + TOLERANCE
 
 
 def fuse_by_advanced_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
@@ -112,7 +118,10 @@ class _Run:
     def separate_exlocated(self) -> None:
         """Phase 1."""
         while broken := self.splitter.broken():
-            self.splitter.split(broken[0], apart=True)
+            if self.in_time.has_passed():
+                self.splitter.shatter(broken[0])
+            else:
+                self.splitter.split(broken[0], apart=True, deadline=self.in_time)
 
     def make_valid(self) -> None:
         """Phase 2: single operators are always valid, because the problem has a valid solution."""
@@ -123,13 +132,24 @@ class _Run:
             self.state = self._schedule()
 
     def make_feasible(self) -> bool:
-        """Phase 3; whether it succeeded."""
+        """Phase 3; whether it succeeded. The state with the least overload is kept, and splitting in vain ends."""
+        best = self.state
         while not self.state.fits:
-            if self.in_time.has_passed() or not self._split_largest():
-                return False
-            after = self._schedule()
-            self.state = after if after.plan.is_valid else self.state
+            if self.in_time.has_passed() or is_hopeless(self.splitter) or not self._split_largest():
+                self.state = best
+                return self._merge_again()
+            self.state = self._schedule()
+            best = min((best, self.state), key=lambda state: state.overload)
         return True
+
+    def _merge_again(self) -> bool:
+        """Merge small PEs until they fit, and go on from there; whether they do."""
+        groups = merge_to_fit(self.graph, self.state.groups, self.deadline.share(0.5))
+        if groups is None:
+            return False
+        self.splitter = Splitter(self.graph, groups, seed=self.settings.seed)
+        self.state = self._schedule()
+        return self.state.fits
 
     def best_within_threshold(self) -> _State:
         """Phase 4."""
@@ -161,21 +181,23 @@ class _Run:
         return self.graph.assignment(pes, plan.host_of)
 
     def make_fit(self) -> Assignment:
-        """No state was feasible: single moves from the last one."""
-        pes = [pe for group in self.state.groups for pe in self.graph.real(group)]
-        return relieve(self.graph, place_pes(self.graph, pes, self.deadline), self.deadline)
+        """No state was feasible: the least overloaded one, or what other methods find, relieved."""
+        return make_fit(self.graph, self.state.groups, self.settings, self.deadline)
 
     def _split_largest(self) -> bool:
         number = self.splitter.largest()
         if number is not None:
-            self.splitter.split(number)
+            self.splitter.split(number, deadline=self.in_time)
         return number is not None
 
     def _schedule(self) -> _State:
         pes = self.splitter.pes()
         plan = schedule(self.graph, pes, by_core=self.by_core, deadline=self.deadline)
         return _State(
-            groups=list(self.splitter.groups), plan=plan, value=self._value(plan, pes), fits=self._fits(plan, pes)
+            groups=list(self.splitter.groups),
+            plan=plan,
+            value=self._value(plan, pes),
+            overload=utilization(self.graph, pes, plan.host_of),
         )
 
     def _value(self, plan: Schedule, pes: list[Pe]) -> float:

@@ -21,6 +21,9 @@ from dataclasses import dataclass
 from penstock.fusion.problem import FusionProblem
 from penstock.ir.constraints import ConstraintKind
 
+Signature = tuple[int, frozenset[tuple[int, int]]]
+"""What tells needs apart."""
+
 _DEDICATION = -1
 _SHARED = -1
 
@@ -53,7 +56,7 @@ class HostNeed:
         """Whether any host that meets the other need meets this one too."""
         return not other.hosts & ~self.hosts and self.colours.items() <= other.colours.items()
 
-    def signature(self) -> tuple[int, frozenset[tuple[int, int]]]:
+    def signature(self) -> Signature:
         """Equal for equal needs."""
         return self.hosts, frozenset(self.colours.items())
 

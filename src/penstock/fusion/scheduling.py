@@ -35,7 +35,7 @@ from dataclasses import dataclass
 
 from penstock.base.deadline import Deadline
 from penstock.base.integer_program import IntegerProgram
-from penstock.fusion.host_needs import HostNeed
+from penstock.fusion.host_needs import HostNeed, Signature
 from penstock.fusion.lpt import Unit, schedule_by_lpt, units
 from penstock.fusion.super_graph import Pe, SuperGraph
 
@@ -45,6 +45,8 @@ _MOST_SECONDS = 0.5
 _SMALL_COLUMNS, _SMALL_NODES, _SMALL_SECONDS = 240, 300, 30.0
 _FIRST_SECONDS = 20.0
 _GAP = 1e-3
+_MOST_PROGRAM = 60_000
+_IMPOSSIBLE, _UNKNOWN = "impossible", "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,27 +209,66 @@ def is_assignable(needs: Iterable[HostNeed], hosts: int, deadline: Deadline | No
         >>> is_assignable(apart[:2], 2), is_assignable(apart, 2)
         (True, False)
     """
-    distinct = list({need.signature(): need for need in needs}.values())
-    if not any(need.colours for need in distinct):
-        return all(need.hosts for need in distinct)
-    if _first_fit(distinct, hosts):
-        return True
+    return _host_distinct(_distinct(needs), hosts, deadline) != _IMPOSSIBLE
+
+
+def host_signatures(needs: Iterable[HostNeed], hosts: int, deadline: Deadline) -> dict[Signature, int] | None:
+    """A host for each different need, capacities aside, so that all are met; None if none was found in time.
+
+    Example:
+        >>> red, blue = (HostNeed(hosts=0b11, colours={0: colour}) for colour in (1, 2))
+        >>> host_signatures([red, blue, red], 2, Deadline.after(None))[blue.signature()]
+        1
+    """
+    distinct = _distinct(needs)
+    found = _host_distinct(distinct, hosts, deadline)
+    return None if isinstance(found, str) else dict(zip(distinct, found, strict=True))
+
+
+def _distinct(needs: Iterable[HostNeed]) -> dict[Signature, HostNeed]:
+    return {need.signature(): need for need in needs}
+
+
+def _host_distinct(distinct: dict[Signature, HostNeed], hosts: int, deadline: Deadline | None) -> list[int] | str:
+    """A host for each need, or why there is none: it is impossible, or not known in time."""
+    needs = list(distinct.values())
+    if not all(need.hosts for need in needs):
+        return _IMPOSSIBLE
+    first = _first_fit(needs, hosts)
+    if first is not None:
+        return first
+    if len(needs) * hosts > _MOST_PROGRAM:
+        return _UNKNOWN
     program = IntegerProgram()
-    x = [program.binaries(hosts) for _ in distinct]
-    for need, row in zip(distinct, x, strict=True):
+    x = [program.binaries(hosts) for _ in needs]
+    for need, row in zip(needs, x, strict=True):
         program.row({column: float(need.hosts >> host & 1) for host, column in enumerate(row)}, least=1.0)
-    separate_colours(program, distinct, x)
-    return not program.solve(deadline, seconds=_FIRST_SECONDS).is_infeasible
+    separate_colours(program, needs, x)
+    solution = program.solve(deadline, seconds=_FIRST_SECONDS)
+    if solution.values is None:
+        return _IMPOSSIBLE if solution.is_infeasible else _UNKNOWN
+    values = solution.values
+    allowed = [
+        [column if need.hosts >> host & 1 else -1 for host, column in enumerate(row)]
+        for need, row in zip(needs, x, strict=True)
+    ]
+    return [max(range(hosts), key=lambda host: values[row[host]] if row[host] >= 0 else -1.0) for row in allowed]
 
 
-def _first_fit(needs: Sequence[HostNeed], hosts: int) -> bool:
-    present = [HostNeed(hosts=1 << host, colours={}) for host in range(hosts)]
-    for need in sorted(needs, key=lambda need: (need.hosts.bit_count(), -len(need.colours))):
-        for host, held in enumerate(present):
-            joined = held.joined(need)
-            if joined is not None:
-                present[host] = joined
-                break
-        else:
-            return False
-    return True
+def _first_fit(needs: Sequence[HostNeed], hosts: int) -> list[int] | None:
+    """Hosts for needs, the choosiest first, each on the first host that takes it."""
+    shown: list[dict[int, int]] = [{} for _ in range(hosts)]
+    found = [0] * len(needs)
+    for number in sorted(range(len(needs)), key=lambda n: (needs[n].hosts.bit_count(), -len(needs[n].colours))):
+        need = needs[number]
+        fitting = (h for h in range(hosts) if need.hosts >> h & 1 and _agree(shown[h], need.colours))
+        host = next(fitting, None)
+        if host is None:
+            return None
+        shown[host] |= need.colours
+        found[number] = host
+    return found
+
+
+def _agree(shown: dict[int, int], colours: dict[int, int]) -> bool:
+    return all(shown.get(colouring, colour) == colour for colouring, colour in colours.items())

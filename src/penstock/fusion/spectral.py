@@ -51,12 +51,12 @@ _SHIFT = 1e-3
 def cut_by_spectrum(graph: CutGraph, seed: int = 1) -> tuple[float, Flags]:
     """The best cut found and its ratio.
 
-        Example:
+    Example:
         >>> from penstock.fusion.cut_graph import cut_graph
-            >>> ring = [(v, (v + 1) % 8, 1 if v in (2, 6) else 9) for v in range(8)]
-            >>> ratio, side = cut_by_spectrum(cut_graph([1] * 8, ring))
-            >>> ratio
-            0.5
+        >>> ring = [(v, (v + 1) % 8, 1 if v in (2, 6) else 9) for v in range(8)]
+        >>> ratio, side = cut_by_spectrum(cut_graph([1] * 8, ring))
+        >>> ratio
+        0.5
     """
     return min((graph.sweep(graph.ordered(keys)) for keys in _keys(graph, seed)), key=lambda found: found[0])
 

@@ -132,6 +132,11 @@ class SuperGraph:
         by_cluster = {self.clusters[v]: self.needs[v] for v in pe}
         return joined_needs(by_cluster.values(), self.problem.hosts.count)
 
+    def holds(self, assignment: Assignment) -> bool:
+        """Whether the operators of each super operator share a PE in an assignment."""
+        pe_of = assignment.pe_of.tolist()
+        return all(len({pe_of[operator] for operator in group}) == 1 for group in self.members)
+
     def pes_of(self, assignment: Assignment) -> list[Group]:
         """The PEs of an assignment, of super operators."""
         pe_of = assignment.pe_of.tolist()

@@ -120,7 +120,7 @@ class _Search:
 
     def improve(self, start: Assignment) -> None:
         """Keep what local search makes of a start; on the graph of the lemma, if the start shares PEs as that says."""
-        graph = self.graph if self._is_glued(start) else self.whole
+        graph = self.graph if self.graph.holds(start) else self.whole
         live = Live(graph, graph.pes_of(start), start.host_of.tolist())
         Descent(live, self.rng, self.deadline.sooner(0.5 * self.deadline.left())).run(goal=self.bound)
         self._keep(graph.assignment(*live.pes()))
@@ -158,12 +158,6 @@ class _Search:
         if value < self.value:
             self.best, self.value = assignment, value
 
-    def _is_glued(self, assignment: Assignment | None) -> bool:
-        """Whether operators that the lemma has glued share their PEs."""
-        assert assignment is not None
-        pe_of = assignment.pe_of.tolist()
-        return all(len({pe_of[operator] for operator in group}) == 1 for group in self.graph.members)
-
     def _rebuild(self) -> bool:
         """Free some operators, half of the time around what is the fullest."""
         before, live = self.value[:2], self._live()
@@ -186,7 +180,7 @@ class _Search:
     def _live(self) -> Live:
         """The best fusion, ready to be changed."""
         assert self.best is not None
-        graph = self.graph if self._is_glued(self.best) else self.whole
+        graph = self.graph if self.graph.holds(self.best) else self.whole
         return Live(graph, graph.pes_of(self.best), self.best.host_of.tolist())
 
     def _around_fullest(self, live: Live) -> list[int]:
