@@ -35,7 +35,7 @@ from penstock.base.deadline import Deadline
 from penstock.base.integer_program import IntegerProgram
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.host_needs import HostNeed
-from penstock.fusion.scheduling import separate_colours
+from penstock.fusion.host_signatures import separate_colours
 from penstock.fusion.super_graph import SuperGraph
 
 _MOST_MASKS = 400

@@ -39,8 +39,8 @@ from dataclasses import dataclass, replace
 from penstock.base.deadline import Deadline
 from penstock.diagnostics import Infeasible
 from penstock.fusion.bounds import oversized_operators, plain_overload
+from penstock.fusion.host_signatures import is_assignable
 from penstock.fusion.problem import FusionProblem, describe
-from penstock.fusion.scheduling import is_assignable
 from penstock.fusion.super_graph import Contradiction, SuperGraph, super_graph
 
 CAPACITIES = "the capacities of the hosts"

@@ -3,7 +3,7 @@
 Units are what must share a host: PEs, or PEs of one host colocation. Joining two of them asks more of one host, and
 whether hosts can then still be found for all is a question about all units. Instead of asking it anew each time, this
 keeps one answer to it, and changes that a little: the joined unit goes to the host of either, or to any other that
-takes it. Only where none does the whole question is asked (`scheduling.host_signatures`), if it is small enough;
+takes it. Only where none does the whole question is asked (`host_signatures`), if it is small enough;
 otherwise the answer is no, which costs a merge but never validity.
 
 Example:
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from penstock.base.deadline import Deadline
 from penstock.fusion.host_needs import HostNeed
-from penstock.fusion.scheduling import host_signatures
+from penstock.fusion.host_signatures import host_signatures
 
 _Before = tuple[int, HostNeed, int]
 """A unit, what it asked and where it was."""
