@@ -66,6 +66,7 @@ MADE_FOR: dict[Algorithm, Objective] = {"greedy": "cut", "cola": "cut", "advance
 """What an algorithm pursues; `throughput` unless named. `exact` pursues whatever it is told."""
 
 _PROOF_SECONDS, _LEAST_PROOF_SECONDS = 4.0, 0.5
+_MOST_KEPT_BACK = 0.4
 
 
 def fuse(
@@ -110,16 +111,18 @@ def _fuse_once(problem: FusionProblem, algorithm: Algorithm, settings: Settings,
     began = time.perf_counter()
     graph = valid_graph(problem, acyclic=settings.acyclic, deadline=deadline)
     refuse_plain_overload(graph, deadline)
+    # What comes after the search takes about as long as what came before it.
+    in_time = deadline.earlier_by(min(time.perf_counter() - began, _MOST_KEPT_BACK * min(deadline.left(), 1e9)))
     try:
-        assignment = _RUN[algorithm](graph, settings, deadline)
+        assignment = _RUN[algorithm](graph, settings, in_time)
     except NoHosts:
         raise Infeasible(f"`{algorithm}` found no hosts for its PEs in time; give it more time") from None
     broken = list(violations(problem, assignment, acyclic=settings.acyclic))
     assert not broken, f"{algorithm} broke {broken[0]}"
     measures = measure(problem, assignment)
     if not measures.fits:
-        in_time = Deadline.after(max(_LEAST_PROOF_SECONDS, deadline.sooner(_PROOF_SECONDS).left()))
-        refuse_overload(graph, lambda smaller: fits(smaller, in_time), in_time)
+        for_proof = Deadline.after(max(_LEAST_PROOF_SECONDS, deadline.sooner(_PROOF_SECONDS).left()))
+        refuse_overload(graph, lambda smaller: fits(smaller, for_proof), for_proof)
     goal = settings.goal
     value = goal.value(problem, measures)
     return Fusion(

@@ -118,10 +118,7 @@ class _Run:
     def separate_exlocated(self) -> None:
         """Phase 1."""
         while broken := self.splitter.broken():
-            if self.in_time.has_passed():
-                self.splitter.shatter(broken[0])
-            else:
-                self.splitter.split(broken[0], apart=True, deadline=self.in_time)
+            self.splitter.separate(broken[0], self.in_time)
 
     def make_valid(self) -> None:
         """Phase 2: single operators are always valid, because the problem has a valid solution."""

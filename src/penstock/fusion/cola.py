@@ -50,9 +50,9 @@ from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.greedy import fuse_greedily
 from penstock.fusion.lemma import fuse_by_lemma
 from penstock.fusion.live import Live
-from penstock.fusion.make_fit import is_hopeless, make_fit, merge_to_fit
+from penstock.fusion.make_fit import fits_by_lpt, is_hopeless, make_fit, merge_to_fit
 from penstock.fusion.objective import Goal
-from penstock.fusion.place_pes import NoHosts
+from penstock.fusion.place_pes import NoHosts, place_pes
 from penstock.fusion.postprocess import merge_where_it_fits
 from penstock.fusion.problem import Assignment
 from penstock.fusion.scheduling import quick
@@ -60,7 +60,8 @@ from penstock.fusion.settings import Settings
 from penstock.fusion.splitting import Splitter
 from penstock.fusion.super_graph import Group, SuperGraph
 
-_SHARE_FOR_SPLITTING, _SHARE_FOR_MERGING, _SHARE_FOR_STARTS = 0.5, 0.5, 0.6
+_SHARE_FOR_STARTS, _SHARE_FOR_METIS, _SHARE_FOR_SPLITTING = 0.4, 0.7, 0.5
+_SHARE_FOR_MERGING, _SHARE_FOR_FITTING = 0.5, 0.8
 _GOAL = Goal(objective="cut")
 
 
@@ -75,19 +76,32 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
         [0, 0, 1, 1]
     """
     whole, graph = graph, fuse_by_lemma(graph)
+    found = _other_starts(whole, graph, settings, deadline.share(_SHARE_FOR_STARTS))
     splitter = Splitter(graph, coarsest_groups(graph), seed=settings.seed)
     groups = split_until_it_fits(splitter, deadline.share(_SHARE_FOR_SPLITTING))
     fitting = merge_to_fit(graph, groups, deadline.share(_SHARE_FOR_MERGING))
-    if fitting is None:
-        return lower_cut(graph, make_fit(graph, groups, settings, deadline.share(0.8)), deadline)
-    own = _finish(graph, fitting, deadline.share(_SHARE_FOR_MERGING))
-    if not _GOAL.rank(graph.problem, own)[1]:
-        return own
-    found = [own, *cut_starts(graph, settings, deadline.share(_SHARE_FOR_STARTS))]
-    with suppress(NoHosts):
-        found.append(fuse_greedily(whole, settings, deadline.share(_SHARE_FOR_STARTS)))
+    if fitting is not None:
+        found.append(_finish(graph, fitting, deadline.share(_SHARE_FOR_MERGING)))
+    elif all(_GOAL.rank(graph.problem, start)[0] for start in found):
+        found.append(_make_fit(graph, groups, settings, deadline.share(_SHARE_FOR_FITTING)))
     best = min(found, key=lambda start: _GOAL.rank(graph.problem, start))
     return lower_cut(graph if graph.holds(best) else whole, best, deadline)
+
+
+def _other_starts(whole: SuperGraph, graph: SuperGraph, settings: Settings, deadline: Deadline) -> list[Assignment]:
+    """What METIS and GreedyFuse find; nothing where all operators fit into as few PEs as there can be."""
+    if fits_by_lpt(graph, coarsest_groups(graph)):
+        return []
+    found = list(cut_starts(graph, settings, deadline.share(_SHARE_FOR_METIS)))
+    with suppress(NoHosts):
+        found.append(fuse_greedily(whole, settings, deadline))
+    return found
+
+
+def _make_fit(graph: SuperGraph, groups: list[Group], settings: Settings, deadline: Deadline) -> Assignment:
+    if deadline.has_passed():
+        return place_pes(graph, [pe for group in groups for pe in graph.real(group)], deadline)
+    return make_fit(graph, groups, settings, deadline)
 
 
 def split_until_it_fits(splitter: Splitter, deadline: Deadline) -> list[Group]:
@@ -105,14 +119,16 @@ def split_until_it_fits(splitter: Splitter, deadline: Deadline) -> list[Group]:
         if number is None:
             assert best is not None
             return best[1]
-        if broken and deadline.has_passed():
-            splitter.shatter(number)
+        if broken:
+            splitter.separate(number, deadline)
         else:
-            splitter.split(number, apart=bool(broken), deadline=deadline)
+            splitter.split(number, deadline=deadline)
 
 
 def lower_cut(graph: SuperGraph, assignment: Assignment, deadline: Deadline) -> Assignment:
     """The fusion after single moves and merges that cut less and still fit."""
+    if deadline.has_passed():
+        return assignment
     live = Live(graph, graph.pes_of(assignment), assignment.host_of.tolist())
     Descent(live, np.random.default_rng(1), deadline, by_host_only=True).lower_cut()
     lowered = graph.assignment(*live.pes())

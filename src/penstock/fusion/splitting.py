@@ -25,6 +25,7 @@ from penstock.fusion.super_graph import Group, Pe, SuperGraph
 
 _LARGE, _LEAST = 400, 0.1
 _ALL_PAIRS = 40
+_LARGEST_SPLIT = 2000
 
 
 class Splitter:
@@ -68,9 +69,30 @@ class Splitter:
         """Split a group where it is thin; with `apart` with added demand between operators that may not share a PE."""
         self._replace(number, halves(self.graph, self.groups[number], apart=apart, seed=self._seed, deadline=deadline))
 
-    def shatter(self, number: int) -> None:
-        """Split a group into single templates: valid at once, where there is no time for good splits."""
-        self._replace(number, [(template,) for template in self.groups[number]])
+    def separate(self, number: int, deadline: Deadline) -> None:
+        """Split a group that breaks a demand; where that takes too long, into PEs by first fit.
+
+        A large group with many demands would be split hundreds of times, each time at the cost of its whole size.
+        """
+        if deadline.has_passed() or len(self.groups[number]) > _LARGEST_SPLIT:
+            self._replace(number, self._first_fit(self.groups[number]))
+        else:
+            self.split(number, apart=True, deadline=deadline)
+
+    def _first_fit(self, group: Group) -> list[Group]:
+        """Templates that keep every demand together, and each that breaks one by itself."""
+        graph = self.graph
+        excluded, need, kept, alone = set[int](), None, list[int](), list[Group]()
+        for template in group if not graph.acyclic and len(graph.templates[group[0]]) == 1 else ():
+            v = graph.templates[template][0]
+            joined = graph.needs[v] if need is None else need.joined(graph.needs[v])
+            if joined is None or not excluded.isdisjoint(graph.exclusions[v]):
+                alone.append((template,))
+                continue
+            kept.append(template)
+            excluded |= graph.exclusions[v]
+            need = joined
+        return [tuple(kept), *alone] if kept else [(template,) for template in group]
 
     def _replace(self, number: int, parts: list[Group]) -> None:
         self.groups[number : number + 1] = parts
