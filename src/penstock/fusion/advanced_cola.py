@@ -28,7 +28,8 @@ Algorithm:
     with added demand between the operators concerned. Phase 2: split the largest PE until the integer program finds a
     valid schedule. Phase 3: until it is feasible; its communication cost is c. Phase 4: split on while C <= (1 + T) c,
     and keep the state with the least f(U, C). Post-processor: merge what leaves f(U, C) no worse (`postprocess`).
-    An integer program for each split; large ones fall back to LPT (`scheduling`).
+    An integer program for each split; large ones fall back to LPT (`scheduling`). On more than `_LARGE` super operators
+    Basic COLA comes first, and the better of the two answers counts.
 
 Preserves:
     Validity persists under splitting: both halves can stay on their PE's host.
@@ -45,6 +46,7 @@ from dataclasses import dataclass
 
 from penstock.base.deadline import Deadline
 from penstock.fusion.coarsest import coarsest_groups
+from penstock.fusion.cola import fuse_by_cola
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.lemma import fuse_by_lemma
 from penstock.fusion.make_fit import is_hopeless, make_fit, merge_to_fit
@@ -58,6 +60,7 @@ from penstock.fusion.splitting import Splitter
 from penstock.fusion.super_graph import Group, Pe, SuperGraph
 
 _SHARE_FOR_SPLITTING = 0.7
+_LARGE, _SHARE_FOR_BASIC = 1500, 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,17 @@ def fuse_by_advanced_cola(graph: SuperGraph, settings: Settings, deadline: Deadl
         >>> fuse_by_advanced_cola(super_graph(problem), Settings(), Deadline.after(None)).pe_of.tolist()
         [0, 0, 1]
     """
+    if graph.vertices <= _LARGE:
+        return _run_phases(graph, settings, deadline)
+    basic = fuse_by_cola(graph, settings, deadline.share(_SHARE_FOR_BASIC))
+    if deadline.has_passed():
+        return basic
+    own = _run_phases(graph, settings, deadline)
+    goal = Goal(objective="balance", balance_weight=settings.balance_weight)
+    return min((own, basic), key=lambda found: goal.rank(graph.problem, found))
+
+
+def _run_phases(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
     run = _Run(fuse_by_lemma(graph), settings, deadline)
     run.separate_exlocated()
     run.make_valid()

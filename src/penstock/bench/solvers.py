@@ -1,0 +1,18 @@
+"""Solvers on large inputs of many shapes: whether deadlines and memory hold, and how far answers are from the best.
+
+Each part is a module with a function that reports rows and checks: `solvers_fusion` has stars, chains, trees, layered
+and random graphs of 10,000 operators with every kind of constraint.
+"""
+
+from __future__ import annotations
+
+from penstock.bench import Bench
+from penstock.bench.solvers_fusion import run_fusion
+
+PARTS = (run_fusion,)
+
+
+def run(bench: Bench) -> None:
+    """Run the parts one after the other."""
+    for part in PARTS:
+        part(bench)
