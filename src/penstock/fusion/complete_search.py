@@ -42,7 +42,7 @@ class Found:
 
 
 class Clock:
-    """Says when a search has taken too long: a deadline, looked at now and then, and a number of steps."""
+    """Says when a search has taken too long: a deadline, and a number of steps."""
 
     def __init__(self, deadline: Deadline, steps: float = float("inf")) -> None:
         self._deadline = deadline
@@ -52,7 +52,11 @@ class Clock:
     def is_over(self) -> bool:
         """Whether to give up; counts a step."""
         self.steps += 1
-        return self.steps > self._most or (self.steps % 64 == 0 and self._deadline.has_passed())
+        return self.steps > self._most or self._deadline.has_passed()
+
+    def is_late(self) -> bool:
+        """Whether the deadline has passed; counts nothing. A single step may try hundreds of places."""
+        return self._deadline.has_passed()
 
 
 def fits(graph: SuperGraph, deadline: Deadline) -> bool | None:
@@ -80,7 +84,7 @@ def fitting(graph: SuperGraph, deadline: Deadline) -> tuple[Assignment | None, b
         found.keep(state)
         return True
 
-    finished = search(state, connected_order(graph), is_over=Clock(deadline, _MOST_STEPS).is_over, found=enough)
+    finished = search(state, connected_order(graph), clock=Clock(deadline, _MOST_STEPS), found=enough)
     return (None if found.pes is None else graph.assignment(found.pes, found.host_of)), finished
 
 
@@ -115,7 +119,7 @@ def search_below(state: Branching, order: Sequence[int], value: float, clock: Cl
         return False
 
     state.limit_to(value * BETTER, fit=True)
-    return found, search(state, order, is_over=clock.is_over, found=better)
+    return found, search(state, order, clock=clock, found=better)
 
 
 def connected_order(graph: SuperGraph, among: Sequence[int] | None = None) -> list[int]:
@@ -148,7 +152,7 @@ def search(
     state: Branching,
     order: Sequence[int],
     *,
-    is_over: Callable[[], bool],
+    clock: Clock,
     found: Callable[[], bool],
 ) -> bool:
     """Place vertices in order, every way that stays within the limits.
@@ -156,7 +160,7 @@ def search(
     Args:
         state: Where to start; as it was at the end.
         order: The vertices to place.
-        is_over: Asked at every step: whether to give up.
+        clock: When to give up.
         found: Called at every complete fusion; whether that is enough.
 
     Returns:
@@ -164,7 +168,7 @@ def search(
     """
 
     def descend(depth: int) -> bool:
-        if is_over():
+        if clock.is_over():
             return False
         if depth == len(order):
             return not found()
@@ -173,7 +177,7 @@ def search(
             within = state.place(v, p, host) is not None
             finished = not within or descend(depth + 1)
             state.take_back(v)
-            if not finished:
+            if not finished or clock.is_late():
                 return False
         return True
 

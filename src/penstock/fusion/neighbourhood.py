@@ -43,6 +43,8 @@ def place_anew(
         number = -1
         for v in sorted(pe):
             if v not in free:
+                if clock.is_late():
+                    return None
                 placed = state.place(v, number, host)
                 number = len(state.pes) - 1 if placed is None else placed
     if state.value() >= bottleneck * BETTER:
