@@ -70,7 +70,7 @@ def chosen_fusion(
         Infeasible: No fusion keeps the constraints.
     """
     application = program.application
-    chosen = _chosen(program, environment, spark, option, plan, channels, checkpoint, tell)
+    chosen = _chosen(program, environment, spark, option, plan, channels, batch, checkpoint, tell)
     if application.constraints:
         _check_constraints(application, chosen)
     return chosen
@@ -102,6 +102,7 @@ def _chosen(
     option: str,
     plan: Path | None,
     channels: int | None,
+    batch: int,
     checkpoint: Path | None,
     tell: Callable[[str], None],
 ) -> Choice:

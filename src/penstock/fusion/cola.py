@@ -77,6 +77,10 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
     """
     whole, graph = graph, fuse_by_lemma(graph)
     found = _other_starts(whole, graph, settings, deadline.share(_SHARE_FOR_STARTS))
+    spent = deadline.elapsed()
+    if any(not _GOAL.rank(graph.problem, start)[0] for start in found) and deadline.left() < spent:
+        # Splitting takes longer than what there is already, and would not end in time.
+        return _lower_best(whole, graph, found, deadline)
     splitter = Splitter(graph, coarsest_groups(graph), seed=settings.seed)
     groups = split_until_it_fits(splitter, deadline.share(_SHARE_FOR_SPLITTING))
     fitting = merge_to_fit(graph, groups, deadline.share(_SHARE_FOR_MERGING))
@@ -84,6 +88,10 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
         found.append(_finish(graph, fitting, deadline.share(_SHARE_FOR_MERGING)))
     elif all(_GOAL.rank(graph.problem, start)[0] for start in found):
         found.append(_make_fit(graph, groups, settings, deadline.share(_SHARE_FOR_FITTING)))
+    return _lower_best(whole, graph, found, deadline)
+
+
+def _lower_best(whole: SuperGraph, graph: SuperGraph, found: list[Assignment], deadline: Deadline) -> Assignment:
     best = min(found, key=lambda start: _GOAL.rank(graph.problem, start))
     return lower_cut(graph if graph.holds(best) else whole, best, deadline)
 

@@ -46,6 +46,8 @@ def merge_where_it_fits(
         is_fine: Whether PEs can be scheduled well enough.
         deadline: When to stop.
     """
+    if deadline.has_passed():
+        return list(groups)
     merger = Merger(graph, groups, deadline)
     most = float(graph.problem.hosts.capacities.max())
     pes = {number: _row(graph, group) for number, group in merger.groups.items()}
