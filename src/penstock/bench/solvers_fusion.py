@@ -33,7 +33,7 @@ print(json.dumps(found))
 
 def run_fusion(bench: Bench) -> None:
     """Time, memory and distance to the best known, for each shape and algorithm."""
-    operators, hosts, seconds = (400, 10, 3.0) if bench.quick else (10_000, 50, 10.0)
+    operators, hosts, seconds = (200, 8, 1.0) if bench.quick else (10_000, 50, 10.0)
     rows: list[dict[str, Any]] = []
     for shape in SHAPES[:2] if bench.quick else SHAPES:
         for demands in ("all kinds",) if bench.quick else ("none", "all kinds"):
