@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from penstock.fusion.evaluate import measure
+from penstock.fusion.evaluate import measure, pe_utilizations
 from penstock.fusion.problem import Assignment, FusionProblem
 from penstock.fusion.random_problems import random_problem
 from penstock.fusion.validity import violations
@@ -53,14 +53,21 @@ def valid_fusions(problem: FusionProblem, acyclic: bool) -> Iterator[Assignment]
                 yield fusion
 
 
-def best_by_brute_force(problem: FusionProblem, acyclic: bool) -> tuple[bool, float]:
-    """Whether a valid fusion exists, and the least bottleneck of those that fit (infinite if none does)."""
-    is_valid, best = False, float("inf")
+def best_by_brute_force(problem: FusionProblem, acyclic: bool) -> tuple[bool, dict[str, float]]:
+    """Whether a valid fusion exists, and the least value by each objective of those that fit; infinite if none fits."""
+    is_valid, best = False, dict.fromkeys(("cut", "balance", "throughput"), float("inf"))
+    streams = float(problem.stream_costs.sum()) or 1.0
     for fusion in valid_fusions(problem, acyclic):
         is_valid = True
         measures = measure(problem, fusion)
         if measures.fits:
-            best = min(best, measures.bottleneck)
+            fullest = max(float(pe_utilizations(problem, fusion, measures.sizes).max()), measures.max_utilization)
+            found = {
+                "cut": measures.cut,
+                "balance": 0.5 * fullest + 0.5 * measures.cut / streams,
+                "throughput": measures.bottleneck,
+            }
+            best = {objective: min(best[objective], value) for objective, value in found.items()}
     return is_valid, best
 
 

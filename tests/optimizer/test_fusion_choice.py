@@ -19,7 +19,7 @@ INNER = ("Light", "Left", "Right", "LeftMore", "RightMore", "Both")
 
 
 def chosen(option: str = "all", **more):
-    return chosen_fusion(compile_text(BRANCHES), Environment(), None, option=option, **more)
+    return chosen_fusion(compile_text(BRANCHES), Environment(), None, option=option, batch=200_000, **more)
 
 
 def inner(choice) -> set[frozenset[str]]:

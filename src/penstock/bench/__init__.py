@@ -34,6 +34,7 @@ EXPERIMENTS = {
     "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
     "fusion": "figures 10 and 11 of the SPADE paper: six fusions of two applications, on Spark",
     "cola": "table 1 of the COLA paper, fusion against the optimum, and 10,000 operators",
+    "solvers": "deadlines, memory and quality of the solvers on large inputs of many shapes",
     "profiling": "figure 9 of the SPADE paper: what profiling costs, and whether it tells the truth",
     "model": "the throughput model against measured throughput, over fusions and channels, on Spark",
     "scaling": "figure 6 of the auto-parallelization paper: speedup over work and channels, on Spark",

@@ -38,8 +38,10 @@ def chosen_channels(
     option: int | str | None,
     checkpoint: Path | None,
     tell: Callable[[str], None],
+    *,
+    batch: int,
 ) -> int | None:
-    """The number of channels for parallel regions; None leaves it to annotations."""
+    """The number of channels for parallel regions; None leaves it to annotations. `batch` is the turns of a source."""
     if isinstance(option, int) or option is None:
         return option
     from penstock.cli.fusion_choice import cores_of
@@ -54,7 +56,7 @@ def chosen_channels(
         tell("one channel, as there is no profile yet")
         return 1
     cores = cores_of(spark)
-    setting = machine_setting(program.application, profile, 1, cores)
+    setting = machine_setting(program.application, profile, 1, cores, turns_per_batch=batch)
     best = fewest_channels(setting, cores)
     tell(f"{best} of up to {cores} channels, by the last profile")
     return best

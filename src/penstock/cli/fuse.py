@@ -10,11 +10,22 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import print_json
-from penstock.fusion import ALGORITHMS, Algorithm, Fusion, FusionProblem, Settings, fuse
+from penstock.fusion import (
+    ALGORITHMS,
+    MADE_FOR,
+    OBJECTIVES,
+    Algorithm,
+    Fusion,
+    FusionProblem,
+    Objective,
+    Settings,
+    fuse,
+)
 from penstock.fusion.evaluate import measure
 from penstock.fusion.gluing import cycles
 from penstock.fusion.json_format import fusion_to_json, read_problem
 
+_DEFAULT_FOR: dict[Objective, Algorithm] = {"cut": "cola", "balance": "advanced-cola", "throughput": "throughput"}
 _MOST_ROWS = 40
 _MOST_NAMES = 8
 _DEFAULTS = Settings()
@@ -23,7 +34,15 @@ _DEFAULTS = Settings()
 @click.command()
 @click.argument("problem", type=click.Path(path_type=Path))
 @click.option(
-    "--algorithm", type=click.Choice(ALGORITHMS), default="throughput", show_default=True, help="How to fuse."
+    "--algorithm",
+    type=click.Choice(ALGORITHMS),
+    help="How to fuse.  [default: what pursues the objective: cola, advanced-cola or throughput]",
+)
+@click.option(
+    "--objective",
+    type=click.Choice(OBJECTIVES),
+    help="What answers are judged by, and what `exact` proves: the least cut, the least f(U, C), or the highest "
+    "throughput.  [default: what the algorithm is made for; throughput]",
 )
 @click.option(
     "--threshold",
@@ -40,7 +59,8 @@ _DEFAULTS = Settings()
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def command(
     problem: Path,
-    algorithm: Algorithm,
+    algorithm: Algorithm | None,
+    objective: Objective | None,
     threshold: float,
     acyclic: bool,
     fewer_hosts: bool,
@@ -66,8 +86,10 @@ def command(
         $ penstock fuse chain.json --algorithm throughput --deadline 5 --json
     """
     to_fuse = read_problem(problem)
-    settings = Settings(acyclic=acyclic, threshold=threshold, fewer_hosts=fewer_hosts, seed=seed)
+    algorithm = algorithm or _DEFAULT_FOR[objective or "throughput"]
+    settings = Settings(acyclic=acyclic, objective=objective, threshold=threshold, fewer_hosts=fewer_hosts, seed=seed)
     answer = fuse(to_fuse, algorithm, settings, deadline_seconds=deadline)
+    _note_other_objective(algorithm, answer)
     for group in cycles(to_fuse) if acyclic else ():
         names = ", ".join(f"`{to_fuse.ids[operator]}`" for operator in group[:_MOST_NAMES])
         more = f" and {len(group) - _MOST_NAMES} more" if len(group) > _MOST_NAMES else ""
@@ -85,6 +107,17 @@ def command(
     return 0
 
 
+def _note_other_objective(algorithm: Algorithm, answer: Fusion) -> None:
+    own = MADE_FOR.get(algorithm)
+    if algorithm == "throughput":
+        own = "throughput"
+    if own is not None and own != answer.objective:
+        better = " or ".join(f"`{name}`" for name in (_DEFAULT_FOR[answer.objective], "exact"))
+        click.echo(
+            f"note: `{algorithm}` pursues {own}, and is judged by {answer.objective}; {better} pursues that", err=True
+        )
+
+
 def _print_tables(problem: FusionProblem, answer: Fusion) -> None:
     console = Console(markup=False, emoji=False)
     console.print(_pe_table(problem, answer))
@@ -99,9 +132,15 @@ def _print_tables(problem: FusionProblem, answer: Fusion) -> None:
         ("largest PE", f"{answer.max_pe_size:,.6g} mips"),
         ("busiest host", f"{answer.max_utilization:.1%} of its capacity"),
         ("rates could grow", f"{scale:.4g} times" if math.isfinite(scale) else "without limit"),
-        ("time", f"{answer.seconds:.3g} s{', proven optimal' if answer.optimal else ''}"),
+        ("objective", _objective_words(answer)),
+        ("time", f"{answer.seconds:.3g} s"),
     ):
         console.print(f"{what:<21} {value}", highlight=False)
+
+
+def _objective_words(answer: Fusion) -> str:
+    proof = ", proven optimal" if answer.optimal else ""
+    return f"{answer.objective}: {answer.objective_value:.6g}{proof}"
 
 
 def _pe_table(problem: FusionProblem, answer: Fusion) -> Table:

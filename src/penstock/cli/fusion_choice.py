@@ -48,6 +48,7 @@ def chosen_fusion(
     option: str,
     plan: Path | None = None,
     channels: int | None = None,
+    batch: int,
     checkpoint: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Choice:
@@ -60,6 +61,7 @@ def chosen_fusion(
         option: One of `fusion_names.FUSIONS`.
         plan: A file that says so instead.
         channels: As the user asks for.
+        batch: How many turns a source takes for one batch.
         checkpoint: What `auto` goes on with, where a job is resumed.
         tell: Is told of what takes time.
 
@@ -68,7 +70,7 @@ def chosen_fusion(
         Infeasible: No fusion keeps the constraints.
     """
     application = program.application
-    chosen = _chosen(program, environment, spark, option, plan, channels, checkpoint, tell)
+    chosen = _chosen(program, environment, spark, option, plan, channels, batch, checkpoint, tell)
     if application.constraints:
         _check_constraints(application, chosen)
     return chosen
@@ -100,6 +102,7 @@ def _chosen(
     option: str,
     plan: Path | None,
     channels: int | None,
+    batch: int,
     checkpoint: Path | None,
     tell: Callable[[str], None],
 ) -> Choice:
@@ -109,7 +112,7 @@ def _chosen(
     if plan is not None:
         return _from_plan(application, plan, channels)
     if option == "auto":
-        return _automatically(program, environment, spark, channels, checkpoint, tell)
+        return _automatically(program, environment, spark, channels, batch, checkpoint, tell)
     if option in ("none", "all", "manual"):
         return Choice(fusion=without_costs(application, option, channels), channels=channels)
     profile = known_profile(program, environment, spark, channels, tell)
@@ -118,7 +121,8 @@ def _chosen(
             f"`--fusion {option}` needs a profile of `{application.name}`, and there is none yet",
             hint="take one with `penstock profile`, or run with `--fusion auto` once",
         )
-    return Choice(fusion=by_algorithm(application, profile, option, channels, cores_of(spark)), channels=channels)
+    groups = by_algorithm(application, profile, option, channels, cores_of(spark), batch=batch)
+    return Choice(fusion=groups, channels=channels)
 
 
 def without_costs(application: Application, option: str, channels: int | None) -> Groups:
@@ -142,13 +146,19 @@ def without_costs(application: Application, option: str, channels: int | None) -
 
 
 def by_algorithm(
-    application: Application, profile: Profile, option: str, channels: int | None, cores: int, gamma: float = 1.0
+    application: Application,
+    profile: Profile,
+    option: str,
+    channels: int | None,
+    cores: int,
+    gamma: float = 1.0,
+    batch: int | None = None,
 ) -> Groups:
-    """What an algorithm makes of a profile."""
+    """What an algorithm makes of a profile, for batches of so many turns of each source."""
     from penstock.optimizer import fused_by
-    from penstock.optimizer.machine import machine_setting
+    from penstock.optimizer.machine import TURNS_PER_BATCH, machine_setting
 
-    setting = machine_setting(application, profile, channels, cores)
+    setting = machine_setting(application, profile, channels, cores, turns_per_batch=batch or TURNS_PER_BATCH)
     return fused_by(_algorithm(option), setting, gamma=gamma, deadline_seconds=_SECONDS_TO_FUSE)
 
 
@@ -171,6 +181,7 @@ def _automatically(
     environment: Environment,
     spark: Any,
     channels: int | None,
+    batch: int,
     checkpoint: Path | None,
     tell: Callable[[str], None],
 ) -> Choice:
@@ -185,7 +196,7 @@ def _automatically(
     if profile is None:
         fused = without_costs(application, "all", channels)
         return Choice(fusion=fused, channels=channels, sampling=sampling, reason="all, as there is no profile yet")
-    fused = by_algorithm(application, profile, "throughput", channels, cores_of(spark))
+    fused = by_algorithm(application, profile, "throughput", channels, cores_of(spark), batch=batch)
     return Choice(fusion=fused, channels=channels, sampling=sampling, reason="the fastest by the last profile")
 
 

@@ -37,6 +37,7 @@ def chosen_way(
     chooses_channels: bool,
     cores: int,
     continuous: bool,
+    batch: int,
     checkpoint: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Way:
@@ -49,6 +50,7 @@ def chosen_way(
         chooses_channels: Whether a loop that leads through batches may have as many channels as there are cores.
         cores: How many tasks run at a time.
         continuous: Whether the run goes on for ever.
+        batch: How many turns a source takes for one batch.
         checkpoint: What `auto` goes on with, where a job is resumed.
         tell: Is told of what was chosen.
 
@@ -70,20 +72,22 @@ def chosen_way(
         return Way(is_open=True, channels=widest)
     if resumed is not None:
         return Way(is_open=resumed, channels=channels)
-    gain = _gain(application, widest, cores)
+    gain = _gain(application, widest, cores, batch)
     if gain < _WORTH_IT:
         return inside
     tell(f"the loop leads through batches, {gain:.1f} times as fast by the last profile")
     return Way(is_open=True, channels=widest)
 
 
-def _gain(application: Application, channels: int | None, cores: int) -> float:
+def _gain(application: Application, channels: int | None, cores: int, batch: int) -> float:
     from penstock.optimizer.kept_profiles import kept_profile
     from penstock.optimizer.machine import machine_setting
     from penstock.optimizer.open_loop_gain import open_loop_gain
 
     profile = kept_profile(application)
-    return 0.0 if profile is None else open_loop_gain(machine_setting(application, profile, channels, cores))
+    if profile is None:
+        return 0.0
+    return open_loop_gain(machine_setting(application, profile, channels, cores, turns_per_batch=batch))
 
 
 def _of_checkpoint(checkpoint: Path | None) -> bool | None:

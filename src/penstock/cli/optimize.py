@@ -155,7 +155,7 @@ def _prepared(
     from penstock.model import read_hosts
     from penstock.optimizer import channel_numbers, without_profile
     from penstock.optimizer.machine import machine_setting
-    from penstock.spark.measured_runs import Measuring
+    from penstock.spark.measured_runs import TURNS_PER_BATCH, Measuring
     from penstock.spark.session import open_session
 
     environment = arguments.environment(program)
@@ -163,7 +163,8 @@ def _prepared(
     click.echo(f"starting Spark at {master}", err=True)
     spark = open_session(master)
     cores = cores_of(spark)
-    setting = machine_setting(program.application, without_profile(program.application), None, cores)
+    blank = without_profile(program.application)
+    setting = machine_setting(program.application, blank, None, cores, turns_per_batch=TURNS_PER_BATCH)
     if given is not None:
         setting = replace(setting, hosts=given)
     measuring = Measuring(

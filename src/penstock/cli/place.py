@@ -13,9 +13,26 @@ from penstock.cli.progress import slow_progress
 from penstock.cli.ranges import Number
 from penstock.diagnostics import UserError
 from penstock.figures import figure
-from penstock.placement import ALGORITHMS, Algorithm, MetisSettings, Placement, PlacementProblem, equal_machines, place
+from penstock.placement import (
+    ALGORITHMS,
+    Algorithm,
+    MetisSettings,
+    Placement,
+    PlacementProblem,
+    Present,
+    equal_machines,
+    place,
+    present_placement,
+)
 from penstock.placement.graph_format import read_graph, write_partition
-from penstock.placement.json_format import FEWER_MACHINES, placement_to_json, read_problem, too_many_machines
+from penstock.placement.json_format import (
+    FEWER_MACHINES,
+    placement_to_json,
+    read_move_weights,
+    read_present,
+    read_problem,
+    too_many_machines,
+)
 from penstock.placement.measure import cut, loads
 from penstock.placement.partition import Objective
 from penstock.placement.problem import DEFAULT_IMBALANCE
@@ -51,6 +68,20 @@ _MOST_ROWS = 40
     help="What metis's random choices start from.",
 )
 @click.option("--starts", type=click.IntRange(min=1), help="How many seeds metis tries; fewer for large graphs.")
+@click.option(
+    "--present",
+    "present_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where tasks are now: an answer of --json, or a partition file. Then a move must be worth what it costs.",
+)
+@click.option(
+    "--move-cost",
+    type=Number(min=0),
+    metavar="TRAFFIC",
+    help="What moving a task costs, times its `move`.  [default: a quarter of the present cost for all tasks together]",
+)
+@click.option("--max-moves", type=click.IntRange(min=0), metavar="N", help="How many tasks may move at most.")
 @click.option("--deadline", type=Number(min=0), metavar="SECONDS", help="Return the best found by then.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def command(
@@ -61,6 +92,9 @@ def command(
     objective: Objective,
     seed: int,
     starts: int | None,
+    present_file: Path | None,
+    move_cost: float | None,
+    max_moves: int | None,
     deadline: float | None,
     as_json: bool,
 ) -> int:
@@ -82,14 +116,42 @@ def command(
     """
     to_place = _read(problem, machines, imbalance)
     settings = MetisSettings(seed=seed, starts=starts, objective=objective)
-    answer = place(to_place, algorithm, settings=settings, deadline_seconds=deadline, progress=slow_progress("place"))
+    present = _read_present(problem, to_place, present_file, move_cost, max_moves)
+    answer = place(
+        to_place,
+        algorithm,
+        settings=settings,
+        present=present,
+        deadline_seconds=deadline,
+        progress=slow_progress("place"),
+    )
     part_file = _write_part_file(problem, to_place, answer)
     _warn(to_place, answer)
     if as_json:
-        print_json(placement_to_json(to_place, answer))
+        print_json(placement_to_json(to_place, answer, present))
     else:
         _print_tables(to_place, answer, part_file)
+        _print_moves(answer, present)
     return 0
+
+
+def _read_present(
+    path: Path, problem: PlacementProblem, file: Path | None, move_cost: float | None, max_moves: int | None
+) -> Present | None:
+    if file is None:
+        if move_cost is not None or max_moves is not None:
+            raise click.UsageError(
+                "--move-cost and --max-moves say what moves from where tasks are; give --present FILE"
+            )
+        return None
+    machine_of, weights = read_present(file, problem), read_move_weights(path)
+    return present_placement(problem, machine_of, weights=weights, move_cost=move_cost, max_moves=max_moves)
+
+
+def _print_moves(answer: Placement, present: Present | None) -> None:
+    if present is not None:
+        moved = present.moved(answer.machine_of)
+        click.echo(f"tasks that move       {len(moved):,}, for {figure(float(present.prices[moved].sum()))}")
 
 
 def _read(path: Path, machines: int | None, imbalance: float) -> PlacementProblem:

@@ -69,10 +69,13 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
         program.application,
         # `optimize` measures with the loop inside, so a plan says nothing of it.
         "inside" if settings.plan is not None and settings.loops == "auto" else settings.loops,
-        channels=chosen_channels(program, environment, spark, settings.channels, checkpoint, tell),
+        channels=chosen_channels(
+            program, environment, spark, settings.channels, checkpoint, tell, batch=settings.batch
+        ),
         chooses_channels=settings.channels == AUTO,
         cores=cores_of(spark),
         continuous=continuous,
+        batch=settings.batch,
         checkpoint=checkpoint,
         tell=tell,
     )
@@ -83,6 +86,7 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
         option=settings.fusion,
         plan=settings.plan,
         channels=way.channels,
+        batch=settings.batch,
         checkpoint=checkpoint,
         tell=tell,
     )

@@ -20,22 +20,34 @@ from penstock.diagnostics import Infeasible
 from penstock.fusion.advanced_cola import fuse_by_advanced_cola
 from penstock.fusion.cola import fuse_by_cola
 from penstock.fusion.complete_search import fits
-from penstock.fusion.conflicts import refuse_overload, valid_graph
+from penstock.fusion.conflicts import refuse_overload, refuse_plain_overload, valid_graph
 from penstock.fusion.evaluate import measure
 from penstock.fusion.exact import fuse_exactly
 from penstock.fusion.fewer_hosts import on_fewer_hosts
 from penstock.fusion.full import fuse_all
 from penstock.fusion.greedy import fuse_greedily
 from penstock.fusion.manual import fuse_manually
+from penstock.fusion.objective import OBJECTIVES, Goal
 from penstock.fusion.place_pes import NoHosts
-from penstock.fusion.problem import Assignment, Fusion, FusionProblem, fusion_problem
+from penstock.fusion.problem import Assignment, Fusion, FusionProblem, Objective, fusion_problem
 from penstock.fusion.settings import Settings
 from penstock.fusion.super_graph import SuperGraph
 from penstock.fusion.throughput import fuse_for_throughput
 from penstock.fusion.unfused import leave_unfused
 from penstock.fusion.validity import violations
 
-__all__ = ["ALGORITHMS", "Algorithm", "Fusion", "FusionProblem", "Settings", "fuse", "fusion_problem"]
+__all__ = [
+    "ALGORITHMS",
+    "MADE_FOR",
+    "OBJECTIVES",
+    "Algorithm",
+    "Fusion",
+    "FusionProblem",
+    "Objective",
+    "Settings",
+    "fuse",
+    "fusion_problem",
+]
 
 Algorithm = Literal["none", "all", "manual", "greedy", "cola", "advanced-cola", "exact", "throughput"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
@@ -50,7 +62,11 @@ _RUN: dict[Algorithm, Callable[[SuperGraph, Settings, Deadline], Assignment]] = 
     "exact": fuse_exactly,
     "throughput": fuse_for_throughput,
 }
+MADE_FOR: dict[Algorithm, Objective] = {"greedy": "cut", "cola": "cut", "advanced-cola": "balance"}
+"""What an algorithm pursues; `throughput` unless named. `exact` pursues whatever it is told."""
+
 _PROOF_SECONDS, _LEAST_PROOF_SECONDS = 4.0, 0.5
+_MOST_KEPT_BACK = 0.4
 
 
 def fuse(
@@ -78,6 +94,7 @@ def fuse(
         (1.4285714285714286, 1.6666666666666667)
     """
     settings = settings or Settings()
+    settings = replace(settings, objective=settings.objective or MADE_FOR.get(algorithm, "throughput"))
     deadline = Deadline.after(deadline_seconds)
     if not settings.fewer_hosts:
         return _fuse_once(problem, algorithm, settings, deadline)
@@ -92,17 +109,22 @@ def fuse(
 
 def _fuse_once(problem: FusionProblem, algorithm: Algorithm, settings: Settings, deadline: Deadline) -> Fusion:
     began = time.perf_counter()
-    graph = valid_graph(problem, acyclic=settings.acyclic)
+    graph = valid_graph(problem, acyclic=settings.acyclic, deadline=deadline)
+    refuse_plain_overload(graph, deadline)
+    # What comes after the search takes about as long as what came before it.
+    in_time = deadline.earlier_by(min(time.perf_counter() - began, _MOST_KEPT_BACK * min(deadline.left(), 1e9)))
     try:
-        assignment = _RUN[algorithm](graph, settings, deadline)
+        assignment = _RUN[algorithm](graph, settings, in_time)
     except NoHosts:
         raise Infeasible(f"`{algorithm}` found no hosts for its PEs in time; give it more time") from None
     broken = list(violations(problem, assignment, acyclic=settings.acyclic))
     assert not broken, f"{algorithm} broke {broken[0]}"
     measures = measure(problem, assignment)
     if not measures.fits:
-        in_time = Deadline.after(max(_LEAST_PROOF_SECONDS, deadline.sooner(_PROOF_SECONDS).left()))
-        refuse_overload(graph, lambda smaller: fits(smaller, in_time))
+        for_proof = Deadline.after(max(_LEAST_PROOF_SECONDS, deadline.sooner(_PROOF_SECONDS).left()))
+        refuse_overload(graph, lambda smaller: fits(smaller, for_proof), for_proof)
+    goal = settings.goal
+    value = goal.value(problem, measures)
     return Fusion(
         algorithm=algorithm,
         assignment=assignment,
@@ -111,6 +133,16 @@ def _fuse_once(problem: FusionProblem, algorithm: Algorithm, settings: Settings,
         max_pe_size=float(measures.sizes.max()),
         max_utilization=measures.max_utilization,
         throughput_scale=measures.throughput_scale,
-        optimal=assignment.optimal,
+        objective=goal.objective,
+        objective_value=measures.throughput_scale if goal.objective == "throughput" else value,
+        optimal=_is_optimal(algorithm, goal, assignment, value, fits=measures.fits),
         seconds=time.perf_counter() - began,
     )
+
+
+def _is_optimal(algorithm: Algorithm, goal: Goal, assignment: Assignment, value: float, *, fits: bool) -> bool:
+    """Whether it is proven that nothing is better by the objective: what an algorithm proves is for its own."""
+    if fits and value == 0.0:
+        return True
+    is_own = algorithm == "exact" or MADE_FOR.get(algorithm, "throughput") == goal.objective
+    return is_own and assignment.optimal

@@ -20,14 +20,16 @@ Example:
 
 When it does not apply:
     A problem without any valid solution is refused before, with the constraints in conflict (`conflicts`): the finest
-    fusion decides that, so no split has to be made. If no state is feasible, the best is relieved by single moves.
+    fusion decides that, so no split has to be made. If no state is feasible, or splitting has become hopeless, the best
+    one is merged again or relieved as Basic COLA does it (`make_fit`).
 
 Algorithm:
     Pre-processor: lemma 1 (`lemma`), one PE for each kind (`coarsest`). Phase 1: split PEs that break an exlocation,
     with added demand between the operators concerned. Phase 2: split the largest PE until the integer program finds a
     valid schedule. Phase 3: until it is feasible; its communication cost is c. Phase 4: split on while C <= (1 + T) c,
     and keep the state with the least f(U, C). Post-processor: merge what leaves f(U, C) no worse (`postprocess`).
-    An integer program for each split; large ones fall back to LPT (`scheduling`).
+    An integer program for each split; large ones fall back to LPT (`scheduling`). On more than `_LARGE` super operators
+    Basic COLA comes first, and the better of the two answers counts.
 
 Preserves:
     Validity persists under splitting: both halves can stay on their PE's host.
@@ -44,18 +46,21 @@ from dataclasses import dataclass
 
 from penstock.base.deadline import Deadline
 from penstock.fusion.coarsest import coarsest_groups
+from penstock.fusion.cola import fuse_by_cola
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.lemma import fuse_by_lemma
-from penstock.fusion.place_pes import NoHosts, place_pes
+from penstock.fusion.make_fit import is_hopeless, make_fit, merge_to_fit
+from penstock.fusion.objective import Goal
+from penstock.fusion.place_pes import NoHosts
 from penstock.fusion.postprocess import merge_where_it_fits
 from penstock.fusion.problem import Assignment
-from penstock.fusion.relief import relieve
 from penstock.fusion.scheduling import Schedule, quick, schedule, utilization
 from penstock.fusion.settings import Settings
 from penstock.fusion.splitting import Splitter
 from penstock.fusion.super_graph import Group, Pe, SuperGraph
 
 _SHARE_FOR_SPLITTING = 0.7
+_LARGE, _SHARE_FOR_BASIC = 1500, 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +71,18 @@ class _State:
         groups: The PEs.
         plan: Where they run.
         value: f(U, C).
-        fits: Whether it is feasible.
+        overload: The largest utilization of a host; infinite if there is no valid schedule.
     """
 
     groups: list[Group]
     plan: Schedule
     value: float
-    fits: bool
+    overload: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is feasible."""
+        return self.overload <= 1.0 + TOLERANCE
 
 
 def fuse_by_advanced_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
@@ -87,6 +97,17 @@ def fuse_by_advanced_cola(graph: SuperGraph, settings: Settings, deadline: Deadl
         >>> fuse_by_advanced_cola(super_graph(problem), Settings(), Deadline.after(None)).pe_of.tolist()
         [0, 0, 1]
     """
+    if graph.vertices <= _LARGE:
+        return _run_phases(graph, settings, deadline)
+    basic = fuse_by_cola(graph, settings, deadline.share(_SHARE_FOR_BASIC))
+    if deadline.has_passed():
+        return basic
+    own = _run_phases(graph, settings, deadline)
+    goal = Goal(objective="balance", balance_weight=settings.balance_weight)
+    return min((own, basic), key=lambda found: goal.rank(graph.problem, found))
+
+
+def _run_phases(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
     run = _Run(fuse_by_lemma(graph), settings, deadline)
     run.separate_exlocated()
     run.make_valid()
@@ -105,13 +126,13 @@ class _Run:
         self.in_time = deadline.sooner(_SHARE_FOR_SPLITTING * deadline.left())
         self.splitter = Splitter(graph, coarsest_groups(graph), seed=settings.seed)
         self.by_core = bool((graph.problem.hosts.cores > 1).any())
-        self.streams = max(2 * float(graph.problem.stream_costs.sum()), 1e-300)
+        self.streams = float(graph.problem.stream_costs.sum())
         self.state: _State
 
     def separate_exlocated(self) -> None:
         """Phase 1."""
         while broken := self.splitter.broken():
-            self.splitter.split(broken[0], apart=True)
+            self.splitter.separate(broken[0], self.in_time)
 
     def make_valid(self) -> None:
         """Phase 2: single operators are always valid, because the problem has a valid solution."""
@@ -122,13 +143,24 @@ class _Run:
             self.state = self._schedule()
 
     def make_feasible(self) -> bool:
-        """Phase 3; whether it succeeded."""
+        """Phase 3; whether it succeeded. The state with the least overload is kept, and splitting in vain ends."""
+        best = self.state
         while not self.state.fits:
-            if self.in_time.has_passed() or not self._split_largest():
-                return False
-            after = self._schedule()
-            self.state = after if after.plan.is_valid else self.state
+            if self.in_time.has_passed() or is_hopeless(self.splitter) or not self._split_largest():
+                self.state = best
+                return self._merge_again()
+            self.state = self._schedule()
+            best = min((best, self.state), key=lambda state: state.overload)
         return True
+
+    def _merge_again(self) -> bool:
+        """Merge small PEs until they fit, and go on from there; whether they do."""
+        groups = merge_to_fit(self.graph, self.state.groups, self.deadline.share(0.5))
+        if groups is None:
+            return False
+        self.splitter = Splitter(self.graph, groups, seed=self.settings.seed)
+        self.state = self._schedule()
+        return self.state.fits
 
     def best_within_threshold(self) -> _State:
         """Phase 4."""
@@ -160,28 +192,30 @@ class _Run:
         return self.graph.assignment(pes, plan.host_of)
 
     def make_fit(self) -> Assignment:
-        """No state was feasible: single moves from the last one."""
-        pes = [pe for group in self.state.groups for pe in self.graph.real(group)]
-        return relieve(self.graph, place_pes(self.graph, pes, self.deadline), self.deadline)
+        """No state was feasible: the least overloaded one, or what other methods find, relieved."""
+        return make_fit(self.graph, self.state.groups, self.settings, self.deadline)
 
     def _split_largest(self) -> bool:
         number = self.splitter.largest()
         if number is not None:
-            self.splitter.split(number)
+            self.splitter.split(number, deadline=self.in_time)
         return number is not None
 
     def _schedule(self) -> _State:
         pes = self.splitter.pes()
         plan = schedule(self.graph, pes, by_core=self.by_core, deadline=self.deadline)
         return _State(
-            groups=list(self.splitter.groups), plan=plan, value=self._value(plan, pes), fits=self._fits(plan, pes)
+            groups=list(self.splitter.groups),
+            plan=plan,
+            value=self._value(plan, pes),
+            overload=utilization(self.graph, pes, plan.host_of),
         )
 
     def _value(self, plan: Schedule, pes: list[Pe]) -> float:
         """F(U, C): a weighted average; C as a part of the cost of all streams, so that both are without unit."""
-        communication = (sum(pe.size for pe in pes) - sum(self.graph.costs)) / self.streams
-        weight = self.settings.balance_weight
-        return weight * plan.utilization + (1 - weight) * communication
+        cut = (sum(pe.size for pe in pes) - sum(self.graph.costs)) / 2
+        goal = Goal(objective="balance", balance_weight=self.settings.balance_weight)
+        return goal.weigh(plan.utilization, cut, self.streams)
 
     def _fits(self, plan: Schedule, pes: list[Pe]) -> bool:
         return utilization(self.graph, pes, plan.host_of) <= 1.0 + TOLERANCE

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from penstock.fusion.evaluate import TOLERANCE
 from penstock.fusion.flows import Flows
+from penstock.fusion.objective import Goal
 from penstock.fusion.order import topological
 from penstock.fusion.super_graph import SuperGraph, pe_widths
 
@@ -52,8 +53,9 @@ class Branching:
         lost: A lower bound on what open vertices will cut.
     """
 
-    def __init__(self, graph: SuperGraph, *, by_host_only: bool = False) -> None:
+    def __init__(self, graph: SuperGraph, goal: Goal) -> None:
         self.graph = graph
+        self.goal = goal
         hosts = graph.problem.hosts
         self.pes: list[OpenPe] = []
         self.pe_of = [-1] * graph.vertices
@@ -61,8 +63,8 @@ class Branching:
         self.held = [0] * hosts.count
         self.cut = 0.0
         self.lost = 0.0
-        self.flows = None if by_host_only or not hosts.has_links else Flows(graph)
-        self._by_host_only = by_host_only
+        self.flows = Flows(graph) if goal.objective == "throughput" and hosts.has_links else None
+        self._streams_cost = float(graph.problem.stream_costs.sum())
         self._capacities = hosts.capacities.tolist()
         self._cores = hosts.cores.tolist()
         self._links = hosts.link_bytes.tolist()
@@ -78,10 +80,12 @@ class Branching:
         self._replica_of = {v: (t, r) for t, vs in enumerate(graph.templates) for r, v in enumerate(vs)}
         self.limit_to(float("inf"), fit=False)
 
-    def limit_to(self, bottleneck: float, *, fit: bool) -> None:
-        """Allow only states whose bottleneck is below a limit, and if `fit`, that no host is overloaded."""
-        self.bottleneck = bottleneck
-        most = min(1.0 + TOLERANCE, bottleneck) if fit else bottleneck
+    def limit_to(self, value: float, *, fit: bool) -> None:
+        """Allow only states whose value is below a limit, and if `fit`, that no host is overloaded."""
+        self.limit = value
+        most = 1.0 + TOLERANCE if fit else float("inf")
+        if self.goal.objective == "throughput":
+            most = min(most, value)
         self._host_limits = [capacity * most for capacity in self._capacities]
         self._room = sum(self._host_limits)
 
@@ -220,17 +224,26 @@ class Branching:
 
     def _is_within(self) -> bool:
         """Whether what is certain by now is within the limits."""
-        if self._cost + 2 * (self.cut + self.lost) > self._room * _LOOSE:
+        cut, objective = self.cut + self.lost, self.goal.objective
+        if self._cost + 2 * cut > self._room * _LOOSE or (objective == "cut" and cut > self.limit * _LOOSE):
             return False
-        loads = [0.0] * len(self.loads)
+        loads, fullest = [0.0] * len(self.loads), 0.0
         for p, pe in enumerate(self.pes):
             least = self._least(p, pe)
             loads[pe.host] += least
             if loads[pe.host] > self._host_limits[pe.host] * _LOOSE:
                 return False
-            if not self._by_host_only and least * self._core_factor(pe) > self.bottleneck:
-                return False
-        return self.flows is None or self.flows.utilization() <= self.bottleneck
+            if objective != "cut" and pe.vertices:
+                fullest = max(fullest, least * self._core_factor(pe))
+        if objective == "throughput":
+            return fullest <= self.limit and (self.flows is None or self.flows.utilization() <= self.limit)
+        return objective == "cut" or self._least_balance(loads, fullest, cut) <= self.limit * _LOOSE
+
+    def _least_balance(self, loads: list[float], fullest: float, cut: float) -> float:
+        """A value of f(U, C) that no completion of the state goes below."""
+        spread = (self._cost + 2 * cut) / sum(self._capacities)
+        hosts = max(load / capacity for load, capacity in zip(loads, self._capacities, strict=True))
+        return self.goal.weigh(max(spread, hosts, fullest), cut, self._streams_cost)
 
     def _least(self, p: int, pe: OpenPe) -> float:
         """How large a PE will be at least: each open neighbour joins it with all that it costs, or is cut off."""
@@ -265,13 +278,15 @@ class Branching:
             following = [q for q in waiting if q.members & reached]
         return True
 
-    def value(self) -> tuple[float, float]:
-        """The largest utilization of a host, and the bottleneck, of what has been placed."""
-        utilization = max(load / capacity for load, capacity in zip(self.loads, self._capacities, strict=True))
-        if self._by_host_only:
-            return utilization, utilization
-        cores = max((pe.size * self._core_factor(pe) for pe in self.pes), default=0.0)
-        return utilization, max(utilization, cores, self.flows.utilization() if self.flows is not None else 0.0)
+    def value(self) -> float:
+        """The value of what has been placed."""
+        if self.goal.objective == "cut":
+            return self.cut
+        hosts = max(load / capacity for load, capacity in zip(self.loads, self._capacities, strict=True))
+        cores = max((pe.size * self._core_factor(pe) for pe in self.pes if pe.vertices), default=0.0)
+        if self.goal.objective == "balance":
+            return self.goal.weigh(max(hosts, cores), self.cut, self._streams_cost)
+        return float(max(hosts, cores, self.flows.utilization() if self.flows is not None else 0.0))
 
 
 def _reach(graph: SuperGraph) -> list[int]:

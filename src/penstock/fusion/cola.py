@@ -14,11 +14,8 @@ Example:
 
 When it does not apply:
     The basic scheme of the paper knows no constraints. Ours starts from PEs that regions, replicas and dedications keep
-    apart (`coarsest`), splits PEs that do not keep a demand first, and schedules with demands on hosts. Splits that
-    bring every PE below a host may add so much communication that all of them together exceed all hosts. Then small PEs
-    are merged again, up to several parts of a host; and if LPT still finds no place for some of them, the best state is
-    scheduled by the integer program and relieved by moving single operators (`relief`). The paper does not discuss such
-    cases.
+    apart (`coarsest`), splits PEs that do not keep a demand first, and schedules with demands on hosts. What does not
+    fit when splitting has become hopeless is merged again or relieved (`make_fit`).
 
 Algorithm:
     1. Pre-processor: glue what lemma 1 allows (`lemma`).
@@ -26,9 +23,11 @@ Algorithm:
     3. While the schedule is not feasible: the oracle picks the largest PE with more than one operator, the graph
        partitioner splits it (`ratio_cut`), and the scheduler runs again.
     4. Post-processor: merge what still fits (`postprocess`).
+    5. METIS k-way and GreedyFuse (`cut_starts`) where they fit and cut less; then single moves and merges that lower
+       the cut and still fit (`lower_cut`). So the answer is never worse than either. The paper ends with step 4.
     At most as many splits as there are operators, usually little more than there are hosts. In large PEs a side should
     have a tenth of the weight, so that 10,000 operators do not come off one by one. Splitting ends early where it
-    cannot help any more (`_is_hopeless`): quick infeasibility, which the paper leaves to future work.
+    cannot help any more (`make_fit.is_hopeless`): quick infeasibility, which the paper leaves to future work.
 
 Preserves:
     Validity: a split keeps every demand that holds; in acyclic plans the streams between the halves go one way.
@@ -39,23 +38,31 @@ Reference:
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import numpy as np
+
 from penstock.base.deadline import Deadline
 from penstock.fusion.coarsest import coarsest_groups
+from penstock.fusion.cut_starts import cut_starts
+from penstock.fusion.descent import Descent
 from penstock.fusion.evaluate import TOLERANCE
+from penstock.fusion.greedy import fuse_greedily
 from penstock.fusion.lemma import fuse_by_lemma
-from penstock.fusion.merging import Merger
-from penstock.fusion.place_pes import place_pes
+from penstock.fusion.live import Live
+from penstock.fusion.make_fit import fits_by_lpt, is_hopeless, make_fit, merge_to_fit
+from penstock.fusion.objective import Goal
+from penstock.fusion.place_pes import NoHosts, place_pes
 from penstock.fusion.postprocess import merge_where_it_fits
 from penstock.fusion.problem import Assignment
-from penstock.fusion.relief import relieve
-from penstock.fusion.scheduling import quick, schedule
+from penstock.fusion.scheduling import quick
 from penstock.fusion.settings import Settings
 from penstock.fusion.splitting import Splitter
 from penstock.fusion.super_graph import Group, SuperGraph
 
-_SHARE_FOR_SPLITTING = 0.7
-_PARTS_OF_A_HOST = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15)
-"""Up to which PEs are merged that do not fit. Large PEs save the most; small ones are easier to place."""
+_SHARE_FOR_STARTS, _SHARE_FOR_METIS, _SHARE_FOR_SPLITTING = 0.4, 0.7, 0.5
+_SHARE_FOR_MERGING, _SHARE_FOR_FITTING = 0.5, 0.8
+_GOAL = Goal(objective="cut")
 
 
 def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
@@ -68,30 +75,72 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
         >>> fuse_by_cola(super_graph(problem), Settings(), Deadline.after(None)).pe_of.tolist()
         [0, 0, 1, 1]
     """
-    graph = fuse_by_lemma(graph)
+    whole, graph = graph, fuse_by_lemma(graph)
+    found = _other_starts(whole, graph, settings, deadline.share(_SHARE_FOR_STARTS))
+    spent = deadline.elapsed()
+    if any(not _GOAL.rank(graph.problem, start)[0] for start in found) and deadline.left() < spent:
+        # Splitting takes longer than what there is already, and would not end in time.
+        return _lower_best(whole, graph, found, deadline)
     splitter = Splitter(graph, coarsest_groups(graph), seed=settings.seed)
-    in_time = deadline.sooner(_SHARE_FOR_SPLITTING * deadline.left())
-    best: tuple[float, list[Group]] = (float("inf"), [(t,) for t in range(len(graph.templates))])
+    groups = split_until_it_fits(splitter, deadline.share(_SHARE_FOR_SPLITTING))
+    fitting = merge_to_fit(graph, groups, deadline.share(_SHARE_FOR_MERGING))
+    if fitting is not None:
+        found.append(_finish(graph, fitting, deadline.share(_SHARE_FOR_MERGING)))
+    elif all(_GOAL.rank(graph.problem, start)[0] for start in found):
+        found.append(_make_fit(graph, groups, settings, deadline.share(_SHARE_FOR_FITTING)))
+    return _lower_best(whole, graph, found, deadline)
+
+
+def _lower_best(whole: SuperGraph, graph: SuperGraph, found: list[Assignment], deadline: Deadline) -> Assignment:
+    best = min(found, key=lambda start: _GOAL.rank(graph.problem, start))
+    return lower_cut(graph if graph.holds(best) else whole, best, deadline)
+
+
+def _other_starts(whole: SuperGraph, graph: SuperGraph, settings: Settings, deadline: Deadline) -> list[Assignment]:
+    """What METIS and GreedyFuse find; nothing where all operators fit into as few PEs as there can be."""
+    if fits_by_lpt(graph, coarsest_groups(graph)):
+        return []
+    found = list(cut_starts(graph, settings, deadline.share(_SHARE_FOR_METIS)))
+    with suppress(NoHosts):
+        found.append(fuse_greedily(whole, settings, deadline))
+    return found
+
+
+def _make_fit(graph: SuperGraph, groups: list[Group], settings: Settings, deadline: Deadline) -> Assignment:
+    if deadline.has_passed():
+        return place_pes(graph, [pe for group in groups for pe in graph.real(group)], deadline)
+    return make_fit(graph, groups, settings, deadline)
+
+
+def split_until_it_fits(splitter: Splitter, deadline: Deadline) -> list[Group]:
+    """The main loop of the paper: groups that LPT places, or else the least utilized state on the way."""
+    best: tuple[float, list[Group]] | None = None
     while True:
         broken = splitter.broken()
         if not broken:
-            found = quick(graph, splitter.pes())
-            if found.utilization <= 1.0 + TOLERANCE:
-                return _finish(graph, splitter.groups, deadline)
-            best = min(best, (found.utilization, list(splitter.groups)), key=lambda state: state[0])
+            found = quick(splitter.graph, splitter.pes()).utilization
+            if best is None or found < best[0]:
+                best = (found, list(splitter.groups))
+            if found <= 1.0 + TOLERANCE or deadline.has_passed() or is_hopeless(splitter):
+                return best[1]
         number = splitter.largest(broken or None)
-        if number is None or (not broken and (in_time.has_passed() or _is_hopeless(splitter))):
-            return _make_fit(graph, best[1], deadline)
-        splitter.split(number, apart=bool(broken))
+        if number is None:
+            assert best is not None
+            return best[1]
+        if broken:
+            splitter.separate(number, deadline)
+        else:
+            splitter.split(number, deadline=deadline)
 
 
-def _is_hopeless(splitter: Splitter) -> bool:
-    """Whether more splits cannot fit: all PEs together exceed all hosts, and the largest is no larger than a host.
-
-    A split adds communication and takes nothing away, so what is too much stays too much.
-    """
-    capacities, sizes = splitter.graph.problem.hosts.capacities, [pe.size for pe in splitter.pes()]
-    return sum(sizes) > (1.0 + TOLERANCE) * float(capacities.sum()) and max(sizes) <= float(capacities.mean())
+def lower_cut(graph: SuperGraph, assignment: Assignment, deadline: Deadline) -> Assignment:
+    """The fusion after single moves and merges that cut less and still fit."""
+    if deadline.has_passed():
+        return assignment
+    live = Live(graph, graph.pes_of(assignment), assignment.host_of.tolist())
+    Descent(live, np.random.default_rng(1), deadline, by_host_only=True).lower_cut()
+    lowered = graph.assignment(*live.pes())
+    return min((assignment, lowered), key=lambda found: _GOAL.rank(graph.problem, found))
 
 
 def _finish(graph: SuperGraph, groups: list[Group], deadline: Deadline) -> Assignment:
@@ -100,32 +149,3 @@ def _finish(graph: SuperGraph, groups: list[Group], deadline: Deadline) -> Assig
     host_of = quick(graph, [graph.pe(pe) for pe in pes]).host_of
     assert host_of is not None
     return graph.assignment(pes, host_of)
-
-
-def _make_fit(graph: SuperGraph, groups: list[Group], deadline: Deadline) -> Assignment:
-    """What LPT cannot do with any of the splits: merge small PEs; then the integer program, then single moves."""
-    states = [groups, *(_merged_up_to(graph, groups, part) for part in _PARTS_OF_A_HOST)]
-    utilization, best = min(((_utilization(graph, state), state) for state in states), key=lambda found: found[0])
-    if utilization <= 1.0 + TOLERANCE:
-        return _finish(graph, best, deadline)
-    pes = [pe for group in best for pe in graph.real(group)]
-    if schedule(graph, [graph.pe(pe) for pe in pes], deadline=deadline).utilization <= 1.0 + TOLERANCE:
-        return place_pes(graph, pes, deadline)
-    return relieve(graph, place_pes(graph, pes, deadline), deadline)
-
-
-def _utilization(graph: SuperGraph, groups: list[Group]) -> float:
-    return quick(graph, [graph.pe(pe) for group in groups for pe in graph.real(group)]).utilization
-
-
-def _merged_up_to(graph: SuperGraph, groups: list[Group], part: float) -> list[Group]:
-    """PEs merged where that saves the most, while none is larger than a part of a host."""
-    merger = Merger(graph, groups)
-    most = part * float(graph.problem.hosts.capacities.mean())
-
-    def is_wanted(one: int, other: int) -> bool:
-        size = merger.sizes[one] + merger.sizes[other] - 2 * merger.between[one][other]
-        return size <= most * len(graph.templates[merger.groups[one][0]])
-
-    merger.merge_by_benefit(is_wanted)
-    return list(merger.groups.values())

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
 
 from penstock.base.deadline import Deadline
 from penstock.fusion.branching import Branching
-from penstock.fusion.evaluate import TOLERANCE
+from penstock.fusion.objective import Goal
 from penstock.fusion.problem import Assignment
 from penstock.fusion.super_graph import Group, SuperGraph
 
 BETTER = 1 - 1e-9
-"""A bottleneck counts as better if it is below this part of another."""
+"""A value counts as better if it is below this part of another."""
 
 _MOST_VERTICES = 40
 _MOST_STEPS = 100_000
+_MOST_EXACT = 250
+"""Beyond this the tree is hopelessly large, and deeper than Python recurses."""
 
 
 class Found:
@@ -23,23 +26,23 @@ class Found:
     Attributes:
         pes: Its PEs, of super operators; None if there is none yet.
         host_of: Their hosts.
-        bottleneck: What limits it.
+        value: By what it is judged.
     """
 
-    def __init__(self, bottleneck: float = float("inf")) -> None:
+    def __init__(self, value: float = float("inf")) -> None:
         self.pes: list[Group] | None = None
         self.host_of: list[int] = []
-        self.bottleneck = bottleneck
+        self.value = value
 
     def keep(self, state: Branching) -> None:
         """Keep a complete state."""
         kept = [pe for pe in state.pes if pe.vertices]
         self.pes, self.host_of = [tuple(pe.vertices) for pe in kept], [pe.host for pe in kept]
-        self.bottleneck = state.value()[1]
+        self.value = state.value()
 
 
 class Clock:
-    """Says when a search has taken too long: a deadline, looked at now and then, and a number of steps."""
+    """Says when a search has taken too long: a deadline, and a number of steps."""
 
     def __init__(self, deadline: Deadline, steps: float = float("inf")) -> None:
         self._deadline = deadline
@@ -49,7 +52,11 @@ class Clock:
     def is_over(self) -> bool:
         """Whether to give up; counts a step."""
         self.steps += 1
-        return self.steps > self._most or (self.steps % 64 == 0 and self._deadline.has_passed())
+        return self.steps > self._most or self._deadline.has_passed()
+
+    def is_late(self) -> bool:
+        """Whether the deadline has passed; counts nothing. A single step may try hundreds of places."""
+        return self._deadline.has_passed()
 
 
 def fits(graph: SuperGraph, deadline: Deadline) -> bool | None:
@@ -69,63 +76,75 @@ def fitting(graph: SuperGraph, deadline: Deadline) -> tuple[Assignment | None, b
     """Any fusion that loads no host beyond its capacity, and whether the search for one was complete."""
     if graph.vertices > _MOST_VERTICES:
         return None, False
-    state = Branching(graph, by_host_only=True)
-    state.limit_to(1.0 + TOLERANCE, fit=True)
+    state = Branching(graph, Goal(objective="cut"))
+    state.limit_to(float("inf"), fit=True)
     found = Found()
 
     def enough() -> bool:
         found.keep(state)
         return True
 
-    finished = search(state, connected_order(graph), is_over=Clock(deadline, _MOST_STEPS).is_over, found=enough)
+    finished = search(state, connected_order(graph), clock=Clock(deadline, _MOST_STEPS), found=enough)
     return (None if found.pes is None else graph.assignment(found.pes, found.host_of)), finished
 
 
 def solve(
-    graph: SuperGraph, start: Assignment | None, bottleneck: float, clock: Clock
+    graph: SuperGraph, start: Assignment | None, value: float, goal: Goal, clock: Clock
 ) -> tuple[Assignment | None, bool]:
-    """Search for fusions that fit and have a bottleneck below a given one.
+    """Search for fusions that fit and have a value below a given one.
 
     Args:
         graph: The problem.
-        start: What has this bottleneck, if anything has.
-        bottleneck: What to beat.
+        start: What has this value, if anything has.
+        value: What to beat.
+        goal: What is minimized.
         clock: When to give up.
 
     Returns:
         The best fusion, and whether it is proven that there is no better one.
     """
-    found, finished = search_below(Branching(graph), connected_order(graph), bottleneck, clock)
+    if graph.vertices > _MOST_EXACT:
+        return start, False
+    found, finished = search_below(Branching(graph, goal), connected_order(graph), value, clock)
     return (start if found.pes is None else graph.assignment(found.pes, found.host_of)), finished
 
 
-def search_below(state: Branching, order: Sequence[int], bottleneck: float, clock: Clock) -> tuple[Found, bool]:
-    """The best way to place vertices that beats a bottleneck and fits, and whether the search was complete."""
-    found = Found(bottleneck)
+def search_below(state: Branching, order: Sequence[int], value: float, clock: Clock) -> tuple[Found, bool]:
+    """The best way to place vertices that beats a value and fits, and whether the search was complete."""
+    found = Found(value)
 
     def better() -> bool:
         found.keep(state)
-        state.limit_to(found.bottleneck * BETTER, fit=True)
+        state.limit_to(found.value * BETTER, fit=True)
         return False
 
-    state.limit_to(bottleneck * BETTER, fit=True)
-    return found, search(state, order, is_over=clock.is_over, found=better)
+    state.limit_to(value * BETTER, fit=True)
+    return found, search(state, order, clock=clock, found=better)
 
 
 def connected_order(graph: SuperGraph, among: Sequence[int] | None = None) -> list[int]:
     """Vertices, heavy ones and those most connected with what stands before them first; replicas after their first."""
     left = set(range(graph.vertices) if among is None else among)
-    first_of = {v: template[0] for template in graph.templates for v in template}
-    pull = dict.fromkeys(left, 0.0)
+    template_of = {template[0]: template for template in graph.templates}
+    behind = {v for template in graph.templates for v in template[1:] if template[0] in left}
+    pull = {v: graph.costs[v] for v in left}
+    heap = [(-pull[v], v) for v in left - behind]
+    heapify(heap)
     order: list[int] = []
-    while left:
-        ready = [v for v in left if first_of[v] == v or first_of[v] not in left]
-        v = max(ready, key=lambda v: (pull[v] + graph.costs[v], -v))
+    while heap:
+        weight, v = heappop(heap)
+        if v not in left or -weight != pull[v]:
+            continue
         left.remove(v)
         order.append(v)
+        ready = [u for u in template_of.get(v, ())[1:] if u in left]
+        behind.difference_update(ready)
         for u, cost in graph.neighbours[v].items():
             if u in left:
                 pull[u] += cost
+                ready += [] if u in behind else [u]
+        for u in ready:
+            heappush(heap, (-pull[u], u))
     return order
 
 
@@ -133,7 +152,7 @@ def search(
     state: Branching,
     order: Sequence[int],
     *,
-    is_over: Callable[[], bool],
+    clock: Clock,
     found: Callable[[], bool],
 ) -> bool:
     """Place vertices in order, every way that stays within the limits.
@@ -141,21 +160,25 @@ def search(
     Args:
         state: Where to start; as it was at the end.
         order: The vertices to place.
-        is_over: Asked at every step: whether to give up.
+        clock: When to give up.
         found: Called at every complete fusion; whether that is enough.
 
     Returns:
         Whether everything was searched.
     """
-    if is_over():
-        return False
-    if not order:
-        return not found()
-    v, *rest = order
-    for p, host in list(state.options(v)):
-        within = state.place(v, p, host) is not None
-        finished = not within or search(state, rest, is_over=is_over, found=found)
-        state.take_back(v)
-        if not finished:
+
+    def descend(depth: int) -> bool:
+        if clock.is_over():
             return False
-    return True
+        if depth == len(order):
+            return not found()
+        v = order[depth]
+        for p, host in list(state.options(v)):
+            within = state.place(v, p, host) is not None
+            finished = not within or descend(depth + 1)
+            state.take_back(v)
+            if not finished or clock.is_late():
+                return False
+        return True
+
+    return descend(0)

@@ -74,6 +74,13 @@ class Descent:
             if not self._relieve(value, is_overload, changes) and not self._save(value, is_overload):
                 return
 
+    def lower_cut(self) -> None:
+        """Make changes that lower the cut while no host is beyond its capacity, until there is none or time is up."""
+        if self.fullest()[0] > 1 + TOLERANCE:
+            return
+        while not self.deadline.has_passed() and self._save(1.0 + TOLERANCE / 2, is_overload=True):
+            continue
+
     def value(self) -> tuple[bool, float]:
         """Whether a host is overloaded, and how full the fullest is; smaller is better."""
         value, is_overload, _ = self.fullest()

@@ -49,6 +49,7 @@ class Measures:
         loads: What each host carries.
         cut: The cost of the streams between PEs.
         max_utilization: The largest ratio of a load to a capacity.
+        balance_utilization: The same, or the largest ratio of a PE to the cores that it can use if that is larger.
         bottleneck: The largest ratio of anything that can be full; `throughput_scale` is one over it.
     """
 
@@ -56,6 +57,7 @@ class Measures:
     loads: Floats
     cut: float
     max_utilization: float
+    balance_utilization: float
     bottleneck: float
 
     @property
@@ -82,13 +84,14 @@ def measure(problem: FusionProblem, assignment: Assignment) -> Measures:
     sizes = pe_sizes(problem, assignment.pe_of)
     loads = host_loads(problem, assignment, sizes)
     utilization = float((loads / problem.hosts.capacities).max())
-    others = (pe_utilizations(problem, assignment, sizes), link_utilizations(problem, assignment))
+    balance = max(utilization, float(pe_utilizations(problem, assignment, sizes).max(initial=0.0)))
     return Measures(
         sizes=sizes,
         loads=loads,
         cut=cut(problem, assignment.pe_of),
         max_utilization=utilization,
-        bottleneck=max(utilization, *(float(ratios.max(initial=0.0)) for ratios in others)),
+        balance_utilization=balance,
+        bottleneck=max(balance, float(link_utilizations(problem, assignment).max(initial=0.0))),
     )
 
 

@@ -15,7 +15,8 @@ When it does not apply:
 
 Algorithm:
     Connected PEs are merged first, the largest benefit first; then any two that may be merged, first fit. Without
-    demands there is nothing to check. O(E log E) for the first part, quadratic in the PEs that are left for the second.
+    demands there is nothing to check. O(E log E) for the first part, quadratic in the PEs of a kind that are left for
+    the second, which ends at the deadline.
 
 Preserves:
     Validity: every merge is checked before it is made.
@@ -46,9 +47,11 @@ def fuse_all(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assig
     """
     if graph.may_share_pe(range(graph.vertices)) and all(len(template) == 1 for template in graph.templates):
         return place_pes(graph, [tuple(range(graph.vertices))], deadline)
-    merger = Merger(graph)
-    merger.merge_by_benefit(lambda one, other: True)
+    merger = Merger(graph, deadline=deadline)
+    merger.merge_by_benefit(lambda one, other: True, deadline)
     for one, other in pairs_of(merger):
+        if deadline.has_passed():
+            break
         if merger.may_merge(one, other):
             merger.merge(one, other)
     return place_pes(graph, merger.pes(), deadline)

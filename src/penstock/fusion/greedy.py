@@ -54,10 +54,10 @@ def fuse_greedily(graph: SuperGraph, settings: Settings, deadline: Deadline) -> 
         >>> fuse_greedily(graph, Settings(), Deadline.after(None)).pe_of.tolist()
         [0, 0, 1]
     """
-    merger = Merger(graph)
+    merger = Merger(graph, deadline=deadline)
     core_mips = float(graph.problem.hosts.core_mips.min())
     limits = _Limits(merger=merger, most_mips=settings.max_frac * core_mips, min_util=settings.min_util)
-    merger.merge_by_benefit(limits.are_mergeable)
+    merger.merge_by_benefit(limits.are_mergeable, deadline)
     return place_pes(graph, merger.pes(), deadline)
 
 

@@ -16,10 +16,13 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.fusion.problem import FusionProblem
 from penstock.ir.constraints import ConstraintKind
+
+Signature = tuple[int, frozenset[tuple[int, int]]]
+"""What tells needs apart."""
 
 _DEDICATION = -1
 _SHARED = -1
@@ -36,9 +39,15 @@ class HostNeed:
 
     hosts: int
     colours: dict[int, int]
+    _signature: Signature = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_signature", (self.hosts, frozenset(self.colours.items())))
 
     def joined(self, other: HostNeed) -> HostNeed | None:
         """The need of both on one host; None if no host can meet it."""
+        if self._signature == other._signature:
+            return self
         hosts = self.hosts & other.hosts
         if not hosts or self.clashes(other):
             return None
@@ -53,9 +62,9 @@ class HostNeed:
         """Whether any host that meets the other need meets this one too."""
         return not other.hosts & ~self.hosts and self.colours.items() <= other.colours.items()
 
-    def signature(self) -> tuple[int, frozenset[tuple[int, int]]]:
+    def signature(self) -> Signature:
         """Equal for equal needs."""
-        return self.hosts, frozenset(self.colours.items())
+        return self._signature
 
 
 def joined_needs(needs: Iterable[HostNeed], hosts: int) -> HostNeed | None:
@@ -65,10 +74,12 @@ def joined_needs(needs: Iterable[HostNeed], hosts: int) -> HostNeed | None:
         needs: What is asked.
         hosts: How many hosts there are.
     """
-    whole: HostNeed | None = HostNeed(hosts=(1 << hosts) - 1, colours={})
+    whole: HostNeed | None = None
     for need in needs:
-        whole = None if whole is None else whole.joined(need)
-    return whole
+        whole = need if whole is None else whole.joined(need)
+        if whole is None or not whole.hosts:
+            return None
+    return HostNeed(hosts=(1 << hosts) - 1, colours={}) if whole is None else whole
 
 
 def operator_needs(problem: FusionProblem) -> list[HostNeed]:
@@ -95,4 +106,6 @@ def operator_needs(problem: FusionProblem) -> list[HostNeed]:
         colours[operator][_DEDICATION] = _SHARED
     for operator in dedicated:
         colours[operator][_DEDICATION] = operator
-    return [HostNeed(hosts=h, colours=c) for h, c in zip(hosts, colours, strict=True)]
+    known: dict[Signature, HostNeed] = {}
+    needs = (HostNeed(hosts=h, colours=c) for h, c in zip(hosts, colours, strict=True))
+    return [known.setdefault(need.signature(), need) for need in needs]

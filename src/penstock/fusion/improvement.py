@@ -32,6 +32,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.cut_graph import CutGraph
 from penstock.fusion.problem import Flags, Floats
 
@@ -40,7 +41,7 @@ _MOST_FLOWS = 12
 _MOST_MOVES = 400
 
 
-def improve_cut(graph: CutGraph, side: Flags) -> tuple[float, Flags]:
+def improve_cut(graph: CutGraph, side: Flags, deadline: Deadline | None = None) -> tuple[float, Flags]:
     """A legal cut with a ratio that is not worse, and the ratio.
 
     Example:
@@ -49,23 +50,24 @@ def improve_cut(graph: CutGraph, side: Flags) -> tuple[float, Flags]:
         >>> improve_cut(graph, np.array([True, False, False, False, False]))[0]
         0.5
     """
+    in_time = deadline or Deadline.after(None)
     best, kept = graph.sparsity(side), side
     while True:
-        after = by_moves(graph, by_flow(graph, kept))
+        after = by_moves(graph, by_flow(graph, kept, in_time), in_time)
         ratio = graph.sparsity(after)
         if ratio >= best * (1 - 1e-9):
             return best, kept
         best, kept = ratio, after
 
 
-def by_flow(graph: CutGraph, side: Flags) -> Flags:
+def by_flow(graph: CutGraph, side: Flags, deadline: Deadline) -> Flags:
     """The best part of the lighter side, by maximum flows."""
     whole = float(graph.weights.sum())
     is_first = float(graph.weights[side].sum()) <= whole / 2
     lighter = side if is_first else ~side
     best = graph.sparsity(side)
     for _ in range(_MOST_FLOWS):
-        part = _better_part(graph, lighter, is_first)
+        part = None if deadline.has_passed() else _better_part(graph, lighter, is_first)
         if part is None:
             break
         ratio = graph.sparsity(part)
@@ -120,7 +122,7 @@ def _network(graph: CutGraph, inside: Flags, members: np.ndarray, is_first: bool
     return sparse.csr_array(matrix.astype(np.int32))
 
 
-def by_moves(graph: CutGraph, side: Flags) -> Flags:
+def by_moves(graph: CutGraph, side: Flags, deadline: Deadline) -> Flags:
     """The cut after the best single moves."""
     side = side.copy()
     matrix = graph.matrix()
@@ -134,7 +136,7 @@ def by_moves(graph: CutGraph, side: Flags) -> Flags:
         firsts = first + np.where(side, -graph.weights, graph.weights)
         ratios = np.where(_movable(graph, side), graph.ratios(cuts, firsts, _separated(graph, side)), np.inf)
         v = int(ratios.argmin())
-        if ratios[v] >= ratio * (1 - 1e-9):
+        if ratios[v] >= ratio * (1 - 1e-9) or deadline.has_passed():
             break
         ratio, cut, first = float(ratios[v]), float(cuts[v]), float(firsts[v])
         side[v] = not side[v]

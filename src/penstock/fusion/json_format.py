@@ -70,10 +70,16 @@ def fusion_to_json(problem: FusionProblem, fusion: Fusion) -> Object:
         "cut": fusion.cut,
         "max_pe_size": fusion.max_pe_size,
         "max_utilization": fusion.max_utilization,
-        "throughput_scale": scale if math.isfinite(scale) else None,
+        "throughput_scale": _finite(scale),
+        "objective": fusion.objective,
+        "objective_value": _finite(fusion.objective_value),
         "optimal": fusion.optimal,
         "seconds": round(fusion.seconds, 6),
     }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _problem(value: Object, operators: list[Object], hosts: list[Object], reader: JsonReader) -> FusionProblem:

@@ -11,8 +11,8 @@ Example:
     PEs of 5, 4, 3 and 2 on two hosts of 10: 5 | 4, then 3 joins 4, then 2 joins 5: 7 and 7.
 
 When it does not apply:
-    A one-pass scheme can end where no host is left that a PE may go to, although a valid assignment exists: then it
-    answers None, and `scheduling` asks the integer program.
+    A one-pass scheme can end where no host is left that a PE may go to, although a valid assignment exists. Then it
+    starts again with a host reserved for each different need (`host_signatures`), where it cannot end like that.
 
 Algorithm:
     Sort, then one argmin for each PE: O(t log t + t k). PEs that must share a host (host colocation) are scheduled as
@@ -33,8 +33,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.fusion.host_needs import HostNeed, joined_needs
+from penstock.base.deadline import Deadline
+from penstock.fusion.host_needs import HostNeed, Signature, joined_needs
+from penstock.fusion.host_signatures import host_signatures
+from penstock.fusion.problem import Flags
 from penstock.fusion.super_graph import Pe, SuperGraph
+
+_RESERVE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,7 +103,14 @@ def schedule_by_lpt(graph: SuperGraph, pes: Sequence[Pe]) -> list[int] | None:
     if not graph.has_needs:
         return _place_freely(graph, pes)
     grouped = units(graph, pes)
-    return None if grouped is None else _place(graph, grouped, len(pes))
+    if grouped is None:
+        return None
+    placed = _place(graph, grouped, len(pes), {})
+    if placed is not None:
+        return placed
+    needs = [unit.need for unit in grouped]
+    reserved = host_signatures(needs, graph.problem.hosts.count, Deadline.after(_RESERVE_SECONDS))
+    return None if reserved is None else _place(graph, grouped, len(pes), reserved)
 
 
 def _place_freely(graph: SuperGraph, pes: Sequence[Pe]) -> list[int]:
@@ -112,21 +124,47 @@ def _place_freely(graph: SuperGraph, pes: Sequence[Pe]) -> list[int]:
     return host_of
 
 
-def _place(graph: SuperGraph, grouped: list[Unit], pes: int) -> list[int] | None:
+def _place(graph: SuperGraph, grouped: list[Unit], pes: int, reserved: dict[Signature, int]) -> list[int] | None:
+    """The host of each PE; hosts that are reserved for a need are closed to what clashes with it from the start."""
     hosts = graph.problem.hosts
+    board = _Board([unit.need for unit in grouped], hosts.count)
+    for unit in grouped if reserved else ():
+        board.claim(reserved[unit.need.signature()], unit.need)
     loads = np.zeros(hosts.count)
-    present: list[HostNeed] = [HostNeed(hosts=1 << host, colours={}) for host in range(hosts.count)]
     host_of = [0] * pes
     for unit in sorted(grouped, key=lambda unit: -unit.size):
-        after = (loads + unit.size) / hosts.capacities
-        together = [held.joined(unit.need) for held in present]
-        after[[joined is None for joined in together]] = np.inf
+        after = np.where(board.open_to(unit.need), (loads + unit.size) / hosts.capacities, np.inf)
         host = int(after.argmin())
-        joined = together[host]
-        if joined is None:
+        if after[host] == np.inf:
             return None
         loads[host] += unit.size
-        present[host] = joined
+        board.claim(host, unit.need)
         for number in unit.pes:
             host_of[number] = host
     return host_of
+
+
+class _Board:
+    """Which hosts are still open to which needs: a host shows at most one colour of each colouring."""
+
+    def __init__(self, needs: Sequence[HostNeed], hosts: int) -> None:
+        self._shown: list[dict[int, int]] = [{} for _ in range(hosts)]
+        self._open: dict[Signature, Flags] = {}
+        self._asking: dict[int, list[tuple[Signature, int]]] = {}
+        for key, need in {need.signature(): need for need in needs}.items():
+            self._open[key] = np.array([bool(need.hosts >> host & 1) for host in range(hosts)])
+            for colouring, colour in need.colours.items():
+                self._asking.setdefault(colouring, []).append((key, colour))
+
+    def open_to(self, need: HostNeed) -> Flags:
+        """The hosts that take a need."""
+        return self._open[need.signature()]
+
+    def claim(self, host: int, need: HostNeed) -> None:
+        """Let a host show the colours of a need."""
+        for colouring, colour in need.colours.items():
+            if colouring not in self._shown[host]:
+                self._shown[host][colouring] = colour
+                for key, other in self._asking[colouring]:
+                    if other != colour:
+                        self._open[key][host] = False

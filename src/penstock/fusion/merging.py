@@ -16,12 +16,14 @@ Example:
 
 from __future__ import annotations
 
-import copy
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
+from penstock.base.deadline import Deadline
+from penstock.fusion.host_needs import HostNeed, joined_needs
+from penstock.fusion.host_witness import HostWitness
 from penstock.fusion.order import Order
-from penstock.fusion.scheduling import is_assignable
 from penstock.fusion.super_graph import Group, SuperGraph
 
 
@@ -31,6 +33,7 @@ class Merger:
     Args:
         graph: What is fused.
         start: A valid fusion; one group for each template unless given.
+        deadline: When to stop asking whether hosts can be found; then nothing is merged that would need it.
 
     Attributes:
         groups: The templates of each PE (or of each row of corresponding PEs), by number.
@@ -39,7 +42,9 @@ class Merger:
         between: What flows between corresponding PEs of two groups, in mips: what a merge saves, once.
     """
 
-    def __init__(self, graph: SuperGraph, start: Iterable[Group] | None = None) -> None:
+    def __init__(
+        self, graph: SuperGraph, start: Iterable[Group] | None = None, deadline: Deadline | None = None
+    ) -> None:
         self.graph = graph
         singles = ((template,) for template in range(len(graph.templates)))
         self.groups: dict[int, Group] = dict(enumerate(singles if start is None else start))
@@ -56,10 +61,9 @@ class Merger:
             self._exclusions[number] = [frozenset().union(*(graph.exclusions[v] for v in pe)) for pe in row]
         self._order = self._connect([pe for row in rows for pe in row])
         self._unit_of = list(range(graph.vertices))
-        self._unit_need = dict(zip(graph.clusters, graph.needs, strict=True))
-        for pe in (pe for row in rows for pe in row) if graph.has_needs else ():
-            for v in pe[1:]:
-                self._join_units(pe[0], v)
+        self._witness: HostWitness | None = None
+        if graph.has_needs:
+            self._witness = self._start_witness([pe for row in rows for pe in row], deadline or Deadline.after(None))
 
     def _connect(self, pes: list[Group]) -> Order | None:
         """Count what flows between groups; only what flows between PEs of one replica can be saved by a merge."""
@@ -91,11 +95,12 @@ class Merger:
 
     def merge(self, one: int, other: int) -> None:
         """Merge the second group into the first; the caller has asked `may_merge`."""
-        for p, q in self._corresponding(one, other):
-            if self._order is not None:
-                self._order.merge(p, q)
-            if self.graph.has_needs:
-                self._join_units(self._first[p], self._first[q])
+        pairs = self._corresponding(one, other)
+        for p, q in pairs if self._order is not None else ():
+            assert self._order is not None
+            self._order.merge(p, q)
+        if self._witness is not None:
+            self._witness.join(self._units(pairs, join=True))
         saved = self.between[one].pop(other, 0.0)
         for neighbour, cost in self.between.pop(other).items():
             if neighbour != one:
@@ -109,21 +114,32 @@ class Merger:
         theirs = self._exclusions.pop(other)
         self._exclusions[one] = [a | b for a, b in zip(self._exclusions[one], theirs, strict=True)]
 
-    def merge_by_benefit(self, is_wanted: Callable[[int, int], bool]) -> None:
+    def merge_by_benefit(self, is_wanted: Callable[[int, int], bool], deadline: Deadline) -> None:
         """Merge connected groups, the pair with the largest benefit first, while some pair is wanted and valid.
 
-        A pair that was turned down stays so until one of the two changes, and then it is offered anew.
+        A pair that was turned down stays so until one of the two changes, and then it is offered anew. Of the two the
+        one with more neighbours is the first, and stays: a hub is not rewritten for each of its leaves.
         """
         heap = [(-cost, a, b) for a, row in self.between.items() for b, cost in row.items() if a < b]
         heapq.heapify(heap)
-        while heap:
+        turned_down: dict[int, set[int]] = {}
+        while heap and not deadline.has_passed():
             negated, one, other = heapq.heappop(heap)
             if self.between.get(one, {}).get(other) != -negated:
                 continue
-            if is_wanted(one, other) and self.may_merge(one, other):
-                self.merge(one, other)
-                for neighbour, cost in self.between[one].items():
-                    heapq.heappush(heap, (-cost, min(one, neighbour), max(one, neighbour)))
+            one, other = (one, other) if len(self.between[one]) >= len(self.between[other]) else (other, one)
+            if not (is_wanted(one, other) and self.may_merge(one, other)):
+                turned_down.setdefault(one, set()).add(other)
+                turned_down.setdefault(other, set()).add(one)
+                continue
+            changed = set(self.between[other]) | turned_down.pop(one, set()) | turned_down.pop(other, set())
+            self.merge(one, other)
+            for neighbour in changed & self.between[one].keys():
+                heapq.heappush(heap, (-self.between[one][neighbour], min(one, neighbour), max(one, neighbour)))
+
+    def kind(self, number: int) -> tuple[int, ...]:
+        """The kinds of the PEs of a group; only groups of one kind can be merged."""
+        return tuple(self.graph.kinds[self._first[pe]] for pe in self._pes_of[number])
 
     def pes(self) -> list[Group]:
         """The PEs, of super operators."""
@@ -136,52 +152,55 @@ class Merger:
     def _leaves_order(self, pairs: list[tuple[int, int]]) -> bool:
         if self._order is None:
             return True
-        if len(pairs) == 1:
-            return self._order.may_merge(*pairs[0])
-        # Several merges at once can close a cycle that none closes alone, so they are tried one after the other.
-        trial = copy.deepcopy(self._order)
-        for p, q in pairs:
-            if not trial.may_merge(p, q):
-                return False
-            trial.merge(p, q)
-        return True
+        return self._order.may_merge(*pairs[0]) if len(pairs) == 1 else self._order.may_merge_all(pairs)
 
     def _leaves_hosts(self, pairs: list[tuple[int, int]]) -> bool:
-        if not self.graph.has_needs:
-            return True
-        ends = [(self._first[p], self._first[q]) for p, q in pairs]
-        mine, theirs = (self._unit_need[self._unit(v)] for v in ends[0])
-        if len(ends) == 1 and (mine.is_implied_by(theirs) or theirs.is_implied_by(mine)):
-            return True
-        before = self._unit_of.copy(), self._unit_need.copy()
-        joined = all(self._join_units(u, v) for u, v in ends)
-        fits = joined and is_assignable(self._unit_need.values(), self.graph.problem.hosts.count)
-        self._unit_of, self._unit_need = before
-        return fits
+        return self._witness is None or self._witness.may_join(self._units(pairs))
 
-    def _join_units(self, u: int, v: int) -> bool:
-        one, other = self._unit(u), self._unit(v)
-        if one == other:
-            return True
-        need = self._unit_need[one].joined(self._unit_need[other])
-        if need is None:
-            return False
-        self._unit_of[other] = one
-        del self._unit_need[other]
-        self._unit_need[one] = need
-        return True
+    def _start_witness(self, pes: list[Group], deadline: Deadline) -> HostWitness:
+        """Units of the clusters that PEs hold together."""
+        for pe in pes:
+            for v in pe[1:]:
+                one, other = self._unit(pe[0]), self._unit(v)
+                self._unit_of[max(one, other)] = min(one, other)
+        asked: dict[int, dict[int, HostNeed]] = {}
+        for v, cluster in enumerate(self.graph.clusters):
+            asked.setdefault(self._unit(v), {})[cluster] = self.graph.needs[v]
+        hosts = self.graph.problem.hosts.count
+        needs = {unit: joined_needs(by_cluster.values(), hosts) for unit, by_cluster in asked.items()}
+        nothing = HostNeed(hosts=0, colours={})
+        return HostWitness({unit: need or nothing for unit, need in needs.items()}, hosts, deadline)
 
-    def _unit(self, vertex: int) -> int:
+    def _units(self, pairs: list[tuple[int, int]], *, join: bool = False) -> list[tuple[int, int]]:
+        """The units that a merge joins, one pair after the other; with `join` they are joined."""
+        kept: dict[int, int] = {}
+        found = []
+        for p, q in pairs:
+            one, other = (self._unit(self._first[end], kept) for end in (p, q))
+            if one != other:
+                found.append((one, other))
+                kept[other] = one
+        if join:
+            for unit, into in kept.items():
+                self._unit_of[unit] = into
+        return found
+
+    def _unit(self, vertex: int, joined: Mapping[int, int] = MappingProxyType({})) -> int:
+        """The unit of a vertex, when some units have joined others."""
         unit = self.graph.clusters[vertex]
-        while self._unit_of[unit] != unit:
-            unit = self._unit_of[unit]
+        while (above := self._unit_of[unit]) != unit or (above := joined.get(unit, unit)) != unit:
+            self._unit_of[unit] = self._unit_of[self._unit_of[unit]]
+            unit = above
         return unit
 
 
 def pairs_of(merger: Merger) -> Iterator[tuple[int, int]]:
-    """All pairs of groups, connected or not."""
-    numbers = sorted(merger.groups)
-    for position, one in enumerate(numbers):
-        for other in numbers[:position]:
-            if one in merger.groups and other in merger.groups:
-                yield other, one
+    """All pairs of groups that may be of one kind, connected or not."""
+    by_kind: dict[object, list[int]] = {}
+    for number in sorted(merger.groups):
+        by_kind.setdefault(merger.kind(number), []).append(number)
+    for numbers in by_kind.values():
+        for position, one in enumerate(numbers):
+            for other in numbers[:position]:
+                if one in merger.groups and other in merger.groups:
+                    yield other, one

@@ -13,7 +13,10 @@ import numpy as np
 
 from penstock.fusion.branching import Branching
 from penstock.fusion.complete_search import BETTER, Clock, connected_order, search_below
+from penstock.fusion.objective import Goal
 from penstock.fusion.super_graph import Group, SuperGraph
+
+_THROUGHPUT = Goal(objective="throughput")
 
 
 def place_anew(
@@ -35,17 +38,19 @@ def place_anew(
         clock: When to give up.
     """
     free = set(freed)
-    state = Branching(graph)
+    state = Branching(graph, _THROUGHPUT)
     for pe, host in zip(pes, host_of, strict=True):
         number = -1
         for v in sorted(pe):
             if v not in free:
+                if clock.is_late():
+                    return None
                 placed = state.place(v, number, host)
                 number = len(state.pes) - 1 if placed is None else placed
-    if state.value()[1] >= bottleneck * BETTER:
+    if state.value() >= bottleneck * BETTER:
         return None
     found, _ = search_below(state, connected_order(graph, sorted(free)), bottleneck, clock)
-    return None if found.pes is None else (found.pes, found.host_of, found.bottleneck)
+    return None if found.pes is None else (found.pes, found.host_of, found.value)
 
 
 def near(graph: SuperGraph, start: Sequence[int], count: int, rng: np.random.Generator) -> set[int]:

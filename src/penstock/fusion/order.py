@@ -50,6 +50,29 @@ class Order:
         self._unite(self.after, self.before, one, other)
         self._unite(self.before, self.after, one, other)
 
+    def may_merge_all(self, pairs: Sequence[tuple[int, int]]) -> bool:
+        """Whether pairs can be merged at once; that can close a cycle though none of them closes one alone.
+
+        Such a cycle runs through one of the new nodes, so it is enough to search from these, up to the last of them.
+        """
+        twin = {end: pair for pair in pairs for end in pair}
+        limit = max(self.rank[end] for end in twin)
+        return not any(self._returns(pair, twin, limit) for pair in pairs)
+
+    def _returns(self, pair: tuple[int, int], twin: dict[int, tuple[int, int]], limit: int) -> bool:
+        """Whether a path leaves a pair that is to be merged and comes back to it."""
+        stack = [node for end in pair for node in self.after[end] if node not in pair and self.rank[node] <= limit]
+        seen = set(stack)
+        while stack:
+            for end in twin.get(node := stack.pop(), (node,)):
+                for following in self.after[end]:
+                    if following in pair:
+                        return True
+                    if following not in seen and self.rank[following] <= limit:
+                        seen.add(following)
+                        stack.append(following)
+        return False
+
     def _between(self, one: int, other: int) -> set[int] | None:
         """What follows the first of two before the second, or None if the second follows from that."""
         first, last = (one, other) if self.rank[one] < self.rank[other] else (other, one)

@@ -14,6 +14,7 @@ import numpy as np
 import pymetis
 
 from penstock.base.deadline import Deadline
+from penstock.base.metis import part_graph
 from penstock.fusion.cut_graph import cut_graph, whole_numbers
 from penstock.fusion.evaluate import measure
 from penstock.fusion.place_pes import NoHosts
@@ -65,15 +66,15 @@ def _partitions(graph: SuperGraph, shares: Floats, seed: int) -> Iterator[Ints]:
     ends = np.repeat(np.arange(graph.vertices), np.diff(matrix.indptr))
     weights = inside.weights
     for number in range(_ROUNDS):
-        _, found = pymetis.part_graph(
+        parts = part_graph(
             len(shares),
-            adjacency=pymetis.CSRAdjacency(adj_starts=matrix.indptr, adjacent=matrix.indices),
-            eweights=whole_numbers(matrix.data),
-            vweights=whole_numbers(weights),
-            tpwgts=shares.tolist(),
+            matrix.indptr,
+            matrix.indices,
+            edge_weights=whole_numbers(matrix.data),
+            vertex_weights=whole_numbers(weights),
+            shares=shares.tolist(),
             options=pymetis.Options(seed=seed + number, ufactor=_UFACTOR),
         )
-        parts = np.array(found, np.int64)
         yield parts
         paid = np.where(parts[ends] != parts[matrix.indices], matrix.data, 0.0)
         weights = inside.weights + np.bincount(ends, weights=paid, minlength=graph.vertices)

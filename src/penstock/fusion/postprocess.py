@@ -46,7 +46,9 @@ def merge_where_it_fits(
         is_fine: Whether PEs can be scheduled well enough.
         deadline: When to stop.
     """
-    merger = Merger(graph, groups)
+    if deadline.has_passed():
+        return list(groups)
+    merger = Merger(graph, groups, deadline)
     most = float(graph.problem.hosts.capacities.max())
     pes = {number: _row(graph, group) for number, group in merger.groups.items()}
 
@@ -66,7 +68,7 @@ def merge_where_it_fits(
     before = 0
     while before != len(merger.groups):
         before = len(merger.groups)
-        merger.merge_by_benefit(is_wanted)
+        merger.merge_by_benefit(is_wanted, deadline)
     return list(merger.groups.values())
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +23,9 @@ from penstock.ir.constraints import Constraint, ConstraintKind
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+Objective = Literal["cut", "balance", "throughput"]
+"""What a fusion is judged by; `objective` says what each means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,7 +127,7 @@ class Assignment:
     Attributes:
         pe_of: Numbered from 0 without gaps.
         host_of: One for each PE.
-        optimal: Whether it is proven that no fusion has a larger `throughput_scale`.
+        optimal: Whether it is proven that no fusion is better by what the algorithm is made for.
     """
 
     pe_of: Ints
@@ -155,7 +159,9 @@ class Fusion:
         max_pe_size: The largest SIZE of a PE (equation 1).
         max_utilization: The largest ratio of a host's load to its capacity.
         throughput_scale: By how much all rates could grow before a host, a PE or a link is full.
-        optimal: Whether it is proven that no fusion has a larger `throughput_scale`.
+        objective: What it is judged by.
+        objective_value: Its value by that: the cut, f(U, C), or `throughput_scale`.
+        optimal: Whether it is proven that no fusion is better by the objective.
         seconds: How long it took.
     """
 
@@ -166,6 +172,8 @@ class Fusion:
     max_pe_size: float
     max_utilization: float
     throughput_scale: float
+    objective: Objective
+    objective_value: float
     optimal: bool
     seconds: float
 

@@ -29,6 +29,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.cut_graph import CutGraph
 from penstock.fusion.improvement import improve_cut
 from penstock.fusion.leighton_rao import cut_by_flow
@@ -39,7 +40,7 @@ FLOW_VERTICES = 60
 SPECTRAL_VERTICES = 24
 
 
-def minimum_ratio_cut(graph: CutGraph, seed: int = 1) -> Flags:
+def minimum_ratio_cut(graph: CutGraph, seed: int = 1, deadline: Deadline | None = None) -> Flags:
     """A legal cut with a small ratio; `True` marks the first side.
 
     Example:
@@ -50,13 +51,14 @@ def minimum_ratio_cut(graph: CutGraph, seed: int = 1) -> Flags:
     pieces = _pieces(graph)
     if pieces.max() > 0 and not len(graph.apart):
         return _between_pieces(graph, pieces)
+    in_time = deadline or Deadline.after(None)
     found = [graph.sweep(graph.ordered(np.arange(graph.vertices, dtype=np.float64)))]
     if graph.vertices <= FLOW_VERTICES and pieces.max() == 0:
         found.append(cut_by_flow(graph))
-    if graph.vertices >= SPECTRAL_VERTICES or pieces.max() > 0:
+    if (graph.vertices >= SPECTRAL_VERTICES or pieces.max() > 0) and not in_time.has_passed():
         found.append(cut_by_spectrum(graph, seed))
     _, side = min(found, key=lambda candidate: candidate[0])
-    return improve_cut(graph, side)[1]
+    return improve_cut(graph, side, in_time)[1]
 
 
 def _pieces(graph: CutGraph) -> Ints:

@@ -24,6 +24,8 @@ def relieve(graph: SuperGraph, assignment: Assignment, deadline: Deadline) -> As
         >>> relieve(super_graph(problem), packed, Deadline.after(None)).pe_of.tolist()
         [0, 1]
     """
+    if deadline.has_passed():
+        return assignment
     live = Live(graph, graph.pes_of(assignment), assignment.host_of.tolist())
     Descent(live, np.random.default_rng(1), deadline, by_host_only=True).run(goal=1.0)
     relieved = graph.assignment(*live.pes())

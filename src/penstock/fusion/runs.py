@@ -38,16 +38,20 @@ def fuse_runs(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assi
 def _runs(graph: SuperGraph, ordered: list[int], share: float) -> list[Group]:
     if any(len(graph.templates[t]) > 1 for t in ordered):
         return [(t,) for t in ordered]
-    runs: list[Group] = []
-    current: Group = ()
+    runs: list[list[int]] = []
+    cost, need, excluded = 0.0, graph.needs[0], set[int]()
     for t in ordered:
-        longer = (*current, t)
-        vertices = [graph.templates[u][0] for u in longer]
-        if current and (sum(graph.costs[v] for v in vertices) > share or not graph.may_share_pe(vertices)):
-            runs.append(current)
-            longer = (t,)
-        current = longer
-    return [*runs, current]
+        v = graph.templates[t][0]
+        joined = graph.needs[v] if not runs else need.joined(graph.needs[v])
+        is_full = cost + graph.costs[v] > share or joined is None or not excluded.isdisjoint(graph.exclusions[v])
+        if not runs or is_full:
+            runs.append([])
+            cost, joined, excluded = 0.0, graph.needs[v], set()
+        assert joined is not None
+        runs[-1].append(t)
+        cost, need = cost + graph.costs[v], joined
+        excluded |= graph.exclusions[v]
+    return [tuple(run) for run in runs]
 
 
 def _depth_first(graph: SuperGraph) -> list[int]:

@@ -14,7 +14,7 @@ Example:
 
 When it does not apply:
     With many PEs and hosts the program is too large to be solved in the time of a compilation: beyond
-    `MOST_COLUMNS` the LPT answer stands unless it is not valid.
+    `MOST_COLUMNS` the LPT answer stands.
 
 Algorithm:
     LPT first (`lpt`). If its answer meets the obvious lower bound, that is the optimum; otherwise HiGHS solves the
@@ -30,12 +30,12 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.base.deadline import Deadline
 from penstock.base.integer_program import IntegerProgram
-from penstock.fusion.host_needs import HostNeed
+from penstock.fusion.host_signatures import separate_colours
 from penstock.fusion.lpt import Unit, schedule_by_lpt, units
 from penstock.fusion.super_graph import Pe, SuperGraph
 
@@ -91,14 +91,17 @@ def schedule(
         return Schedule(host_of=None, utilization=float("inf"), is_proven=True)
     first = quick(graph, pes, by_core=by_core)
     columns = len(grouped) * graph.problem.hosts.count
-    if first.utilization <= _lower_bound(graph, grouped) * (1 + _GAP) or (first.is_valid and columns > MOST_COLUMNS):
+    if first.utilization <= _lower_bound(graph, grouped) * (1 + _GAP) or columns > MOST_COLUMNS:
+        return first
+    if deadline is not None and deadline.has_passed() and first.is_valid:
         return first
     most = _SMALL_SECONDS if columns <= _SMALL_COLUMNS else _MOST_SECONDS
     seconds = (deadline or Deadline.after(None)).sooner(most).left()
     found = _solve(graph, pes, grouped, by_core, seconds)
     if not (first.is_valid or found.is_valid or found.is_proven):
         # Any valid assignment will do now, and validity is worth waiting for.
-        return _solve(graph, pes, grouped, by_core, _FIRST_SECONDS, any_will_do=True)
+        in_time = (deadline or Deadline.after(None)).sooner(_FIRST_SECONDS)
+        return _solve(graph, pes, grouped, by_core, in_time.left(), any_will_do=True)
     return first if first.is_valid and first.utilization <= found.utilization else found
 
 
@@ -179,55 +182,3 @@ def _limit_to_cores(
         for host, column in enumerate(row):
             ratio = max(core_utilization(graph, pes[number], host) for number in unit.pes)
             program.row({column: ratio, largest: -1.0}, most=0.0)
-
-
-def separate_colours(program: IntegerProgram, needs: Sequence[HostNeed], x: Sequence[range]) -> None:
-    """Demand that a host holds at most one colour of each colouring."""
-    holders: dict[int, dict[int, list[range]]] = {}
-    for need, row in zip(needs, x, strict=True):
-        for colouring, colour in need.colours.items():
-            holders.setdefault(colouring, {}).setdefault(colour, []).append(row)
-    for colours in holders.values():
-        if len(colours) == 1:
-            continue
-        for host in range(len(x[0])):
-            shown = program.binaries(len(colours))
-            program.row(dict.fromkeys(shown, 1.0), most=1.0)
-            for column, rows in zip(shown, colours.values(), strict=True):
-                program.rows((((row[host], 1.0), (column, -1.0)) for row in rows), most=0.0)
-
-
-def is_assignable(needs: Iterable[HostNeed], hosts: int) -> bool:
-    """Whether hosts can meet all needs, capacities aside.
-
-    Units that ask for the same can share a host, so only different needs count, and there are few.
-
-    Example:
-        >>> apart = [HostNeed(hosts=0b11, colours={0: colour}) for colour in (1, 2, 3)]
-        >>> is_assignable(apart[:2], 2), is_assignable(apart, 2)
-        (True, False)
-    """
-    distinct = list({need.signature(): need for need in needs}.values())
-    if not any(need.colours for need in distinct):
-        return all(need.hosts for need in distinct)
-    if _first_fit(distinct, hosts):
-        return True
-    program = IntegerProgram()
-    x = [program.binaries(hosts) for _ in distinct]
-    for need, row in zip(distinct, x, strict=True):
-        program.row({column: float(need.hosts >> host & 1) for host, column in enumerate(row)}, least=1.0)
-    separate_colours(program, distinct, x)
-    return not program.solve(seconds=_FIRST_SECONDS).is_infeasible
-
-
-def _first_fit(needs: Sequence[HostNeed], hosts: int) -> bool:
-    present = [HostNeed(hosts=1 << host, colours={}) for host in range(hosts)]
-    for need in sorted(needs, key=lambda need: (need.hosts.bit_count(), -len(need.colours))):
-        for host, held in enumerate(present):
-            joined = held.joined(need)
-            if joined is not None:
-                present[host] = joined
-                break
-        else:
-            return False
-    return True

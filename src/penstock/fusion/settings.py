@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.fusion.objective import Goal
+from penstock.fusion.problem import Objective
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -11,6 +14,7 @@ class Settings:
 
     Attributes:
         acyclic: Whether the graph of the PEs must have no cycle, as plans for Spark demand.
+        objective: What answers are judged by, and what `exact` minimizes; by default what the algorithm is made for.
         threshold: The paper's T: by which fraction Advanced COLA may exceed the communication cost of its first
             feasible solution in search of a better balance.
         balance_weight: How much the utilization U counts in f(U, C) beside the communication cost C, from 0 to 1.
@@ -21,9 +25,15 @@ class Settings:
     """
 
     acyclic: bool = False
+    objective: Objective | None = None
     threshold: float = 0.5
     balance_weight: float = 0.5
     max_frac: float = 0.5
     min_util: float = 0.95
     fewer_hosts: bool = False
     seed: int = 1
+
+    @property
+    def goal(self) -> Goal:
+        """What answers are judged by."""
+        return Goal(objective=self.objective or "throughput", balance_weight=self.balance_weight)

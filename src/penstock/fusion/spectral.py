@@ -34,11 +34,11 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-import pymetis
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh, lobpcg
 
+from penstock.base.metis import part_graph
 from penstock.fusion.cut_graph import CutGraph, whole_numbers
 from penstock.fusion.problem import Flags, Floats
 
@@ -112,8 +112,11 @@ def _exact_eigenvectors(laplacian: sparse.csr_array, weights: Floats, seed: int)
 def _bisection(graph: CutGraph) -> Floats:
     """0 and 1 for the two halves that METIS finds."""
     matrix = graph.matrix()
-    adjacency = pymetis.CSRAdjacency(adj_starts=matrix.indptr, adjacent=matrix.indices)
-    _, sides = pymetis.part_graph(
-        2, adjacency=adjacency, eweights=whole_numbers(matrix.data), vweights=whole_numbers(graph.weights)
+    sides = part_graph(
+        2,
+        matrix.indptr,
+        matrix.indices,
+        edge_weights=whole_numbers(matrix.data),
+        vertex_weights=whole_numbers(graph.weights),
     )
-    return np.array(sides, np.float64)
+    return sides.astype(np.float64)

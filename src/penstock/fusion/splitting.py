@@ -15,14 +15,17 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from penstock.base.deadline import Deadline
 from penstock.fusion.cut_graph import CutGraph, cut_graph
 from penstock.fusion.order import topological
 from penstock.fusion.ratio_cut import minimum_ratio_cut
 from penstock.fusion.super_graph import Group, Pe, SuperGraph
 
 _LARGE, _LEAST = 400, 0.1
+_ALL_PAIRS = 40
+_LARGEST_SPLIT = 2000
 
 
 class Splitter:
@@ -62,10 +65,36 @@ class Splitter:
         divisible = [number for number in candidates if len(self.groups[number]) > 1]
         return max(divisible, key=lambda number: max(pe.size for pe in self.rows[number]), default=None)
 
-    def split(self, number: int, *, apart: bool = False) -> None:
-        """Split a group where it is thin; with `apart` with added demand between PE exlocated operators."""
-        group = self.groups[number]
-        parts = halves(self.graph, group, apart=apart, seed=self._seed)
+    def split(self, number: int, *, apart: bool = False, deadline: Deadline | None = None) -> None:
+        """Split a group where it is thin; with `apart` with added demand between operators that may not share a PE."""
+        self._replace(number, halves(self.graph, self.groups[number], apart=apart, seed=self._seed, deadline=deadline))
+
+    def separate(self, number: int, deadline: Deadline) -> None:
+        """Split a group that breaks a demand; where that takes too long, into PEs by first fit.
+
+        A large group with many demands would be split hundreds of times, each time at the cost of its whole size.
+        """
+        if deadline.has_passed() or len(self.groups[number]) > _LARGEST_SPLIT:
+            self._replace(number, self._first_fit(self.groups[number]))
+        else:
+            self.split(number, apart=True, deadline=deadline)
+
+    def _first_fit(self, group: Group) -> list[Group]:
+        """Templates that keep every demand together, and each that breaks one by itself."""
+        graph = self.graph
+        excluded, need, kept, alone = set[int](), None, list[int](), list[Group]()
+        for template in group if not graph.acyclic and len(graph.templates[group[0]]) == 1 else ():
+            v = graph.templates[template][0]
+            joined = graph.needs[v] if need is None else need.joined(graph.needs[v])
+            if joined is None or not excluded.isdisjoint(graph.exclusions[v]):
+                alone.append((template,))
+                continue
+            kept.append(template)
+            excluded |= graph.exclusions[v]
+            need = joined
+        return [tuple(kept), *alone] if kept else [(template,) for template in group]
+
+    def _replace(self, number: int, parts: list[Group]) -> None:
         self.groups[number : number + 1] = parts
         rows = [self._row(part) for part in parts]
         self.rows[number : number + 1] = rows
@@ -75,7 +104,9 @@ class Splitter:
         return [self.graph.pe(pe) for pe in self.graph.real(group)]
 
 
-def halves(graph: SuperGraph, group: Group, *, apart: bool = False, seed: int = 1) -> list[Group]:
+def halves(
+    graph: SuperGraph, group: Group, *, apart: bool = False, seed: int = 1, deadline: Deadline | None = None
+) -> list[Group]:
     """A group split where it is thin; in acyclic plans streams go from the first half to the second.
 
     Replicas may disagree so that no cut goes one way in all of them; then every template is a part by itself.
@@ -83,13 +114,14 @@ def halves(graph: SuperGraph, group: Group, *, apart: bool = False, seed: int = 
     Args:
         graph: What is fused.
         group: At least two templates.
-        apart: Whether to add demand between PE exlocated operators.
+        apart: Whether to add demand between operators that may not share a PE.
         seed: What random choices start from.
+        deadline: When to stop improving the cut.
     """
     inside = _inside(graph, group, apart)
     if inside is None:
         return [(template,) for template in group]
-    marked = list(zip(group, minimum_ratio_cut(inside, seed).tolist(), strict=True))
+    marked = list(zip(group, minimum_ratio_cut(inside, seed, deadline).tolist(), strict=True))
     return [tuple(template for template, is_first in marked if is_first is half) for half in (True, False)]
 
 
@@ -121,12 +153,27 @@ def _before(graph: SuperGraph, place: dict[int, tuple[int, int]]) -> set[tuple[i
 
 
 def _exlocated(graph: SuperGraph, place: dict[int, tuple[int, int]]) -> set[tuple[int, int]]:
-    """Pairs that may not share a PE."""
-    holders: dict[int, set[int]] = {}
+    """Pairs that may not share a PE: PE exlocated ones, and those that must be on different hosts."""
+    holders: dict[tuple[str, int], dict[int, int]] = {}
     for v, (number, _) in place.items():
         for exclusion in graph.exclusions[v]:
-            holders.setdefault(exclusion, set()).add(number)
-    return {(a, b) for numbers in holders.values() for a in numbers for b in numbers if a < b}
+            holders.setdefault(("PE", exclusion), {})[number] = number
+        for colouring, colour in graph.needs[v].colours.items():
+            holders.setdefault(("host", colouring), {})[number] = colour
+    return {pair for colour_of in holders.values() for pair in _unlike(colour_of)}
+
+
+def _unlike(colour_of: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """Pairs of different colours: all of them in small sets, and in large ones those at distances of powers of two."""
+    if len(set(colour_of.values())) == 1:
+        return
+    members = sorted(colour_of)
+    count = len(members)
+    steps = range(1, count) if count <= _ALL_PAIRS else [1 << power for power in range(count.bit_length() - 1)]
+    for step in steps:
+        for one, other in zip(members, members[step:], strict=False):
+            if colour_of[one] != colour_of[other]:
+                yield one, other
 
 
 def _has_order(count: int, before: Iterable[tuple[int, int]]) -> bool:

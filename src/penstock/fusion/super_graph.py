@@ -77,6 +77,7 @@ class SuperGraph:
         exclusions: No two that have one of these in common share a PE.
         clusters: Those of one cluster share a host.
         needs: What its cluster asks of its host.
+        outflows: What flows between it and all others, in mips.
         templates: What is decided together.
         has_needs: Whether anything at all is asked of hosts.
     """
@@ -93,6 +94,7 @@ class SuperGraph:
     exclusions: list[frozenset[int]]
     clusters: list[int]
     needs: list[HostNeed]
+    outflows: list[float]
     templates: tuple[Group, ...]
     has_needs: bool
 
@@ -108,6 +110,8 @@ class SuperGraph:
 
     def size(self, pe: Sequence[int]) -> float:
         """SIZE of a PE of super operators (equation 1)."""
+        if len(pe) == 1:
+            return self.costs[pe[0]] + self.outflows[pe[0]]
         inside = set(pe)
         return sum(
             self.costs[v] + sum(cost for u, cost in self.neighbours[v].items() if u not in inside) for v in inside
@@ -129,8 +133,15 @@ class SuperGraph:
         """What super operators together ask of one host; None if no host will do."""
         if not self.has_needs:
             return self.needs[0]
+        if isinstance(pe, tuple) and len(pe) == 1:
+            return self.needs[pe[0]]
         by_cluster = {self.clusters[v]: self.needs[v] for v in pe}
         return joined_needs(by_cluster.values(), self.problem.hosts.count)
+
+    def holds(self, assignment: Assignment) -> bool:
+        """Whether the operators of each super operator share a PE in an assignment."""
+        pe_of = assignment.pe_of.tolist()
+        return all(len({pe_of[operator] for operator in group}) == 1 for group in self.members)
 
     def pes_of(self, assignment: Assignment) -> list[Group]:
         """The PEs of an assignment, of super operators."""
@@ -180,6 +191,7 @@ def super_graph(problem: FusionProblem, *, acyclic: bool = False, glued: Iterabl
         exclusions=_exclusions(problem, vertex_of, len(members)),
         clusters=clusters,
         needs=needs,
+        outflows=[sum(row.values()) for row in neighbours],
         templates=_templates(problem, vertex_of, len(members)),
         has_needs=any(constraint.kind not in _OF_PES for constraint in problem.constraints),
     )

@@ -42,13 +42,13 @@ from penstock.fusion.advanced_cola import fuse_by_advanced_cola
 from penstock.fusion.cola import fuse_by_cola
 from penstock.fusion.complete_search import BETTER, Clock, solve
 from penstock.fusion.descent import Descent
-from penstock.fusion.evaluate import measure
 from penstock.fusion.full import fuse_all
 from penstock.fusion.greedy import fuse_greedily
 from penstock.fusion.kick import kick
 from penstock.fusion.lemma import fuse_by_lemma
 from penstock.fusion.live import Live
 from penstock.fusion.neighbourhood import near, place_anew
+from penstock.fusion.objective import Goal
 from penstock.fusion.parts import fuse_parts
 from penstock.fusion.place_pes import NoHosts
 from penstock.fusion.problem import Assignment
@@ -57,6 +57,7 @@ from penstock.fusion.settings import Settings
 from penstock.fusion.super_graph import SuperGraph
 from penstock.fusion.unfused import leave_unfused
 
+GOAL = Goal(objective="throughput")
 _MOST_REBUILT = 400
 _MOST_ADVANCED = 1500
 _MOST_SEARCHED = 14
@@ -119,7 +120,7 @@ class _Search:
 
     def improve(self, start: Assignment) -> None:
         """Keep what local search makes of a start; on the graph of the lemma, if the start shares PEs as that says."""
-        graph = self.graph if self._is_glued(start) else self.whole
+        graph = self.graph if self.graph.holds(start) else self.whole
         live = Live(graph, graph.pes_of(start), start.host_of.tolist())
         Descent(live, self.rng, self.deadline.sooner(0.5 * self.deadline.left())).run(goal=self.bound)
         self._keep(graph.assignment(*live.pes()))
@@ -132,7 +133,7 @@ class _Search:
         while left and not self.is_optimal() and not self.deadline.has_passed():
             left = patience if attempts[left % len(attempts)]() else left - 1
         if self.graph.vertices <= _MOST_SEARCHED and not self.is_optimal() and not self.value[0]:
-            best, finished = solve(self.graph, self.best, self.value[1], Clock(self.deadline, _COMPLETE_STEPS))
+            best, finished = solve(self.graph, self.best, self.value[1], GOAL, Clock(self.deadline, _COMPLETE_STEPS))
             assert best is not None
             self._keep(best)
             self._mark_optimal(finished)
@@ -150,20 +151,12 @@ class _Search:
 
     def value_of(self, assignment: Assignment) -> tuple[bool, float, float]:
         """Whether a host is overloaded, how full the fullest is, and the cut; smaller is better."""
-        measures = measure(self.graph.problem, assignment)
-        full = measures.bottleneck if measures.fits else measures.max_utilization
-        return not measures.fits, full, measures.cut
+        return GOAL.rank(self.graph.problem, assignment)
 
     def _keep(self, assignment: Assignment) -> None:
         value = self.value_of(assignment)
         if value < self.value:
             self.best, self.value = assignment, value
-
-    def _is_glued(self, assignment: Assignment | None) -> bool:
-        """Whether operators that the lemma has glued share their PEs."""
-        assert assignment is not None
-        pe_of = assignment.pe_of.tolist()
-        return all(len({pe_of[operator] for operator in group}) == 1 for group in self.graph.members)
 
     def _rebuild(self) -> bool:
         """Free some operators, half of the time around what is the fullest."""
@@ -187,7 +180,7 @@ class _Search:
     def _live(self) -> Live:
         """The best fusion, ready to be changed."""
         assert self.best is not None
-        graph = self.graph if self._is_glued(self.best) else self.whole
+        graph = self.graph if self.graph.holds(self.best) else self.whole
         return Live(graph, graph.pes_of(self.best), self.best.host_of.tolist())
 
     def _around_fullest(self, live: Live) -> list[int]:

@@ -13,6 +13,7 @@ Example:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
@@ -93,9 +94,10 @@ def _dedicated(what: str, by_host: bool) -> _Check:
     def check(
         problem: FusionProblem, constraint: Constraint, index_of: dict[str, int], pe_of: list[int], host_of: list[int]
     ) -> Iterator[str]:
+        crowds = [(pe_of, Counter(pe_of), "PE"), (host_of, Counter(host_of) if by_host else Counter[int](), what)]
         for name in constraint.operators:
-            for place, kind in ((pe_of, "PE"), (host_of, what))[: 2 if by_host else 1]:
-                if place.count(place[index_of[name]]) > 1:
+            for place, crowd, kind in crowds:
+                if crowd[place[index_of[name]]] > 1:
                     yield f"`{name}` is not alone in its {kind}"
 
     return check

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
 
 from penstock.cache_folder import cache_folder
 from penstock.diagnostics import UserError
 from penstock.ir.graph import Application
 from penstock.model import Cost, Profile, Transfer, equal_hosts, read_transfer
 from penstock.optimizer.spark_problem import Setting
+from penstock.profiler.speed import core_mips
 
 CALIBRATION = "transfer.json"
-TURNS_PER_BATCH = 50_000
+TURNS_PER_BATCH = 200_000
+"""What `penstock run` takes of each source for a batch unless told otherwise."""
 
+_ROUNDS = 100_000
 _JVM = Cost(seconds_per_tuple=3.3e-8, seconds_per_byte=1.2e-9)
 _EXCHANGE = Cost(seconds_per_byte=1.25e-9)
 
@@ -36,11 +41,39 @@ TYPICAL = Transfer(
 
 
 def machine_transfer() -> Transfer:
-    """The calibration of this machine; typical values if there is none."""
+    """The calibration of this machine; typical values, at the speed of this machine, if there is none."""
     try:
         return read_transfer(cache_folder() / CALIBRATION)
     except UserError:
-        return TYPICAL
+        return scale_transfer(TYPICAL, TYPICAL.mips / _speed())
+
+
+@cache
+def _speed() -> float:
+    """How fast a core of this machine is, measured in a few dozen milliseconds of its time."""
+    return core_mips(rounds=_ROUNDS)
+
+
+def scale_transfer(transfer: Transfer, factor: float) -> Transfer:
+    """What a machine needs for the same that is slower by a factor; the unit of costs stays the same.
+
+    Example:
+        >>> slower = scale_transfer(TYPICAL, 2.0)
+        >>> slower.batch_seconds / TYPICAL.batch_seconds, slower.mips == TYPICAL.mips
+        (2.0, True)
+        >>> slower.python_send.seconds_per_tuple / TYPICAL.python_send.seconds_per_tuple
+        2.0
+    """
+    scaled: dict[str, Any] = {}
+    for name in (each.name for each in fields(transfer)):
+        value = getattr(transfer, name)
+        if isinstance(value, Cost):
+            scaled[name] = Cost(
+                seconds_per_tuple=factor * value.seconds_per_tuple, seconds_per_byte=factor * value.seconds_per_byte
+            )
+        elif name.endswith("_seconds"):
+            scaled[name] = factor * value
+    return replace(transfer, **scaled)
 
 
 def machine_setting(

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
+from itertools import chain
 from operator import itemgetter
 
 from penstock.base.deadline import Deadline
@@ -90,14 +91,16 @@ class _Ascent:
 
     def _best_moves(self, deadline: Deadline) -> list[Groups]:
         """What the most promising merges and moves make of the fusion."""
-        gains = []
+        best = nlargest(_TRIED_MOVES, self._gains(deadline), key=itemgetter(0))
+        return [self._after(move) for _, move in best]
+
+    def _gains(self, deadline: Deadline) -> Iterator[tuple[float, Move]]:
         for move in self._moves():
             if deadline.has_passed():
-                break
+                return
             gain = self.what_if.delta(self._of_operators(move))
             if gain > 0:
-                gains.append((gain, move))
-        return [self._after(move) for _, move in nlargest(_TRIED_MOVES, gains, key=itemgetter(0))]
+                yield gain, move
 
     def _best_splits(self, deadline: Deadline) -> list[Groups]:
         """What the best of all splits makes of the fusion."""
@@ -111,11 +114,16 @@ class _Ascent:
         return best
 
     def _splits(self) -> Iterator[Groups]:
+        in_order: dict[int, list[int]] = {}
+        for v in self.order:
+            in_order.setdefault(self.pe_of[v], []).append(v)
         for pe, members in self._members().items():
-            ordered = [v for v in self.order if self.pe_of[v] == pe]
+            if len(members) == 1:
+                continue
+            ordered = in_order.get(pe, [])
             heavy = nlargest(_HEAVIEST, members, key=self.graph.costs.__getitem__)
-            parts = [{v} for v in heavy] + [set(ordered[:end]) for end in range(1, len(ordered))]
-            for part in parts if len(members) > 1 else ():
+            # One part at a time: all beginnings of a long order together take the square of its length.
+            for part in chain(([v] for v in heavy), (ordered[:end] for end in range(1, len(ordered)))):
                 yield self._after(dict.fromkeys(part, -1))
 
     def _scale(self, groups: Groups) -> float:

@@ -36,6 +36,7 @@ from penstock.placement.problem import (
     sized_machines,
 )
 from penstock.placement.relief import relieve
+from penstock.placement.stay import NOWHERE, Present, place_from, present_placement
 
 Algorithm = Literal["even", "greedy", "metis"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
@@ -48,11 +49,15 @@ __all__ = [
     "MetisSettings",
     "Placement",
     "PlacementProblem",
+    "Present",
     "communication_graph",
     "equal_machines",
     "place",
+    "present_placement",
     "sized_machines",
 ]
+
+_SHARE_FOR_NEW = 0.7
 
 
 def place(
@@ -60,20 +65,20 @@ def place(
     algorithm: Algorithm = "metis",
     *,
     settings: MetisSettings | None = None,
-    present: Ints | None = None,
+    present: Present | None = None,
     deadline_seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Placement:
     """Place tasks on machines and measure the result.
 
-    A pure function: call it at every epoch with the graph just measured, and with `present` to be sure that the answer
-    is not worse than leaving everything where it is.
+    A pure function: call it at every epoch with the graph just measured, and with `present` so that nothing moves which
+    is not worth it: the answer is then not worse than leaving everything where it is, moves counted in.
 
     Args:
         problem: What to place, where, and how evenly.
         algorithm: `even`, `greedy` or `metis`.
         settings: How `metis` searches.
-        present: Where the tasks are now; a start for `metis`.
+        present: Where the tasks are now, and what moving them costs.
         deadline_seconds: When to return the best found so far.
         progress: Called with a line now and then.
 
@@ -93,7 +98,11 @@ def place(
     elif algorithm == "greedy":
         machine_of = _greedily_within_limits(problem, deadline, progress)
     else:
-        machine_of = place_by_partitioning(problem, settings, present=present, deadline=deadline, progress=progress)
+        here = present.machine_of if present is not None and (present.machine_of != NOWHERE).all() else None
+        in_time = deadline if present is None else deadline.share(_SHARE_FOR_NEW)
+        machine_of = place_by_partitioning(problem, settings, present=here, deadline=in_time, progress=progress)
+    if present is not None:
+        machine_of = place_from(problem, machine_of, present, deadline)
     return Placement(
         algorithm=algorithm,
         machine_of=machine_of,

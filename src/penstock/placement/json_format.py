@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from penstock.base.json_reader import JsonReader, expect_object
+from penstock.base.json_reader import JsonReader, expect_object, shown
+from penstock.diagnostics import UserError
 from penstock.json_source import nearest, parse_json, read_json
 from penstock.placement.measure import cut, loads, volume
 from penstock.placement.problem import (
     DEFAULT_IMBALANCE,
     DEFAULT_RACK_FACTOR,
     CommunicationGraph,
+    Floats,
+    Ints,
     Machines,
     Placement,
     PlacementProblem,
@@ -27,6 +30,7 @@ from penstock.placement.problem import (
     equal_machines,
     sized_machines,
 )
+from penstock.placement.stay import NOWHERE, Present
 
 FEWER_MACHINES = "a machine without a task is of no use; give fewer machines"
 
@@ -34,7 +38,7 @@ _LARGEST = 1e100
 """Beyond this, sums and products would overflow."""
 
 _PROBLEM_KEYS = ("tasks", "edges", "machines", "capacities", "rack_factor")
-_TASK_KEYS = ("id", "weight", "weights", "volume")
+_TASK_KEYS = ("id", "weight", "weights", "volume", "move")
 _EDGE_KEYS = ("from", "to", "weight")
 _MACHINE_KEYS = ("id", "capacity", "capacities", "rack")
 
@@ -72,7 +76,80 @@ def _problem(value: object, path: str, machines: int | None, imbalance: float) -
     return PlacementProblem(graph=graph, machines=place, imbalance=imbalance)
 
 
-def placement_to_json(problem: PlacementProblem, placement: Placement) -> dict[str, object]:
+def read_present(path: Path, problem: PlacementProblem) -> Ints:
+    """Where tasks are now: the answer of an earlier `place --json`, or a METIS partition file.
+
+    Raises:
+        UserError: The file cannot be read, or names tasks or machines that do not exist.
+    """
+    reader = JsonReader(str(path))
+    if path.suffix == ".json":
+        machine_of = _present_from_json(read_json(path), problem, reader)
+    else:
+        machine_of = _present_from_parts(path, problem, reader)
+    reader.raise_if_any()
+    return machine_of
+
+
+def _present_from_json(value: object, problem: PlacementProblem, reader: JsonReader) -> Ints:
+    placed = expect_object(value, reader.path, '{"assignment": {"t1": 0}}')
+    assignment = reader.mapping(placed, "assignment", "the placement")
+    position = {name: task for task, name in enumerate(_names(problem))}
+    machine_of = np.full(problem.graph.tasks, NOWHERE, np.int64)
+    for name, machine in assignment.items():
+        known = reader.check_name(name, position, "the assignment", "task")
+        number = _machine_number(machine, problem, f"the machine of task `{name}`", reader)
+        if known and number is not None:
+            machine_of[position[name]] = number
+    return machine_of
+
+
+def _present_from_parts(path: Path, problem: PlacementProblem, reader: JsonReader) -> Ints:
+    try:
+        words = path.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read `{path}`: {error}") from error
+    if len(words) != problem.graph.tasks:
+        reader.complain(
+            f"it has {len(words)} lines and the problem {problem.graph.tasks} tasks", "one line for each task"
+        )
+        return np.zeros(problem.graph.tasks, np.int64)
+    values = [int(word) if word.isdigit() else word for word in words]
+    found = (_machine_number(value, problem, f"line {i + 1}", reader) for i, value in enumerate(values))
+    return np.array([NOWHERE if number is None else number for number in found], np.int64)
+
+
+def _machine_number(value: object, problem: PlacementProblem, what: str, reader: JsonReader) -> int | None:
+    """A machine by its number, or by its name."""
+    machines = problem.machines
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < machines.count:
+        return value
+    if isinstance(value, str) and value in machines.ids:
+        return machines.ids.index(value)
+    last = machines.count - 1
+    reader.complain(f"{what} is {shown(value)}", f"write a number from 0 to {last}, or the id of a machine")
+    return None
+
+
+def read_move_weights(path: Path) -> Floats | None:
+    """What moving each task is worth in comparison: `move` of the tasks of a problem that has been read; else None."""
+    tasks = expect_object(read_json(path), str(path), "{}").get("tasks", []) if path.suffix == ".json" else []
+    if not any("move" in task for task in tasks):
+        return None
+    reader = JsonReader(str(path), largest=_LARGEST)
+    weights = [reader.number(task, "move", f"task `{task.get('id')}`", 1.0) for task in tasks]
+    reader.raise_if_any()
+    return np.array(weights)
+
+
+def _names(problem: PlacementProblem) -> list[str]:
+    graph = problem.graph
+    return list(graph.ids) if graph.ids is not None else [str(task) for task in range(1, graph.tasks + 1)]
+
+
+def placement_to_json(
+    problem: PlacementProblem, placement: Placement, present: Present | None = None
+) -> dict[str, object]:
     """An answer as `penstock place --json` prints it.
 
     Example:
@@ -82,7 +159,7 @@ def placement_to_json(problem: PlacementProblem, placement: Placement) -> dict[s
         {'a': 0, 'b': 1}
     """
     graph, machines, machine_of = problem.graph, problem.machines, placement.machine_of
-    names = graph.ids if graph.ids is not None else map(str, range(1, graph.tasks + 1))
+    names = _names(problem)
     answer: dict[str, object] = {
         "algorithm": placement.algorithm,
         "assignment": dict(zip(names, machine_of.tolist(), strict=True)),
@@ -96,6 +173,11 @@ def placement_to_json(problem: PlacementProblem, placement: Placement) -> dict[s
     }
     if len(machines.rack_ids) > 1:
         answer["cut_between_racks"] = _number(cut(graph, machines.racks[machine_of]))
+    if present is not None:
+        moved = present.moved(machine_of)
+        answer["moves"] = len(moved)
+        answer["moved"] = [names[task] for task in moved.tolist()]
+        answer["move_cost"] = _number(float(present.prices[moved].sum()))
     return answer
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import pymetis
 
+from penstock.base.metis import part_graph
 from penstock.placement.problem import CommunicationGraph, Floats, Ints, PlacementProblem
 
 Objective = Literal["cut", "volume"]
@@ -55,16 +56,16 @@ def _run_metis(
     if not recursive:
         kind = pymetis.ObjType.VOL if objective == "volume" else pymetis.ObjType.CUT
         options.objtype = int(kind)
-    found = pymetis.part_graph(
+    return part_graph(
         len(shares),
-        pymetis.CSRAdjacency(graph.starts, graph.adjacent),
-        vweights=_integer_weights(graph),
-        eweights=_integer_traffic(graph),
-        tpwgts=(targets / targets.sum()).tolist(),
+        graph.starts,
+        graph.adjacent,
+        vertex_weights=_integer_weights(graph),
+        edge_weights=_integer_traffic(graph),
+        shares=(targets / targets.sum()).tolist(),
         recursive=recursive,
         options=options,
     )
-    return np.asarray(found.vertex_part, np.int64)
 
 
 def _integer_traffic(graph: CommunicationGraph) -> Ints:

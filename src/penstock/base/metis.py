@@ -1,0 +1,55 @@
+"""METIS, without what it prints: it complains on standard output of parts that end up without vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pymetis
+from numpy.typing import NDArray
+
+from penstock.base.quiet import drop_output
+
+Ints = NDArray[np.integer[Any]]
+
+
+def part_graph(
+    parts: int,
+    starts: Ints,
+    adjacent: Ints,
+    *,
+    edge_weights: Ints | None = None,
+    vertex_weights: Ints | None = None,
+    shares: Sequence[float] | None = None,
+    options: pymetis.Options | None = None,
+    recursive: bool | None = None,
+) -> NDArray[np.int64]:
+    """The part of each vertex.
+
+    Args:
+        parts: How many there are; some may end up empty.
+        starts: Where the neighbours of each vertex begin.
+        adjacent: The neighbours.
+        edge_weights: In the order of the neighbours; whole numbers from 1 up.
+        vertex_weights: Whole numbers.
+        shares: The part of the whole weight that each part should have.
+        options: Seeds, limits and objectives.
+        recursive: Whether to bisect again and again.
+
+    Example:
+        >>> path = np.array([0, 1, 3, 5, 6]), np.array([1, 0, 2, 1, 3, 2])
+        >>> part_graph(2, *path).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+        True
+    """
+    with drop_output():
+        _, found = pymetis.part_graph(
+            parts,
+            pymetis.CSRAdjacency(starts, adjacent),
+            eweights=edge_weights,
+            vweights=vertex_weights,
+            tpwgts=shares,
+            options=options,
+            recursive=recursive,
+        )
+    return np.array(found, np.int64)
