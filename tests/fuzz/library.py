@@ -110,8 +110,9 @@ class PyMeet(Operator):
 
 @sink
 def PyPrint(t, *, label: str, environment):
-    """Prints what comes."""
-    environment.stdout.write(f"{label} {tuple(t)!r}\n")
+    """Prints what comes; the order of a set is nobody's promise."""
+    values = tuple(sorted(value) if isinstance(value, set) else value for value in t)
+    environment.stdout.write(f"{label} {values!r}\n")
 
 
 FUNCTIONS = ("PyAdd", "PyShout", "PyOdd", "PyShort", "PyTwice")
