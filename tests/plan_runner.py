@@ -8,6 +8,7 @@ on Spark.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -56,13 +57,24 @@ def run_pe(
     environment: Environment,
     rows: Rows,
     states: dict[tuple[int, int], bytes],
+    make: Callable[[], Instance] | None = None,
 ) -> Rows:
-    """Every channel of a PE takes its rows, the last channel first: order must not depend on when a channel runs."""
+    """Every channel of a PE takes its rows, the last channel first: order must not depend on when a channel runs.
+
+    Args:
+        program: What runs.
+        plan: How it is cut.
+        pe: The PE.
+        environment: Of the run.
+        rows: What has left all PEs before it.
+        states: What the channels of all PEs remember.
+        make: Makes an instance of the PE, for who runs many batches with code that is generated once.
+    """
     mine = {edge.index for edge in plan.into(pe.index)}
     found = [row for row in rows if row[0] not in mine]
     for channel in reversed(range(pe.channels)):
         values = [(edge, value) for edge, to, value in rows if edge in mine and to == channel]
-        instance = _instance(program, plan, pe, environment)
+        instance = _instance(program, plan, pe, environment) if make is None else make()
         if (pe.index, channel) in states:
             instance.recall(pickle.loads(states[pe.index, channel]))
         found += as_rows(Router(routing_of(plan, pe.index), channel).rows(instance.process_batch(values)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,9 @@ from penstock.toolkit.registry import standard
 from spark_session import Fusion, files, session
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "spl" / "valid"
+Read = Callable[[Path, str], dict[str, object]]
+"""What lies in a folder and what was printed, in a form that can be compared."""
+
 PRINTED, ON_CONSOLE = "what code prints", "what ConsoleSink prints"
 
 
@@ -108,18 +111,18 @@ def in_two_layers(application: Application) -> Fusion:
     return [first, [o.id for o in application.operators if o.id not in set(first)]]
 
 
-def outcome_of_reference(program: Program, data: Path) -> dict[str, bytes]:
+def outcome_of_reference(program: Program, data: Path, read: Read | None = None) -> dict[str, object]:
     """What the reference interpreter prints and writes; Spark writes dead letters, which it only counts."""
     printed = io.StringIO()
     with tempfile.TemporaryDirectory() as out:
         run(program, environment=_environment(data, Path(out), printed))
-        return _outcome(Path(out), printed)
+        return (read or _outcome)(Path(out), printed.getvalue())
 
 
 def outcome_on_spark(
-    program: Program, data: Path, fusion: Fusion, *, turns_per_batch: int, channels: int
-) -> tuple[dict[str, bytes], int]:
-    """What a program prints and writes on Spark, and in how many batches."""
+    program: Program, data: Path, fusion: Fusion, *, turns_per_batch: int, channels: int, read: Read | None = None
+) -> tuple[dict[str, object], int]:
+    """What a program prints and writes on Spark, as `read` finds it, and in how many batches."""
     printed = io.StringIO()
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as checkpoint:
         ran = run_on_spark(
@@ -131,17 +134,17 @@ def outcome_on_spark(
             turns_per_batch=turns_per_batch,
             channels=channels,
         )
-        return _outcome(Path(out), printed), ran.batches
+        return (read or _outcome)(Path(out), printed.getvalue()), ran.batches
 
 
 def _environment(data: Path, out: Path, printed: io.StringIO) -> Environment:
     return Environment(data_directory=data, output_directory=out, application_directory=FIXTURES, stdout=printed)
 
 
-def _outcome(out: Path, printed: io.StringIO) -> dict[str, bytes]:
+def _outcome(out: Path, printed: str) -> dict[str, object]:
     """What has come out; a ConsoleSink prints a batch at once, so its lines stand by themselves."""
-    found = {name: content for name, content in files(out).items() if name != "dead_letters.jsonl"}
-    lines = printed.getvalue().encode().splitlines(keepends=True)
+    found: dict[str, object] = {n: content for n, content in files(out).items() if n != "dead_letters.jsonl"}
+    lines = printed.encode().splitlines(keepends=True)
     for kind in (PRINTED, ON_CONSOLE):
         found[kind] = b"".join(line for line in lines if line.startswith(b"{console=") is (kind == ON_CONSOLE))
     return found

@@ -25,6 +25,7 @@ from penstock.diagnostics import UserError
 from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
 from penstock.profiler.sampling import Sampling
+from penstock.toolkit.logic_analysis import ends_a_stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,10 +208,16 @@ def _routed(plan: PhysicalPlan, edge: Edge, channels: Channels) -> Edge:
 
 def _with_ends_in_mind(pe: PE, plan: PhysicalPlan) -> PE:
     """A PE whose inputs may end in different batches has to remember which of them have: that is state, too."""
-    sources = sum(other.role == "source" for other in plan.pes)
-    if pe.role == "stateless" and sources > 1 and len(plan.into(pe.index)) > 1:
+    if pe.role == "stateless" and len(plan.into(pe.index)) > 1 and _streams_end_apart(plan):
         return replace(pe, role="stateful")
     return pe
+
+
+def _streams_end_apart(plan: PhysicalPlan) -> bool:
+    """Whether two streams may end in different batches: of two sources, or one that code ends before its input does."""
+    sources = sum(pe.role == "source" for pe in plan.pes)
+    logics = (operator.logic for operator in plan.application.operators)
+    return sources > 1 or any(logic is not None and ends_a_stream(logic) for logic in logics)
 
 
 def _is_stateless(operator: Operator) -> bool:

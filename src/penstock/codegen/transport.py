@@ -141,7 +141,9 @@ def filled_column(column: pa.Array, type_: Type) -> pa.Array:
     """A column, of default values if it came without any."""
     if not pa.types.is_null(column.type):
         return column
-    return pa.repeat(to_arrow_array([default_value(type_)], type_)[0], len(column))
+    default = to_arrow_array([default_value(type_)], type_)
+    # Arrow repeats no value of a nested type zero times.
+    return pa.repeat(default[0], len(column)) if len(column) else default[:0]
 
 
 def rows(edge: int, items: Sequence[Item], schema: Schema) -> pa.RecordBatch:

@@ -269,7 +269,7 @@ class Instance(Scope):
         """The schema that an invocation declares for an output; none after reporting what is wrong with it."""
         syntax = node.invocation.outputs[port].type
         assert syntax is not None
-        return self.stream_type(syntax, self._aliases(node.invocation))
+        return self.stream_type(syntax, PortTypes(self, node.invocation))
 
     def stream_type(self, syntax: code.TypeSyntax, extra: Mapping[str, Type] = NO_TYPES) -> TupleType | None:
         """The schema of a stream as it is declared; none after reporting what is wrong with it."""
@@ -281,16 +281,6 @@ class Instance(Scope):
         except UserError as problem:
             self.compilation.found.extend(problem)
             return None
-
-    def _aliases(self, invocation: ast.Invocation) -> dict[str, Type]:
-        """The aliases of the input ports, which name types too."""
-        found: dict[str, Type] = {}
-        for port in invocation.inputs:
-            if port.alias is not None:
-                stream = self.stream(port.streams[0].name.text)
-                if stream is not None and stream.schema is not None:
-                    found[port.alias.text] = stream.schema
-        return found
 
     # ---- operators
 
@@ -348,3 +338,26 @@ def find_stream(instance: Instance, word: code.Word, found: Diagnostics) -> Stre
         )
         found.error(f"there is no stream `{word}`", word.span, hint=hint)
     return stream
+
+
+class PortTypes(Mapping[str, Type]):
+    """The aliases of an invocation's input ports, which name types too.
+
+    A stream's type is asked for where its alias is used, not before: on a loop it may depend on the invocation itself.
+    """
+
+    def __init__(self, instance: Instance, invocation: ast.Invocation) -> None:
+        self._instance = instance
+        self._stream = {port.alias.text: port.streams[0].name.text for port in invocation.inputs if port.alias}
+
+    def __getitem__(self, alias: str) -> Type:
+        stream = self._instance.stream(self._stream[alias])
+        if stream is None or stream.schema is None:
+            raise KeyError(alias)
+        return stream.schema
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stream)
+
+    def __len__(self) -> int:
+        return len(self._stream)

@@ -207,7 +207,8 @@ class Engine:
             node.runtime.submit[0](item)
         elif isinstance(item, Punctuation):
             node.runtime.punctuate[0](item)
-            self.drain()
+        # Code of a source submits its markers by itself, and what they send round waits like all else.
+        self.drain()
 
     def advance_to(self, time_ns: int) -> bool:
         """Let the timers due by then fire; tells whether the time lies within the limit."""

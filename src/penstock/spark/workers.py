@@ -200,9 +200,9 @@ def make_instance(program: Program, plan: PhysicalPlan, pe: int, environment: En
 
 
 def instance_maker(program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> Callable[[], Instance]:
-    """Makes fresh instances of a PE, which share its generated code."""
+    """Makes fresh instances of a PE, which share its generated code; each has a time of its own."""
     module = loaded_module(program, plan, pe, environment)
-    return lambda: _instance(module, program, plan, pe, environment)
+    return lambda: _instance(module, program, plan, pe, environment.renewed())
 
 
 def _instance(

@@ -154,11 +154,11 @@ def _check(operator: Operator, found: Diagnostics) -> None:
 
 def _model(operator: Operator) -> OperatorModel:
     keys = _key_expressions(operator)
-    if operator.param("count") or operator.param("deltaAttribute"):
-        return not_parallel(operator, "it counts, or measures, over all tuples how long to remember a key")
     if operator.param("flushOnPunctuation"):
         sequential = not_parallel(operator, "a window marker makes it forget the keys of all tuples")
         return replace(sequential, waits_for_markers=True)
+    if operator.param("count") or operator.param("deltaAttribute"):
+        return not_parallel(operator, "it counts, or measures, over all tuples how long to remember a key")
     if not all(isinstance(key, Attribute | InputTuple) for key in keys):
         return not_parallel(operator, "its key is computed, so it is not known which tuples share one")
     names = frozenset(name for key in keys for name in _names(key))

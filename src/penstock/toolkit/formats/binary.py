@@ -26,6 +26,7 @@ Example:
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -72,6 +73,10 @@ class Truncated(Exception):
 def encoder(type_: Type) -> Encode:
     """The function that writes values of a type."""
     match type_:
+        case Primitive(name="float32" | "float64" as name):
+            pack = struct.Struct(_FORMATS[name]).pack
+            # Every NaN is the same, whatever sign the arithmetic has left it.
+            return lambda value: pack(value if value == value else math.nan)
         case Primitive(name=name) if name in _FORMATS:
             return struct.Struct(_FORMATS[name]).pack
         case Primitive(name="timestamp"):

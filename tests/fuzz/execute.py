@@ -1,0 +1,215 @@
+"""Runs a program: by the reference interpreter, and compiled, batch by batch, in this process."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from penstock.codegen.channels import choose_channels
+from penstock.codegen.plan import PhysicalPlan, physical_plan
+from penstock.codegen.routes import rerouted, routing_of
+from penstock.diagnostics import UserError
+from penstock.expr.environment import Environment
+from penstock.lang import compile_text
+from penstock.reference import run
+from penstock.reference.failure import OperatorFailed
+from penstock.reference.result import DEAD_LETTERS, DeadLetter
+from penstock.spark.open_loops import why_closed, with_open_loop
+from penstock.spark.sink_loop import rounds_folder
+from penstock.spark.sinks import SinkPE
+from penstock.spark.source_columns import ColumnPE, read_part
+from penstock.spark.source_planner import Planner, make_planner
+from penstock.spark.sources import own_sources
+from penstock.spark.workers import instance_maker
+from penstock.toolkit.program import Program
+from plan_runner import Rows, as_rows, run_pe
+
+from .library import REGISTRY
+from .outputs import read_outputs
+from .program import FuzzProgram
+from .setting import Setting, draw_fusion
+
+MOST_BATCHES = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The outcome of a run.
+
+    Attributes:
+        outputs: The content of every file, and what was printed under each label.
+        letters: For each operator the records that it set aside, in order.
+        counts: For each operator the tuples in and out of its ports.
+        error: The message of the failure that ended the run.
+        failed: The operator that failed.
+        widths: For each operator its number of channels.
+    """
+
+    outputs: Mapping[str, object] = field(default_factory=dict)
+    letters: Mapping[str, list[str]] = field(default_factory=dict)
+    counts: Mapping[str, object] = field(default_factory=dict)
+    error: str | None = None
+    failed: str | None = None
+    widths: Mapping[str, int] = field(default_factory=dict)
+
+
+def compile_program(program: FuzzProgram) -> Program:
+    """Compile a program, with the operators of the library."""
+    return compile_text(program.text(), registry=REGISTRY)
+
+
+def write_files(program: FuzzProgram, folder: Path) -> None:
+    """Write what the sources read."""
+    for name, lines in program.files.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def run_reference(program: Program, data: Path) -> Outcome:
+    """The outcome of the sequential run."""
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as out:
+        environment = _environment(data, Path(out), printed)
+        try:
+            result = run(program, environment=environment)
+        except UserError as error:
+            return _failed(error, read_outputs(Path(out), printed.getvalue()))
+        counts = {**{f"{k} in": list(v) for k, v in result.received.items()}}
+        counts |= {f"{k} out": list(v) for k, v in result.submitted.items()}
+        outputs = read_outputs(Path(out), printed.getvalue())
+        return Outcome(outputs=outputs, letters=_by_operator(result.dead_letters), counts=counts)
+
+
+def run_compiled(program: Program, data: Path, setting: Setting) -> Outcome:
+    """The outcome of a run in PEs, on channels, in batches."""
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as checkpoint:
+        job = _Job(program, setting, _environment(data, Path(out), printed), Path(checkpoint))
+        widths = {id_: pe.channels for pe in job.plan.pes for id_ in pe.operators}
+        try:
+            job.run()
+        except UserError as error:
+            return _failed(error, read_outputs(Path(out), printed.getvalue()), widths)
+        finally:
+            job.sinks.close()
+        letters = job.letters
+        totals = job.sinks.totals
+        counts = {**{f"{k} in": v for k, v in totals.received.items()}}
+        counts |= {f"{k} out": v for k, v in totals.submitted.items()}
+        outputs = read_outputs(Path(out), printed.getvalue())
+        return Outcome(outputs=outputs, letters=letters, counts=counts, widths=widths)
+
+
+def _environment(data: Path, out: Path, printed: io.StringIO) -> Environment:
+    return Environment(data_directory=data, output_directory=out, application_directory=data, stdout=printed)
+
+
+def _failed(error: UserError, outputs: Mapping[str, object], widths: Mapping[str, int] | None = None) -> Outcome:
+    failed = error.operator if isinstance(error, OperatorFailed) else None
+    message = error.diagnostics[0].message
+    return Outcome(outputs=outputs, error=message, failed=failed, widths=widths or {})
+
+
+def _by_operator(letters: tuple[DeadLetter, ...]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for letter in letters:
+        found.setdefault(letter.operator, []).append(f"{letter.record}: {letter.reason}")
+    return found
+
+
+class _Job:
+    """A compiled program at work: the real planner, PEs and sinks, without Spark."""
+
+    def __init__(self, program: Program, setting: Setting, environment: Environment, folder: Path) -> None:
+        opens = setting.opens_loop and why_closed(program.application) is None
+        regions = choose_channels(program.application, setting.channels, loops_are_open=opens)
+        self.program = with_open_loop(program) if opens else program
+        fusion = draw_fusion(self.program.application, setting, loops_are_open=opens)
+        self.plan: PhysicalPlan = physical_plan(self.program.application, fusion, regions)
+        self.setting, self.environment, self.folder = setting, environment, folder
+        self.rounds = rounds_folder(folder / "sinks") if opens else None
+        self.states: dict[tuple[int, int], bytes] = {}
+        self.planned: bytes | None = None
+        sink = [pe.index for pe in self.plan.pes if pe.role == "sink"]
+        self.sink = sink[0] if sink else None
+        self.routing = {e: r for pe in own_sources(self.plan) for e, r in routing_of(self.plan, pe).items()}
+        self.start()
+
+    @property
+    def letters(self) -> dict[str, list[str]]:
+        """What was set aside, as the file of dead letters has it."""
+        import json
+
+        path = self.environment.output_directory / DEAD_LETTERS
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return _by_operator(tuple(DeadLetter(**json.loads(line)) for line in lines))
+
+    def start(self) -> None:
+        """Start with nothing in memory, where the last batch has ended."""
+        program, plan, environment = self.program, self.plan, self.environment
+        self.planner: Planner = make_planner(
+            program, plan, environment.renewed(), own_sources(plan), rounds=self.rounds
+        )
+        if self.planned is not None:
+            self.planner.recall(pickle.loads(self.planned))
+        self.sinks = SinkPE(program, plan, self.sink, environment.renewed(), self.folder / "sinks")
+        self.makers = {
+            pe.index: instance_maker(program, plan, pe.index, environment.renewed())
+            for pe in plan.pes
+            if pe.role in ("stateless", "stateful")
+        }
+        self.columns: dict[int, ColumnPE] = {}
+
+    def run(self) -> None:
+        """Run batch after batch until the sources have ended."""
+        number, again = 0, set(self.setting.crashes)
+        while number < MOST_BATCHES:
+            before = dict(self.states), self.planned, self.environment.stdout.tell()
+            has_ended = self.run_batch(number)
+            if number in again:
+                again.discard(number)
+                self.states, self.planned, printed = before
+                self.environment.stdout.seek(printed)
+                self.environment.stdout.truncate()
+                self.sinks.close()
+                self.start()
+            elif has_ended:
+                return
+            else:
+                number += 1
+        raise AssertionError("the run goes on for ever")
+
+    def run_batch(self, number: int) -> bool:
+        """Run a batch; tells whether it is the last one."""
+        batch = self.planner.next_batch(self.setting.batches[number % len(self.setting.batches)])
+        assert batch is not None, "a run until everything is done always has a batch"
+        self.planned = pickle.dumps(self.planner.remember())
+        rows: Rows = as_rows([part for found in batch.rows for part in rerouted(self.routing, found)] or _NONE)
+        for part in pickle.loads(pickle.dumps(batch.parts)):
+            rows += as_rows(list(read_part(self.column_pe(), part)) or _NONE)
+        for pe in self.plan.pes:
+            if pe.index in self.makers:
+                rows = run_pe(self.program, self.plan, pe, self.environment, rows, self.states, self.makers[pe.index])
+        self.sinks.write_rows([(edge, value) for edge, _, value in rows], number)
+        return batch.has_ended
+
+    def column_pe(self) -> ColumnPE:
+        """The only source, where it is read by columns."""
+        (pe,) = own_sources(self.plan)
+        if pe not in self.columns:
+            self.columns[pe] = ColumnPE(self.program, self.plan, pe, self.environment.renewed())
+        return self.columns[pe]
+
+
+def _no_rows() -> list[object]:
+    import pyarrow as pa
+
+    from penstock.codegen.transport import ARROW_SCHEMA
+
+    return [pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA)]
+
+
+_NONE = _no_rows()

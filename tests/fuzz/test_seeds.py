@@ -1,0 +1,21 @@
+"""A few hundred random programs; the seeds of a long run are given to `python -m tests.fuzz`."""
+
+from __future__ import annotations
+
+import pytest
+
+from .check import check_seed
+from .generate import Size
+
+SEEDS = range(300)
+A_TEST = 50
+
+
+@pytest.mark.parametrize("first", SEEDS[::A_TEST])
+def test_random_programs_mean_the_same_compiled(first):
+    reports = [report for _, report in map(_check, range(first, first + A_TEST)) if report is not None]
+    assert not reports, "\n".join(reports)
+
+
+def _check(seed):
+    return check_seed((seed, Size(), True))
