@@ -48,10 +48,24 @@ def test_folders_are_files_too(tmp_path, more):
         raise AssertionError
 
 
-def test_devices_and_names_that_depend_on_tuples_are_not_locked(tmp_path):
+def test_names_that_depend_on_tuples_have_one_lock_so_that_a_job_does_not_run_twice(tmp_path):
+    environment = Environment(output_directory=tmp_path)
+    with (
+        hold_outputs(_program("s"), environment),
+        pytest.raises(UserError, match=r"files of Main\.S0`: it is being written"),
+        hold_outputs(_program("s"), environment),
+    ):
+        raise AssertionError
+
+
+def test_devices_are_not_locked_and_names_with_placeholders_as_they_are_written(tmp_path):
     application = _program('"/dev/null"', "s", '"a.csv"', '"a.csv"', '"file:///tmp/x-{id}.csv"')
     found = outputs_of(application, Environment(output_directory=tmp_path))
-    assert [str(path) for path in found] == [f"{tmp_path}/a.csv", "/tmp/x-{id}.csv"]
+    assert [str(path) for path in found] == [
+        f"{tmp_path}/files of Main.S1",
+        f"{tmp_path}/a.csv",
+        "/tmp/x-{id}.csv",
+    ]
     with ExitStack() as two:
         for _ in range(2):
             two.enter_context(hold_outputs(_program('"/dev/null"'), Environment(output_directory=tmp_path)))

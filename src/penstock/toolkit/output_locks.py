@@ -4,7 +4,8 @@ The lock of `out/sums.csv` is `out/.sums.csv.lock`, which tells who holds it; it
 process that was killed leaves the file behind, and no lock.
 
 When it does not apply:
-    A name that depends on the tuple is not known before the tuple comes, so it is not locked. Names with placeholders
+    A name that depends on the tuple is not known before the tuple comes; all names of such a sink have one lock, so that
+    the same job does not run twice, but another program may still come to the same name. Names with placeholders
     (`part-{id}.csv`) are locked as they are written. Pipes and devices take what anybody writes. A file system
     without locks has none of these, either.
 """
@@ -53,9 +54,11 @@ def outputs_of(application: Application, environment: Environment) -> dict[Path,
         if operator.kind != "FileSink":
             continue
         name = operator.param("file")[0]
-        if not any(isinstance(e, Attribute | InputTuple) for e in name.walk()):
+        if any(isinstance(e, Attribute | InputTuple) for e in name.walk()):
+            path = environment.output_path(f"files of {application.name}.{operator.id}")
+        else:
             path = environment.output_path(evaluator.constant(name))
-            found.setdefault(Path(os.path.abspath(path)), operator.id)
+        found.setdefault(Path(os.path.abspath(path)), operator.id)
     return {path: id_ for path, id_ in found.items() if path.is_file() or path.is_dir() or not path.exists()}
 
 
