@@ -4,8 +4,8 @@ The lock of `out/sums.csv` is `out/.sums.csv.lock`, which tells who holds it; it
 process that was killed leaves the file behind, and no lock.
 
 When it does not apply:
-    A name that depends on the tuple is not known before the tuple comes; all names of such a sink have one lock, so that
-    the same job does not run twice, but another program may still come to the same name. Names with placeholders
+    A name that depends on the tuple is not known before the tuple comes; all names of such a sink have one lock, so
+    that the same job does not run twice, but another program may still come to the same name. Names with placeholders
     (`part-{id}.csv`) are locked as they are written. Pipes and devices take what anybody writes. A file system
     without locks has none of these, either.
 """
