@@ -7,6 +7,7 @@ import math
 import random
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -44,11 +45,11 @@ def good() -> dict[str, Any]:
     surface = {"surface": {"inputs": ["A.s"], "knots": [[0, 10], [0, 20]], "rates": [0, 0, 0, 8]}}
 
     def pe(name: str, inputs: list[str], rate: object, **more: object) -> dict[str, Any]:
-        output = {"stream": f"{name[0]}.s", "rate": rate, "value": value, "weight": 2, "tuple_bytes": 8}
+        output = {"stream": f"{name[0]}.s", "rate": rate, "value": deepcopy(value), "weight": 2, "tuple_bytes": 8}
         return {"id": name, "min_mips": 2, "max_mips": 20, "inputs": inputs, "outputs": [output], **more}
 
     lean = {"id": "lean", "pes": [pe("A.in", [], flow, offered_tps=20, memory_mb=5, tags=["gpu"], licences=["x"])]}
-    rich = {"id": "rich", "pes": [pe("A.rich", ["C.s"], flow, offered_tps=20, max_nodes=2)]}
+    rich = {"id": "rich", "pes": [pe("A.rich", ["C.s"], deepcopy(flow), offered_tps=20, max_nodes=2)]}
     return {
         "mips": 60,
         "jobs": [
