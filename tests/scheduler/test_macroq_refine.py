@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from admission_instances import in_other_units, random_problem
 
 from penstock.base.deadline import Deadline
 from penstock.scheduler.answer import Answer
@@ -57,20 +58,9 @@ def test_nothing_is_admitted_on_a_cluster_without_mips() -> None:
     assert not any(verdict.admitted for verdict in answer.jobs.values())
 
 
-@pytest.mark.parametrize("units", [1e-3, 1.0, 1e6])
-def test_what_a_pe_cannot_reach_does_not_trouble_the_proof(units: float) -> None:
-    """Points of tables far beyond the most that a PE may take, and a PE that may take nothing."""
-    far = {"table": [[0, 1e9], [1e-6 * units, 2e9], [1e8 * units, 6e14]]}
-    pes = [
-        pe(
-            "A.p",
-            "A.s",
-            far,
-            min_mips=1e-6 * units,
-            max_mips=2e-6 * units,
-            value={"table": [[0, 0], [3e9, 3], [1e15, 1e9]]},
-        ),
-        pe("A.q", "A.t", far, max_mips=0, value={"linear": 1e-9}),
-    ]
-    answer = solved(4e-6 * units, job("A", pes), job("B", [pe("B.p", "B.s", flow(1, 1), max_mips=1, offered_tps=1)]))
-    assert answer.exact
+def test_a_pe_that_may_take_nothing_does_not_spoil_the_proof_in_any_unit() -> None:
+    problem = random_problem(100001)
+    for mips, rate in ((1.0, 1.0), (1e-6, 1e9), (1e6, 1e-9)):
+        answer = solve(in_other_units(problem, mips=mips, rate=rate, value=1.0), deadline=Deadline.after(3.0))
+        assert answer.exact
+        assert answer.bound == pytest.approx(3.0)
