@@ -173,3 +173,9 @@ def test_who_feeds_a_good_rank_may_come_before_a_better_one_that_is_out() -> Non
     assert is_rank_legal(jobs, choice)
     assert waterline(jobs, choice) == 1
     assert waterline(jobs, {}) == 0
+
+
+def test_many_cycles_in_a_row_are_looked_for_once() -> None:
+    chain = [p for i in range(400) for p in (pe(f"A{i}", f"b{i}", f"a{i - 1}"), pe(f"B{i}", f"a{i}"))]
+    order = ready_order(chain)
+    assert [[p.id for p in batch] for batch in order] == [[f"A{i}", f"B{i}"] for i in range(400)]
