@@ -75,7 +75,7 @@ MISTAKES = [
     ("hosts 0 capacity", 0, "the capacity of host `h1` is 0"),
     ("hosts 0 cores", 1.5, "the cores of host `h1` is 1.5"),
     ("hosts 0 link_mbps", 0, "the link_mbps of host `h1` is 0"),
-    ("constraints 0 kind", "resource_mach", "constraints[0] has no known kind: 'resource_mach'; did you mean"),
+    ("constraints 0 kind", "resource_mach", 'constraints[0] has an unknown kind: "resource_mach"; did you mean'),
     ("constraints 0 operators", ["z"], "constraints[0] names operator `z`, which does not exist"),
     ("constraints 0 hosts", ["h9"], "constraints[0] names host or tag `h9`, which does not exist"),
     ("constraints 0 hosts", [], "`hosts` of constraints[0] is empty"),

@@ -91,7 +91,7 @@ def test_a_bad_file_exits_1_with_all_its_mistakes(write: Any) -> None:
     done = penstock("admit", write(document), "--json")
     assert done.returncode == 1
     assert len(json.loads(done.stdout)["errors"]) == 2
-    assert "job `A`: `rank` is 0" in done.stderr
+    assert "the rank of job `A` is 0" in done.stderr
 
 
 def test_the_example_of_the_help_text_runs(tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ def test_mistakes_in_jobs_and_nodes_are_reported_together(write: Any) -> None:
     document["jobs"][0]["rank"] = 0
     with pytest.raises(UserError) as caught:
         CliRunner().invoke(command, [write(document), "--place"], catch_exceptions=False)
-    assert "job `A`: `rank` is 0" in str(caught.value)
-    assert "node `n1`: `mips` is -1" in str(caught.value)
+    assert "the rank of job `A` is 0" in str(caught.value)
+    assert "the mips of node `n1` is negative: -1" in str(caught.value)
 
 
 def test_admitted_pes_are_placed_on_nodes(write: Any) -> None:

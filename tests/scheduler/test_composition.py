@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.scheduler.components import job_groups, weak_components
 from penstock.scheduler.composition import compose, ready_order
+from penstock.scheduler.cycles import cycle_rates
 from penstock.scheduler.problem import Flow, Job, Linear, Output, Pe, Table, Template
 from penstock.scheduler.ranks import is_rank_legal, revised_ranks, waterline
 from penstock.scheduler.resource_functions import importance_of, rate_of, useful_mips
@@ -79,6 +80,17 @@ def test_a_cycle_that_gains_is_held_by_its_mips() -> None:
     result = compose(graph, {"A": 40.0, "B": 100.0})
     assert result.rates_tps["a"] == pytest.approx(40.0)
     assert result.rates_tps["b"] == pytest.approx(120.0)
+
+
+def test_a_small_stream_does_not_drown_in_the_large_ones_of_its_cycle() -> None:
+    def member(i: int, cost: float, selectivity: float) -> Pe:
+        out = Output(stream=f"s{i}", rate=Flow(mips_per_tps=cost, selectivity=selectivity))
+        return Pe(id=f"p{i}", max_mips=1e12, inputs=(f"s{(i - 1) % 3}",), outputs=(out,))
+
+    loop = [member(0, 0.1, 0.5), member(1, 3e-6, 3.0), member(2, 7e-7, 0.5)]
+    mips = {"p0": 0.0, "p1": 1.0, "p2": 1e12}
+    rates = cycle_rates(loop, mips, {"p0": 1e6, "p1": 1e-9, "p2": 1e6})
+    assert [float(rates[stream]) for stream in ("s0", "s1", "s2")] == pytest.approx([0.0, 3e-9, 5e5], rel=1e-9, abs=0.0)
 
 
 def test_a_cycle_that_nothing_feeds_stays_empty() -> None:
@@ -161,3 +173,9 @@ def test_who_feeds_a_good_rank_may_come_before_a_better_one_that_is_out() -> Non
     assert is_rank_legal(jobs, choice)
     assert waterline(jobs, choice) == 1
     assert waterline(jobs, {}) == 0
+
+
+def test_many_cycles_in_a_row_are_looked_for_once() -> None:
+    chain = [p for i in range(400) for p in (pe(f"A{i}", f"b{i}", f"a{i - 1}"), pe(f"B{i}", f"a{i}"))]
+    order = ready_order(chain)
+    assert [[p.id for p in batch] for batch in order] == [[f"A{i}", f"B{i}"] for i in range(400)]

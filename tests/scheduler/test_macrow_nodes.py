@@ -30,7 +30,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 def messages(**changes: Any) -> list[str]:
     with pytest.raises(UserError) as error:
-        cluster_from_json(document(**changes))
+        cluster_from_json(document(**changes), "jobs.json")
     return str(error.value).splitlines()
 
 
@@ -60,90 +60,101 @@ def test_rules_and_what_runs_now_are_read() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"nodes": []}, "there are no `nodes` to place on; give a list of nodes"),
-        ({"nodes": [{"id": "n", "mips": -1}]}, "node `n`: `mips` is -1; give a number of at least 0"),
-        ({"nodes": [{"id": "n"}]}, "node `n`: `mips` is missing; give a number of at least 0"),
-        ({"nodes": [{"mips": 1}]}, "node 0: its `id` is missing; give a text"),
+        ({"nodes": []}, "the problem has no nodes to place on; write"),
+        ({"nodes": [{"id": "n", "mips": -1}]}, "the mips of node `n` is negative: -1; write a number from 0 up"),
+        ({"nodes": [{"id": "n"}]}, 'node `n` has no mips; write "mips": a number'),
+        ({"nodes": [{"mips": 1}]}, 'nodes[0] has no id; write "id": "name"'),
         (
             {"nodes": [{"id": "n", "mips": 1, "memory_mb": "lots"}]},
-            'node `n`: `memory_mb` is "lots"; give a number of at least 0',
+            "the memory_mb of node `n` is a string; write a number",
         ),
         (
             {"nodes": [{"id": "n", "mips": 1, "bandwidth_mbps": 0}]},
-            "node `n`: `bandwidth_mbps` is 0; give a number above 0",
+            "the bandwidth_mbps of node `n` is 0; write a number above 0",
         ),
         (
             {"nodes": [{"id": "n", "mips": 1, "max_pes": 0}]},
-            "node `n`: `max_pes` is 0; give a whole number of at least 1",
+            "the max_pes of node `n` is 0; write a whole number from 1 up",
         ),
         (
             {"nodes": [{"id": "n", "mips": 1, "memmory_mb": 4}]},
-            "node `n` has the unknown key `memmory_mb`; did you mean `memory_mb`?",
+            "node `n` has an unknown key `memmory_mb`; did you mean `memory_mb`?",
         ),
         (
             {"nodes": [{"id": "n", "mips": 1, "licences": {"x": -2}}]},
-            "node `n`, licences: `x` is -2; give a whole number of at least 0",
+            "the x of the licences of node `n` is -2; write a whole number from 0 up",
         ),
         (
             {"nodes": [{"id": "n", "mips": 1}, {"id": "n", "mips": 2}]},
-            "there are two nodes with the id `n`; give each its own",
+            "the id `n` is given to nodes[0] and to nodes[1]; give each its own",
         ),
-        ({"nodes": [7]}, "the problem: entry 0 of `nodes` is a number; give an object"),
+        ({"nodes": [7]}, "nodes[0] is a number; write an object"),
         (
             {"links": [{"id": "k", "nodes": ["n3"], "capacity_mbps": 5}]},
-            "link `k` names node `n3`, which the cluster does not have",
+            "link `k` names node `n3`, which does not exist",
         ),
         (
             {"links": [{"id": "k", "nodes": ["n1"]}]},
-            "link `k`: `capacity_mbps` is missing; give a number above 0",
+            'link `k` has no capacity_mbps; write "capacity_mbps": a number',
         ),
-        ({"links": [{"id": "k", "capacity_mbps": 5}]}, "link `k` joins no nodes; give `nodes`, those on its one side"),
+        ({"links": [{"id": "k", "capacity_mbps": 5}]}, "link `k` joins no nodes; write `nodes`, those on its one side"),
         (
             {"constraints": [{"kind": "colocate", "pes": ["A.in", "A.out"]}]},
-            "constraint 0 is of the unknown kind `colocate`; did you mean `colocation`?",
+            'constraints[0] has an unknown kind: "colocate"; did you mean `colocation`?',
         ),
-        ({"constraints": [{"pes": ["A.in"]}]}, "constraint 0 has no `kind`; the kinds are resource_match, fixed"),
-        ({"nodes": [{"id": "n", "mips": 1, "up": "no"}]}, 'node `n`: `up` is "no"; give true or false'),
-        ({"nodes": [{"id": "n", "mips": math.inf}]}, "node `n`: `mips` is inf; give a number up to 1e+15"),
+        ({"constraints": [{"pes": ["A.in"]}]}, "constraints[0] has no kind; write one of resource_match, fixed"),
+        ({"nodes": [{"id": "n", "mips": 1, "up": "no"}]}, "the up of node `n` is a string; write true or false"),
+        (
+            {"nodes": [{"id": "n", "mips": math.inf}]},
+            "the mips of node `n` is too large or not a number; write a number up to 1e+15",
+        ),
         (
             {"constraints": [{"kind": "exclusive", "pes": ["A.inn"]}]},
-            "constraint 0 (exclusive) names PE `A.inn`, which no template has; did you mean `A.in`?",
+            "constraints[0] (exclusive) names PE `A.inn`, which does not exist; did you mean `A.in`?",
         ),
         (
             {"constraints": [{"kind": "fixed", "pes": ["A.in"], "nodes": ["host"]}]},
-            "constraint 0 (fixed) names node `host`, which the cluster does not have",
+            "constraints[0] (fixed) names node `host`, which does not exist",
         ),
         (
             {"constraints": [{"kind": "exlocation", "pes": ["A.in"]}]},
-            "constraint 0 (exlocation) names 1 PEs; give at least 2 in `pes`",
+            "constraints[0] (exlocation) names 1 PEs; write at least 2 in `pes`",
         ),
         (
             {"constraints": [{"kind": "resource_match", "pes": ["A.in"]}]},
-            "constraint 0 (resource_match) names no nodes; give `nodes`",
+            "constraints[0] (resource_match) names no nodes; write `nodes`",
         ),
-        ({"placement": {"min_fraction": 2}}, "placement: `min_fraction` is 2; give a share between 0 and 1"),
+        ({"placement": {"min_fraction": 2}}, "the min_fraction of the placement is 2; write a share from 0 to 1"),
         (
             {"placement": {"max_moves": 1.5}},
-            "placement: `max_moves` is 1.5; give a whole number of at least 0",
+            "the max_moves of the placement is 1.5; write a whole number from 0 up",
         ),
         (
             {"placement": {"weights": {"average_trafic": 1}}},
-            "placement, weights has the unknown key `average_trafic`; did you mean `average_traffic`?",
+            "the weights of the placement has an unknown key `average_trafic`; did you mean `average_traffic`?",
         ),
         (
             {"placement": {"current": {"B.x": {"n1": 5}}}},
-            "placement, current names PE `B.x`, which no template has",
+            "`current` of the placement names PE `B.x`, which does not exist",
         ),
         (
             {"placement": {"current": {"A.in": {"n9": 5}}}},
-            "placement, current, PE `A.in` names node `n9`, which the cluster does not have",
+            "PE `A.in` in `current` of the placement names node `n9`, which does not exist",
         ),
-        ({"placement": []}, "the problem: `placement` is a list; give an object"),
+        (
+            {"placement": {"current": {"A.in": {"n1": "x"}}}},
+            "the mips on node `n1` of PE `A.in` in `current` of the placement is a string; write a number",
+        ),
+        (
+            {"placement": {"current": {"A.in": 3}}},
+            "PE `A.in` in `current` of the placement is a number; write an object",
+        ),
+        ({"placement": []}, "the placement of the problem is a list; write an object"),
     ],
 )
 def test_a_mistake_is_named(changes: dict[str, Any], message: str) -> None:
     found = messages(**changes)
-    assert any(line.removeprefix("error: ").startswith(message) for line in found), found
+    assert any(line.removeprefix("error: jobs.json: ").startswith(message) for line in found), found
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
@@ -158,7 +169,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
 
 def test_two_different_fixed_places_are_a_mistake() -> None:
     places = [{"kind": "fixed", "pes": ["A.in"], "nodes": [node]} for node in ("n1", "n2")]
-    assert messages(constraints=places) == ["error: PE `A.in` is fixed on n1 and on n2"]
+    assert messages(constraints=places) == ["error: jobs.json: PE `A.in` is fixed on n1 and on n2; keep one of them"]
 
 
 def test_templates_that_share_a_pe_must_agree_on_what_it_needs() -> None:
@@ -169,13 +180,13 @@ def test_templates_that_share_a_pe_must_agree_on_what_it_needs() -> None:
     with pytest.raises(UserError) as error:
         cluster_from_json(changed)
     assert [diagnostic.message for diagnostic in error.value.diagnostics] == [
-        "PE `A.in` needs something else in another template",
-        "stream `A.s` has other `tuple_bytes` in another template",
+        "problem: PE `A.in` needs something else in another template",
+        "problem: stream `A.s` has other tuple_bytes in another template",
     ]
 
 
 def test_a_bad_need_of_a_pe_is_named() -> None:
     changed = document()
     changed["jobs"][0]["templates"][0]["pes"][0]["max_nodes"] = 0
-    with pytest.raises(UserError, match="`max_nodes` is 0; give a whole number of at least 1"):
+    with pytest.raises(UserError, match=r"the max_nodes of PE `A\.in` is 0; write a whole number from 1 up"):
         cluster_from_json(changed)

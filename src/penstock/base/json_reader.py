@@ -11,7 +11,8 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -19,9 +20,11 @@ from penstock.diagnostics import Diagnostics, UserError, did_you_mean
 from penstock.json_source import kind_of, nearest, read_json
 
 Object = dict[str, Any]
+Point = tuple[float, float]
 
 _LONGEST = 57
 _ALIKE = 0.85
+_MOST = 2**31 - 1
 
 
 def load_object(path: Path, example: str) -> Object:
@@ -71,6 +74,7 @@ class JsonReader:
         self.path = path
         self.largest = largest
         self.found = Diagnostics()
+        self._nameless = count(1)
 
     def complain(self, message: str, hint: str | None = None) -> None:
         """Record a mistake."""
@@ -102,15 +106,19 @@ class JsonReader:
 
     def entries(self, value: Mapping[str, Any], key: str, owner: str | None = None) -> list[tuple[int, Object]]:
         """The objects of the list under a key, each with its position; none if the key is left out."""
-        items = value.get(key, [])
-        where = key if owner is None else f"`{key}` of {owner}"
-        if not isinstance(items, list):
-            self.complain(f"{where if owner else f'`{key}`'} is {kind_of(items)}", "write a list")
-            return []
+        items = self.values(value, key, owner)
         for index, item in enumerate(items):
             if not isinstance(item, dict):
-                self.complain(f"{where}[{index}] is {kind_of(item)}", "write an object")
+                self.complain(f"{within(f'{key}[{index}]', owner)} is {kind_of(item)}", "write an object")
         return [(index, item) for index, item in enumerate(items) if isinstance(item, dict)]
+
+    def values(self, item: Mapping[str, Any], key: str, owner: str | None = None) -> list[Any]:
+        """The list under a key, whatever it holds; empty where it is left out."""
+        value = item.get(key, [])
+        if isinstance(value, list):
+            return value
+        self.complain(f"{within(f'`{key}`', owner)} is {kind_of(value)}", "write a list")
+        return []
 
     def objects(self, value: Mapping[str, Any], key: str, known: Sequence[str]) -> list[Object]:
         """The objects of the list under a key, without what is none and with complaints of unknown keys."""
@@ -130,33 +138,72 @@ class JsonReader:
     def ids(self, items: Sequence[Object], key: str) -> list[str]:
         """The id of each item, with a complaint for those that have none or share one."""
         names: list[str] = []
-        first: dict[str, int] = {}
         for index, item in enumerate(items):
             name = item.get("id")
             if isinstance(name, bool) or not isinstance(name, str | int):
                 self.complain(f"{key}[{index}] has no id", 'write "id": "name"')
                 name = f"{key}[{index}]"
-            elif first.setdefault(str(name), index) != index:
-                self.complain(f"the id `{name}` is given to {key}[{first[str(name)]}] and to {key}[{index}]")
             names.append(str(name))
+        self.refuse_twins(enumerate(names), key)
         return names
+
+    def refuse_twins(self, ids: Iterable[tuple[int, str]], key: str, owner: str | None = None) -> None:
+        """Complain of entries of a list that share an id; each comes with its position."""
+        first: dict[str, int] = {}
+        for index, name in ids:
+            if first.setdefault(name, index) != index:
+                other = within(f"{key}[{index}]", owner)
+                self.complain(f"the id `{name}` is given to {key}[{first[name]}] and to {other}", "give each its own")
 
     def amount(self, value: object, what: str, *, above_zero: bool = False) -> float:
         """A number from 0 up; 1 after a complaint."""
-        if not is_number(value):
-            self.complain(f"{what} is {kind_of(value)}", "write a number")
-        elif not _is_finite(value) or value > self.largest:
-            most = "a finite number" if math.isinf(self.largest) else f"a number up to {self.largest:g}"
-            self.complain(f"{what} is too large or not a number", f"write {most}")
-        elif value < 0:
-            self.complain(f"{what} is negative: {value:g}", "write a number from 0 up")
-        elif above_zero and value < 1 / self.largest:
-            self.complain(f"{what} is {value:g}", _least(self.largest, value))
-        elif above_zero and value == 0:
-            self.complain(f"{what} is 0", "write a number above 0")
-        else:
-            return float(value)
+        fault = self._fault(value, above_zero=above_zero)
+        if fault is None:
+            return float(value)  # type: ignore[arg-type]  # what has no fault is a number
+        self.complain(f"{what} is {fault[0]}", fault[1])
         return 1.0
+
+    def is_amount(self, value: object) -> bool:
+        """Whether `amount` takes a value without a complaint."""
+        return self._fault(value) is None
+
+    def _fault(self, value: object, *, above_zero: bool = False) -> tuple[str, str] | None:
+        """What is wrong with a number, and what to write."""
+        if not is_number(value):
+            return kind_of(value), "write a number"
+        if not _is_finite(value) or value > self.largest:
+            most = "a finite number" if math.isinf(self.largest) else f"a number up to {self.largest:g}"
+            return "too large or not a number", f"write {most}"
+        if value < 0:
+            return f"negative: {value:g}", "write a number from 0 up"
+        if above_zero and value < 1 / self.largest:
+            return f"{value:g}", _least(self.largest, value)
+        return ("0", "write a number above 0") if above_zero and value == 0 else None
+
+    def amounts(self, values: Sequence[object], what: str, owner: str) -> list[float] | None:
+        """Numbers from 0 up; None after a complaint."""
+        read = [self.amount(value, f"{what}[{index}] of {owner}") for index, value in enumerate(values)]
+        return read if all(map(self.is_amount, values)) else None
+
+    def points(self, value: object, what: str) -> list[Point]:
+        """The points of a table, which rise; what is none is left out."""
+        if not isinstance(value, list) or not value:
+            self.complain(f"{what} is {'empty' if value == [] else kind_of(value)}", "write a list of [x, y]")
+            return []
+        points = [p for index, entry in enumerate(value) if (p := self._point(entry, f"point {index} of {what}"))]
+        for (x0, y0), (x1, y1) in pairwise(points):
+            if x1 <= x0:
+                self.complain(f"{what} has {x1:g} after {x0:g}", "put its points in rising order")
+            if y1 < y0:
+                self.complain(f"{what} falls from {y0:g} at {x0:g} to {y1:g} at {x1:g}", "more must never give less")
+        return points
+
+    def _point(self, value: object, what: str) -> Point | None:
+        if not isinstance(value, list) or len(value) != 2:
+            self.complain(f"{what} is {shown(value)}", "write [x, y]")
+            return None
+        x, y = (self.amount(number, f"the {axis} of {what}") for axis, number in zip("xy", value, strict=True))
+        return (x, y) if all(map(self.is_amount, value)) else None
 
     def number(
         self, item: Mapping[str, Any], key: str, owner: str, default: float | None = None, *, above_zero: bool = False
@@ -190,10 +237,18 @@ class JsonReader:
     def count(self, item: Mapping[str, Any], key: str, owner: str, *, least: int = 1, default: int = 1) -> int:
         """The whole number under a key; the default where it is left out."""
         value = item.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**31:
+        most = _MOST if math.isinf(self.largest) else self.largest
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
             self.complain(f"the {key} of {owner} is {shown(value)}", f"write a whole number from {least} up")
-            return default
-        return value
+        elif value > most:
+            self.complain(f"the {key} of {owner} is {shown(value)}", f"write a whole number up to {most:g}")
+        else:
+            return value
+        return default
+
+    def limit(self, item: Mapping[str, Any], key: str, owner: str, *, least: int = 1) -> int | None:
+        """The whole number under a key; None where it is left out or null, which set no limit."""
+        return None if item.get(key) is None else self.count(item, key, owner, least=least)
 
     def flag(self, item: Mapping[str, Any], key: str, owner: str, *, default: bool = False) -> bool:
         """The truth value under a key; the default where it is left out."""
@@ -211,6 +266,28 @@ class JsonReader:
             return allowed[0]
         return str(value)
 
+    def variant(self, item: Mapping[str, Any], key: str, owner: str, kinds: Sequence[str]) -> tuple[str, Any] | None:
+        """The kind and the body of a value that is written `{"kind": body}`; None after a complaint."""
+        value = item.get(key)
+        if isinstance(value, dict) and len(value) == 1 and (kind := next(iter(value))) in kinds:
+            return kind, value[kind]
+        hint = "write " + " or ".join(f'{{"{kind}": ...}}' for kind in kinds)
+        if value is None:
+            self.complain(f"{owner} has no {key}", hint)
+        else:
+            self.complain(f"the {key} of {owner} is {shown(value)}", hint)
+        return None
+
+    def kind(self, item: Mapping[str, Any], known: Collection[str], owner: str) -> str | None:
+        """The known word under `kind`; None after a complaint."""
+        word = item.get("kind")
+        if isinstance(word, str) and word in known:
+            return word
+        hint = did_you_mean(word, known) if isinstance(word, str) else None
+        fault = f"an unknown kind: {shown(word)}" if "kind" in item else "no kind"
+        self.complain(f"{owner} has {fault}", hint or f"write one of {', '.join(known)}")
+        return None
+
     def name(self, item: Mapping[str, Any], key: str, owner: str) -> str | None:
         """The name under a key, None where it is left out."""
         value = item.get(key)
@@ -218,6 +295,28 @@ class JsonReader:
             self.complain(f"the {key} of {owner} is {kind_of(value)}", "write a name")
             return None
         return None if value is None else str(value)
+
+    def text(self, item: Mapping[str, Any], key: str, owner: str) -> str:
+        """The text under a key, which must be there; after a complaint one that nothing else has."""
+        value = item.get(key)
+        if isinstance(value, str) and value:
+            return value
+        if key not in item:
+            self.complain(f"{owner} has no {key}", f'write "{key}": "name"')
+        else:
+            self.complain(f"the {key} of {owner} is {'empty' if value == '' else kind_of(value)}", "write a name")
+        return f"#{next(self._nameless)}"
+
+    def texts(self, item: Mapping[str, Any], key: str, owner: str) -> list[str]:
+        """The list of texts under a key; empty where it is left out, without what is none."""
+        value = item.get(key, [])
+        if not isinstance(value, list):
+            self.complain(f"`{key}` of {owner} is {kind_of(value)}", "write a list of names")
+            return []
+        for index, entry in enumerate(value):
+            if not isinstance(entry, str):
+                self.complain(f"{key}[{index}] of {owner} is {kind_of(entry)}", "write a name")
+        return [entry for entry in value if isinstance(entry, str)]
 
     def names(self, value: object, what: str) -> list[str]:
         """A list of names."""
@@ -240,6 +339,16 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def within(what: str, owner: str | None) -> str:
+    """Something with its owner, if it has one.
+
+    Example:
+        >>> within("`pes`", "job `j`"), within("`jobs`", None)
+        ('`pes` of job `j`', '`jobs`')
+    """
+    return what if owner is None else f"{what} of {owner}"
+
+
 def shown(value: object) -> str:
     """A JSON value as a message shows it, cut where it is long.
 
@@ -247,7 +356,11 @@ def shown(value: object) -> str:
         >>> shown(2.50), shown("x"), shown([1] * 100)
         ('2.5', '"x"', '[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,...')
     """
-    text = f"{value:g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+    try:
+        text = f"{value:g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        # Too many digits, or nested too deeply, to be written.
+        return kind_of(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 

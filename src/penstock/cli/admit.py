@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -89,15 +88,15 @@ def _read(path: Path, *, with_placement: bool) -> tuple[Problem, Cluster | None]
     found = Diagnostics()
     problem = cluster = None
     try:
-        problem = problem_from_json(document)
+        problem = problem_from_json(document, str(path))
     except UserError as error:
         found.extend(error)
     try:
-        cluster = cluster_from_json(document) if with_placement and isinstance(document, dict) else None
+        cluster = cluster_from_json(document, str(path)) if with_placement and isinstance(document, dict) else None
     except UserError as error:
         found.extend(error)
-    if found or problem is None:
-        raise UserError(replace(mistake, message=f"{path}: {mistake.message}") for mistake in found)
+    found.raise_if_any()
+    assert problem is not None
     return problem, cluster
 
 

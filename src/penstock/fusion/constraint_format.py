@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
 from penstock.base.json_reader import JsonReader, Object
-from penstock.diagnostics import did_you_mean
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.json_source import kind_of
 
@@ -32,12 +31,10 @@ def read_constraint(
         reader: Where to complain.
     """
     owner = f"constraints[{number}]"
-    word = item.get("kind")
-    kind = _KINDS.get(word) if isinstance(word, str) else None
-    if kind is None:
-        hint = did_you_mean(str(word), _KINDS) or f"write one of {', '.join(_KINDS)}"
-        reader.complain(f"{owner} has no known kind: {word!r}", hint)
+    word = reader.kind(item, _KINDS, owner)
+    if word is None:
         return None
+    kind = _KINDS[word]
     needed = _KEYS_OF.get(kind, {"operators"})
     for key in sorted(item.keys() & set(CONSTRAINT_KEYS) - needed - {"kind"}):
         reader.complain(f"{owner}: a {kind.value} takes no `{key}`", f"it takes {', '.join(sorted(needed))}")

@@ -160,9 +160,12 @@ def ready_order(pes: Sequence[Pe]) -> tuple[tuple[Pe, ...], ...]:
     by_id = {pe.id: pe for pe in pes}
     ready: list[tuple[str, ...]] = [(pe.id,) for pe in reversed(pes) if not waits_for[pe.id]]
     order: list[tuple[Pe, ...]] = []
+    cycles: list[tuple[str, ...]] | None = None
     while waits_for:
         if not ready:
-            ready = _cycles_that_wait_for_nobody(waits_for)
+            # A cycle is taken as a whole, so those that are left stay what they are: they are looked for once.
+            cycles = _cycles(waits_for) if cycles is None else [c for c in cycles if c[0] in waits_for]
+            ready = [c for c in cycles if all(waits_for[member] <= set(c) for member in c)]
         batch = ready.pop()
         order.append(tuple(by_id[member] for member in batch))
         for member in batch:
@@ -184,11 +187,10 @@ def _freed(
     return freed
 
 
-def _cycles_that_wait_for_nobody(waits_for: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
+def _cycles(waits_for: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
+    """The cycles among PEs that wait, the latest first."""
     position = {pe_id: i for i, pe_id in enumerate(waits_for)}
     graph = nx.DiGraph([(p, reader) for reader, producers in waits_for.items() for p in producers])
-    found = []
-    for members in nx.strongly_connected_components(graph):
-        if all(waits_for[member] <= members for member in members):
-            found.append(tuple(sorted(members, key=position.__getitem__)))
+    parts = (members for members in nx.strongly_connected_components(graph) if len(members) > 1)
+    found = [tuple(sorted(members, key=position.__getitem__)) for members in parts]
     return sorted(found, key=lambda cycle: position[cycle[0]], reverse=True)

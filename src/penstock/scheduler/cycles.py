@@ -38,6 +38,9 @@ BoolArray = NDArray[np.bool_]
 CHUNK = 4096
 """Allocations whose systems are solved at once: bounds the memory."""
 
+MOST_ROUNDS = 20
+"""Plain rounds after the last system is solved."""
+
 ROUNDING = 1e-12
 """A load that falls short of a limit by this part of it is at the limit: a loop of gain 1 has no other solution."""
 
@@ -120,6 +123,9 @@ class _Loop:
                 break
             holds = still
             rates = self._solve(outside, limit, holds)
+        # Elimination mixes streams of very different rates, and small ones drown; a few plain rounds bring them back.
+        for _ in self.outputs[:MOST_ROUNDS]:
+            rates = self._selectivity * np.minimum(outside + rates @ self._feeds.T, limit)
         return rates
 
     def _solve(self, outside: FloatArray, limit: FloatArray, holds: BoolArray) -> FloatArray:

@@ -8,107 +8,103 @@ from itertools import pairwise
 
 import numpy as np
 
+from penstock.base.json_reader import JsonReader, Object, shown
 from penstock.json_source import kind_of
-from penstock.scheduler.formats_fields import Fields, Item, shown
 from penstock.scheduler.problem import PRIMAL, Flow, Limits, RateFunction, Surface, Table
+
+LARGEST = 1e15
+"""Products of numbers up to this, and quotients down to its inverse, stay far from where arithmetic overflows."""
 
 HARMLESS = Flow(mips_per_tps=1.0, selectivity=1.0)
 """What stands in for a function that cannot be read."""
 
+Pair = tuple[str, str, float]
 
-class RateReader(Fields):
+
+class RateReader(JsonReader):
     """Reads the `rate` of an output."""
 
-    def rate(self, place: str, item: Item, inputs: Sequence[str]) -> RateFunction:
+    def __init__(self, path: str) -> None:
+        super().__init__(path, largest=LARGEST)
+
+    def rate(self, item: Object, owner: str, inputs: Sequence[str]) -> RateFunction:
         """A resource function of a PE with these inputs."""
-        kind, body = self.variant(place, item, "rate", ("flow", "table", "limits", "surface"))
+        kind, body = self.variant(item, "rate", owner, ("flow", "table", "limits", "surface")) or (None, None)
         if kind is None:
             return HARMLESS
         if kind == "table":
-            return self.table(f"{place}: its rate", body)
+            return self.table(body, f"the rate table of {owner}")
         if not isinstance(body, dict):
-            self._found.error(f"{place}: `{kind}` is {kind_of(body)}; give an object")
+            self.complain(f"the {kind} of {owner} is {kind_of(body)}", "write an object")
             return HARMLESS
         if kind == "flow":
-            return self._flow(place, body)
+            return self._flow(body, owner)
         known = {*inputs, PRIMAL}
-        return self._limits(place, body, known) if kind == "limits" else self._surface(place, body, known)
+        return self._limits(body, owner, known) if kind == "limits" else self._surface(body, owner, known)
 
-    def variant(
-        self, place: str, item: Item, key: str, kinds: tuple[str, ...]
-    ) -> tuple[str, object] | tuple[None, None]:
-        """The kind and the body of a value that is written `{"kind": body}`."""
-        body = item.get(key)
-        if isinstance(body, dict) and len(body) == 1 and (kind := next(iter(body))) in kinds:
-            return kind, body[kind]
-        wanted = " or ".join(f'`{{"{kind}": ...}}`' for kind in kinds)
-        given = "missing" if body is None else f"`{shown(body)}`"
-        self._found.error(f"{place}: its `{key}` is {given}; give {wanted}")
-        return None, None
+    def table(self, value: object, what: str) -> Table:
+        """A table of points that rise."""
+        return Table(points=tuple(self.points(value, what)) or ((0.0, 0.0),))
 
-    def _flow(self, place: str, body: Item) -> Flow:
-        self.spelling(place, body, ("mips_per_tps", "selectivity"))
-        cost = self.positive(place, body, "mips_per_tps")
-        return Flow(mips_per_tps=cost, selectivity=self.number(place, body, "selectivity", required=True))
+    def _flow(self, body: Object, owner: str) -> Flow:
+        self.check_spelling(body, ("mips_per_tps", "selectivity"), f"the flow of {owner}")
+        cost = self.number(body, "mips_per_tps", owner, above_zero=True)
+        return Flow(mips_per_tps=cost, selectivity=self.number(body, "selectivity", owner))
 
-    def _limits(self, place: str, body: Item, known: set[str]) -> Limits:
-        self.only(place, body, ("mips", "inputs", "products"))
-        allowed = self.table(f"{place}: its `mips`", body.get("mips"))
-        shares = self.mapping(place, body, "inputs")
-        offered = [(s, self.checked(f"{place}: `{s}` in `inputs`", share)) for s, share in shares.items()]
-        pairs = []
-        products = body.get("products", [])
-        for entry in products if isinstance(products, list) else [products]:
-            if isinstance(entry, list) and len(entry) == 3 and all(isinstance(stream, str) for stream in entry[:2]):
-                share = self.checked(f"{place}: `{shown(entry)}` in `products`", entry[2])
-                pairs.append((str(entry[0]), str(entry[1]), share))
-            else:
-                self._found.error(f"{place}: `products` has `{shown(entry)}`; give `[stream, stream, factor]`")
-        self._are_inputs(place, [*shares, *(stream for left, right, _ in pairs for stream in (left, right))], known)
+    def _limits(self, body: Object, owner: str, known: set[str]) -> Limits:
+        self.check_keys(body, ("mips", "inputs", "products"), f"the limits of {owner}")
+        allowed = self.table(body.get("mips"), f"the mips table of {owner}")
+        shares = self.mapping(body, "inputs", f"the limits of {owner}")
+        offered = [(s, self.amount(share, f"the share of `{s}` in {owner}")) for s, share in shares.items()]
+        products = self.values(body, "products", owner)
+        pairs = [pair for i, entry in enumerate(products) if (pair := self._pair(entry, f"products[{i}] of {owner}"))]
+        self._check_inputs([*shares, *(stream for pair in pairs for stream in pair[:2])], owner, known)
         return Limits(allowed=allowed, offered=tuple(offered), pairs=tuple(pairs))
 
-    def _surface(self, place: str, body: Item, known: set[str]) -> RateFunction:
-        self.only(place, body, ("inputs", "knots", "rates"))
-        inputs = self.texts(place, body, "inputs")
-        self._are_inputs(place, inputs, known)
-        knots = [self._knots(place, axis) for axis in self._list(place, body, "knots")]
-        rates = [self.checked(f"{place}: `rates`", rate) for rate in self._list(place, body, "rates")]
+    def _pair(self, value: object, what: str) -> Pair | None:
+        if not isinstance(value, list) or len(value) != 3 or not all(isinstance(name, str) for name in value[:2]):
+            self.complain(f"{what} is {shown(value)}", "write [stream, stream, factor]")
+            return None
+        return value[0], value[1], self.amount(value[2], f"the factor of {what}")
+
+    def _surface(self, body: Object, owner: str, known: set[str]) -> RateFunction:
+        self.check_keys(body, ("inputs", "knots", "rates"), f"the surface of {owner}")
+        inputs = self.texts(body, "inputs", f"the surface of {owner}")
+        self._check_inputs(inputs, owner, known)
+        axes = self.values(body, "knots", owner)
+        knots = [self._knots(axis, f"knots[{i}] of {owner}") for i, axis in enumerate(axes)]
+        rates = self.amounts(self.values(body, "rates", owner), "rates", owner)
         if len(knots) != len(inputs) + 1:
-            message = f"{place}: `knots` has {len(knots)} axes for {len(inputs)} inputs and the mips"
-            self._found.error(message, hint="give one for each input, then one for the mips")
-        elif len(rates) != math.prod(map(len, knots)):
-            message = f"{place}: `rates` has {len(rates)} numbers for a grid of {math.prod(map(len, knots))} points"
-            self._found.error(message, hint="give one for each point, the mips' axis running fastest")
-        elif rates:
-            self._check_rising(place, np.array(rates).reshape([len(axis) for axis in knots]))
-            return Surface(inputs=inputs, knots=tuple(knots), rates=tuple(rates))
+            message = f"{owner} has {len(knots)} axes in `knots` for {len(inputs)} inputs and the mips"
+            self.complain(message, "write one for each input, then one for the mips")
+        elif rates is not None and None not in knots:
+            return self._grid(inputs, [axis for axis in knots if axis], rates, owner)
         return HARMLESS
 
-    def _check_rising(self, place: str, grid: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
+    def _grid(self, inputs: list[str], knots: list[tuple[float, ...]], rates: list[float], owner: str) -> RateFunction:
+        shape = [len(axis) for axis in knots]
+        if len(rates) != math.prod(shape):
+            message = f"{owner} has {len(rates)} rates for a grid of {math.prod(shape)} points"
+            self.complain(message, "write one for each point, the mips' axis running fastest")
+            return HARMLESS
+        grid = np.array(rates).reshape(shape)
         if any((np.diff(grid, axis=axis) < 0).any() for axis in range(grid.ndim)):
-            self._found.error(f"{place}: `rates` fall along an axis", hint="more must never give less")
+            self.complain(f"the rates of {owner} fall along an axis", "more must never give less")
+        return Surface(inputs=tuple(inputs), knots=tuple(knots), rates=tuple(rates))
 
-    def _knots(self, place: str, axis: object) -> tuple[float, ...]:
-        points = tuple(self.checked(f"{place}: `knots`", x) for x in axis) if isinstance(axis, list) else ()
-        if not points or any(b <= a for a, b in pairwise(points)):
-            self._found.error(f"{place}: `knots` has the axis `{shown(axis)}`; give numbers in rising order")
-            return (0.0,)
-        return points
+    def _knots(self, axis: object, what: str) -> tuple[float, ...] | None:
+        if isinstance(axis, list) and axis and all(map(self.is_amount, axis)):
+            points = tuple(map(float, axis))
+            if all(a < b for a, b in pairwise(points)):
+                return points
+        self.complain(f"{what} is {shown(axis)}", f"write numbers from 0 to {LARGEST:g} in rising order")
+        return None
 
-    def _list(self, place: str, body: Item, key: str) -> list[object]:
-        value = body.get(key, [])
-        if isinstance(value, list):
-            return value
-        self._found.error(f"{place}: `{key}` is {kind_of(value)}; give a list")
-        return []
-
-    def _are_inputs(self, place: str, streams: Sequence[str], known: set[str]) -> None:
+    def _check_inputs(self, streams: Sequence[str], owner: str, known: set[str]) -> None:
         for stream in dict.fromkeys(streams):
             if stream not in known:
-                self._found.error(
-                    f"{place}: its rate depends on `{stream}`, which the PE does not read",
-                    hint=f"name one of its `inputs`, or `{PRIMAL}`",
-                )
+                message = f"the rate of {owner} depends on `{stream}`, which the PE does not read"
+                self.complain(message, f"name one of its `inputs`, or `{PRIMAL}`")
 
 
 def rate_to_json(rate: RateFunction) -> dict[str, object]:

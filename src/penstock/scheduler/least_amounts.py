@@ -11,6 +11,7 @@ Required jobs are admitted whatever they get: for them nothing is set aside.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -34,8 +35,8 @@ def with_least_amounts(problem: Problem) -> Problem:
     bare = [job for job in problem.jobs if any(_is_bare(job, template) for template in job.templates)]
     if not bare:
         return problem
-    # On a cluster without mips the amounts do not fit, and that is what they are for.
-    amount = SHARE * problem.mips / len(bare) or SHARE
+    # On a cluster without mips no amount fits, and none may look so small that it seems to.
+    amount = SHARE * problem.mips / len(bare) or math.inf
     return replace(problem, jobs=tuple(_raised(job, amount) for job in problem.jobs))
 
 

@@ -20,7 +20,7 @@ dynamic programming (`macroq_nsdp`), and divides the cluster among them (`alloca
 used again at other waterlines. A first answer, the required jobs at their minimum, stands before any search, and a
 quick balanced one follows within moments, so that there is an answer whenever time runs out. Behind the quick rounds
 the whole problem is given to an integer program (`macroq_whole`), which may prove the best answer at once; where it
-does not, the loops go on, and behind them a local search until the deadline (`macroq_neighbours`).
+does not, the loops go on, and behind them a local search until the deadline (`macroq_neighbours`, `macroq_refine`).
 
 Preserves. Rank-legality and feasibility of every answer; with a longer deadline the same steps run and more, so the
 importance never falls.
@@ -49,6 +49,7 @@ from penstock.scheduler.macroq_first import first_answer, most_importance, requi
 from penstock.scheduler.macroq_neighbours import improve
 from penstock.scheduler.macroq_offers import Offer, Offers, Prepared
 from penstock.scheduler.macroq_plans import CornerCache, Plan, Planner
+from penstock.scheduler.macroq_refine import refine
 from penstock.scheduler.macroq_resolution import MOST_LISTS, Effort, ladder, single_round
 from penstock.scheduler.macroq_whole import all_options, solve_whole
 from penstock.scheduler.problem import Problem, Table, Template
@@ -240,6 +241,10 @@ class _Search:
         for found in improve(self._problem, self.settlement(), self.bound, self._deadline):
             self._keep(found)
             self._tell("searching among the neighbours of the best answer")
+        if not self._is_proven:
+            for found in refine(self._problem, self.settlement(), self._deadline):
+                self._keep(found)
+                self._tell("moving mips between the PEs of the best answer")
 
     def _keep(self, found: Settlement | None) -> None:
         if found is None:

@@ -30,7 +30,7 @@ FINEST_UNITS_PER_PE = 64
 
 COARSEST_UNITS_PER_PE = 4
 
-MOST_UNITS = 2**21
+MOST_UNITS = 2**19
 """Units for the whole cluster that are worth the memory."""
 
 

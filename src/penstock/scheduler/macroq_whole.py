@@ -36,10 +36,10 @@ from itertools import pairwise
 from penstock.base.deadline import Deadline
 from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.macroq_answer import Settlement
-from penstock.scheduler.microq_pieces import at_most_function, points_of_value
+from penstock.scheduler.microq_pieces import Points, at_most_function, points_of_value
 from penstock.scheduler.problem import PRIMAL, Flow, Job, Limits, Output, Pe, Problem, Table, Template
 from penstock.scheduler.ranks import is_rank_legal
-from penstock.scheduler.resource_functions import importance_of, rate_of
+from penstock.scheduler.resource_functions import importance_of, interpolate, rate_of
 from penstock.scheduler.topology import stream_order
 
 MOST_CUTS = 30
@@ -154,7 +154,7 @@ class _Whole:
         for output in pe.outputs:
             inputs = {PRIMAL: pe.offered_tps, **{s: self._tops.get(s, 0.0) for s in pe.inputs}}
             top = float(rate_of(output.rate, load, most, inputs))
-            rate = self._rate(pe, output, (mips, most or 1.0), chosen, top)
+            rate = self._rate(pe, output, (mips, most), chosen, top)
             self._value(output, rate, chosen, top)
             self._rates.setdefault(output.stream, []).append((rate, top or 1.0))
             self._tops[output.stream] = max(self._tops.get(output.stream, 0.0), top)
@@ -171,14 +171,16 @@ class _Whole:
     def _rate(self, pe: Pe, output: Output, mips: tuple[int, float], chosen: int, top: float) -> int:
         """The column of an output's rate, in units of the most that it can be."""
         (column,) = self._program.columns(1, upper=1.0 if top > 0 else 0.0)
-        unit = top or 1.0
-        mips_column, mips_unit = mips
+        if top <= 0:
+            return column
+        unit = top
+        mips_column, most = mips
         self._program.row([(column, 1.0), (chosen, -1.0)], most=0.0)
         if isinstance(output.rate, Flow):
             share = output.rate.selectivity / unit
             feeding = [(c, -min(share * u, STEEPEST)) for s in pe.inputs for c, u in self._rates.get(s, ())]
             self._program.row([(column, 1.0), *feeding], most=min(share * pe.offered_tps, STEEPEST))
-            allowed = min(share * mips_unit / output.rate.mips_per_tps, STEEPEST)
+            allowed = min(share * most / output.rate.mips_per_tps, STEEPEST)
             self._program.row([(column, 1.0), (mips_column, -allowed)], most=0.0)
             return column
         table = output.rate
@@ -187,8 +189,9 @@ class _Whole:
             feeding = [(c, -shares.get(s, 0.0) * u / unit) for s in pe.inputs for c, u in self._rates.get(s, ())]
             self._program.row([(column, 1.0), *feeding], most=shares.get(PRIMAL, 0.0) * pe.offered_tps / unit)
         assert isinstance(table, Table)
-        points = [(x / mips_unit, y / unit) for x, y in table.points]
-        at_most_function(self._program, column, mips_column, points, 1.0, hull=False)
+        if most > 0:
+            points = [(x / most, y / unit) for x, y in _cut(table.points, most)]
+            at_most_function(self._program, column, mips_column, points, 1.0, hull=False)
         return column
 
     def _value(self, output: Output, rate: int, chosen: int, top: float) -> None:
@@ -199,8 +202,9 @@ class _Whole:
             return
         (column,) = self._program.columns(1, upper=1.0)
         unit = most / output.weight
-        points = [(x / (top or 1.0), y / unit) for x, y in points_of_value(output.value, top)]
-        at_most_function(self._program, column, rate, points, 1.0, hull=False)
+        if top > 0:
+            points = [(x / top, y / unit) for x, y in _cut(points_of_value(output.value, top), top)]
+            at_most_function(self._program, column, rate, points, 1.0, hull=False)
         self._program.row([(column, 1.0), (chosen, -1.0)], most=0.0)
         self._gains.append((column, most))
 
@@ -286,6 +290,12 @@ class _Whole:
         terms = [(column, -1.0 if key in chosen else 1.0) for key, column in self._choice.items()]
         terms = [term for term in terms if term[1] < 0] if with_more else terms
         self._program.row(terms, least=1.0 - len(chosen))
+
+
+def _cut(points: Points, top: float) -> Points:
+    """The points of a function up to the largest argument there is: what lies beyond only troubles the solver."""
+    end = (top, float(interpolate(Table(points=tuple(points)), top)))
+    return [*((x, y) for x, y in points if x < top), end]
 
 
 def _is_linear(output: Output) -> bool:

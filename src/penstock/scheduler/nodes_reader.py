@@ -7,191 +7,200 @@ The format is laid down in `docs/formats/admission.md`. The jobs of the document
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
-from itertools import combinations
 
-from penstock.diagnostics import Diagnostics, did_you_mean
-from penstock.json_source import nearest
-from penstock.scheduler.formats_fields import Fields, Item
-from penstock.scheduler.formats_verify import report_twins
+from penstock.base.json_reader import JsonReader, Object, expect_object
+from penstock.json_source import kind_of
+from penstock.scheduler.formats_rates import LARGEST
 from penstock.scheduler.nodes import KINDS, Cluster, Constraint, Link, MetricWeights, Needs, Node, Rules
 
 _NODE_KEYS = ("id", "mips", "memory_mb", "bandwidth_mbps", "tags", "licences", "max_pes", "up")
+_RULES = "the placement"
 _ONE_PE = "templates that share an id share what it needs; rename one"
 _RULE_KEYS = ("weights", "overallocation", "min_fraction", "max_moves", "max_moves_per_node", "current")
 
 
-def cluster_from_json(document: object) -> Cluster:
-    """The cluster that a parsed admission problem describes.
+def cluster_from_json(document: object, path: str = "problem") -> Cluster:
+    """The cluster that a parsed admission problem describes; `path` is for messages.
+
+    Raises:
+        UserError: It does not describe one; every mistake is named.
 
     Example:
         >>> cluster_from_json({"nodes": [{"id": "n1", "mips": -5}], "constraints": [{"kind": "fixed", "pes": ["A.x"]}]})
         Traceback (most recent call last):
-        penstock.diagnostics.UserError: error: node `n1`: `mips` is -5; give a number of at least 0
-        error: constraint 0 (fixed) names PE `A.x`, which no template has
-        error: constraint 0 (fixed) names no nodes; give `nodes`
+        penstock.diagnostics.UserError: error: problem: the mips of node `n1` is negative: -5; write a number from 0 up
+        error: problem: constraints[0] (fixed) names PE `A.x`, which does not exist
+        error: problem: constraints[0] (fixed) names no nodes; write `nodes`
     """
-    found = Diagnostics()
-    reader = _Reader(found, document if isinstance(document, dict) else {})
+    reader = _Reader(path, expect_object(document, path, '{"jobs": [...], "nodes": [...]}'))
     cluster = reader.cluster()
-    _verify(cluster, found)
-    found.raise_if_any()
+    reader.raise_if_any()
     return cluster
 
 
-class _Reader(Fields):
+class _Reader(JsonReader):
     """Turns JSON values into nodes and rules."""
 
-    def __init__(self, found: Diagnostics, document: Item) -> None:
-        super().__init__(found)
+    def __init__(self, path: str, document: Object) -> None:
+        super().__init__(path, largest=LARGEST)
         self._document = document
         self._pe_ids = {str(pe.get("id")) for pe in _pes_of(document)}
 
     def cluster(self) -> Cluster:
-        nodes = tuple(self._node(item, i) for i, item in self.objects("the problem", self._document, "nodes"))
-        if not nodes:
-            self._found.error("there are no `nodes` to place on", hint="give a list of nodes")
+        nodes = self._nodes()
         names = {node.id for node in nodes}
-        links = tuple(self._link(item, i, names) for i, item in self.objects("the problem", self._document, "links"))
-        listed = self.objects("the problem", self._document, "constraints")
-        placement = self.mapping("the problem", self._document, "placement")
-        self.only("placement", placement, _RULE_KEYS)
+        links = self._links(names)
+        constraints = [self._constraint(c, i, names) for i, c in self.entries(self._document, "constraints")]
+        self._refuse_two_places([c for c in constraints if c.kind == "fixed"])
+        placement = self.mapping(self._document, "placement", "the problem")
+        self.check_keys(placement, _RULE_KEYS, _RULES)
         return Cluster(
             nodes=nodes,
             links=links,
-            constraints=tuple(self._constraint(item, i, names) for i, item in listed),
+            constraints=tuple(constraints),
             needs=self._needs_by_pe(),
             tuple_bytes=self._tuple_bytes(),
             rules=self._rules(placement),
             current=dict(self._current(placement, names)),
         )
 
-    def _node(self, item: Item, index: int) -> Node:
-        node_id = self.text(f"node {index}", item, "id")
-        where = f"node `{node_id}`"
-        self.only(where, item, _NODE_KEYS)
+    def _nodes(self) -> tuple[Node, ...]:
+        items = self.entries(self._document, "nodes")
+        if self._document.get("nodes", []) == []:
+            self.complain("the problem has no nodes to place on", 'write "nodes": [{"id": "n1", "mips": 1000}]')
+        nodes = tuple(self._node(item, f"nodes[{i}]") for i, item in items)
+        self.refuse_twins(((i, node.id) for (i, _), node in zip(items, nodes, strict=True)), "nodes")
+        return nodes
+
+    def _links(self, names: Collection[str]) -> tuple[Link, ...]:
+        items = self.entries(self._document, "links")
+        links = tuple(self._link(item, f"links[{i}]", names) for i, item in items)
+        self.refuse_twins(((i, link.id) for (i, _), link in zip(items, links, strict=True)), "links")
+        return links
+
+    def _node(self, item: Object, place: str) -> Node:
+        node_id = self.text(item, "id", place)
+        owner = f"node `{node_id}`"
+        self.check_keys(item, _NODE_KEYS, owner)
         return Node(
             id=node_id,
-            mips=self.number(where, item, "mips", required=True),
-            memory_mb=self.number(where, item, "memory_mb", default=math.inf),
-            bandwidth_mbps=self.positive(where, item, "bandwidth_mbps", default=math.inf),
-            tags=frozenset(self.texts(where, item, "tags")),
-            licences=self._seats(where, item),
-            max_pes=self.count(where, item, "max_pes"),
-            up=self.boolean(where, item, "up", default=True),
+            mips=self.number(item, "mips", owner),
+            memory_mb=self.number(item, "memory_mb", owner, math.inf),
+            bandwidth_mbps=self.number(item, "bandwidth_mbps", owner, math.inf, above_zero=True),
+            tags=frozenset(self.texts(item, "tags", owner)),
+            licences=self._seats(item, owner),
+            max_pes=self.limit(item, "max_pes", owner),
+            up=self.flag(item, "up", owner, default=True),
         )
 
-    def _link(self, item: Item, index: int, names: Collection[str]) -> Link:
-        link_id = self.text(f"link {index}", item, "id")
-        where = f"link `{link_id}`"
-        self.only(where, item, ("id", "nodes", "capacity_mbps"))
-        ends = self.texts(where, item, "nodes")
-        self._exist(where, ends, names, "node", "the cluster does not have")
-        if not ends:
-            self._found.error(f"{where} joins no nodes", hint="give `nodes`, those on its one side")
-        return Link(id=link_id, nodes=frozenset(ends), capacity_mbps=self.positive(where, item, "capacity_mbps"))
+    def _link(self, item: Object, place: str, names: Collection[str]) -> Link:
+        link_id = self.text(item, "id", place)
+        owner = f"link `{link_id}`"
+        self.check_keys(item, ("id", "nodes", "capacity_mbps"), owner)
+        ends = self._named(item, "nodes", owner, "node", names)
+        if item.get("nodes", []) == []:
+            self.complain(f"{owner} joins no nodes", "write `nodes`, those on its one side")
+        capacity = self.number(item, "capacity_mbps", owner, above_zero=True)
+        return Link(id=link_id, nodes=frozenset(ends), capacity_mbps=capacity)
 
-    def _constraint(self, item: Item, index: int, names: Collection[str]) -> Constraint:
-        kind = str(item.get("kind", ""))
-        where = f"constraint {index} ({kind})"
-        self.only(where, item, ("kind", "pes", "nodes"))
-        if kind not in KINDS:
-            what = f"is of the unknown kind `{kind}`" if "kind" in item else "has no `kind`"
-            hint = did_you_mean(kind, KINDS) or "the kinds are " + ", ".join(KINDS)
-            self._found.error(f"constraint {index} {what}", hint=hint)
-        pes, nodes = self.texts(where, item, "pes"), self.texts(where, item, "nodes")
-        self._exist(where, pes, self._pe_ids, "PE", "no template has")
-        self._exist(where, nodes, names, "node", "the cluster does not have")
+    def _constraint(self, item: Object, index: int, names: Collection[str]) -> Constraint:
+        kind = self.kind(item, KINDS, f"constraints[{index}]") or ""
+        owner = f"constraints[{index}] ({kind})" if kind else f"constraints[{index}]"
+        self.check_keys(item, ("kind", "pes", "nodes"), owner)
+        pes = self._named(item, "pes", owner, "PE", self._pe_ids)
+        nodes = self._named(item, "nodes", owner, "node", names)
         fewest = 2 if kind in ("colocation", "exlocation") else 1
         if len(set(pes)) < fewest:
-            self._found.error(f"{where} names {len(set(pes))} PEs", hint=f"give at least {fewest} in `pes`")
+            self.complain(f"{owner} names {len(set(pes))} PEs", f"write at least {fewest} in `pes`")
         if kind in ("resource_match", "fixed") and not nodes:
-            self._found.error(f"{where} names no nodes", hint="give `nodes`")
+            self.complain(f"{owner} names no nodes", "write `nodes`")
         return Constraint(kind=kind, pes=tuple(dict.fromkeys(pes)), nodes=tuple(dict.fromkeys(nodes)))
+
+    def _refuse_two_places(self, pinned: Sequence[Constraint]) -> None:
+        first: dict[str, tuple[str, ...]] = {}
+        for pe_id, nodes in ((pe_id, constraint.nodes) for constraint in pinned for pe_id in constraint.pes):
+            if set(first.setdefault(pe_id, nodes)) != set(nodes):
+                places = f"on {', '.join(first[pe_id])} and on {', '.join(nodes)}"
+                self.complain(f"PE `{pe_id}` is fixed {places}", "keep one of them")
 
     def _needs_by_pe(self) -> dict[str, Needs]:
         needs: dict[str, Needs] = {}
         for pe in _pes_of(self._document):
             pe_id = str(pe.get("id"))
-            own = self._needs(pe_id, pe)
+            own = self._needs(pe, f"PE `{pe_id}`")
             if needs.setdefault(pe_id, own) != own:
-                self._found.error(f"PE `{pe_id}` needs something else in another template", hint=_ONE_PE)
+                self.complain(f"PE `{pe_id}` needs something else in another template", _ONE_PE)
         return needs
 
-    def _needs(self, pe_id: str, item: Item) -> Needs:
-        where = f"PE `{pe_id}`"
+    def _needs(self, item: Object, owner: str) -> Needs:
         return Needs(
-            memory_mb=self.number(where, item, "memory_mb"),
-            max_nodes=self.count(where, item, "max_nodes") or 1,
-            tags=frozenset(self.texts(where, item, "tags")),
-            licences=frozenset(self.texts(where, item, "licences")),
+            memory_mb=self.number(item, "memory_mb", owner, 0.0),
+            max_nodes=self.limit(item, "max_nodes", owner) or 1,
+            tags=frozenset(self.texts(item, "tags", owner)),
+            licences=frozenset(self.texts(item, "licences", owner)),
         )
 
-    def _rules(self, placement: Item) -> Rules:
-        weights = self.mapping("placement", placement, "weights")
+    def _rules(self, placement: Object) -> Rules:
+        weights = self.mapping(placement, "weights", _RULES)
         metrics = tuple(metric.name for metric in fields(MetricWeights))
-        self.only("placement, weights", weights, metrics)
-        share = self.number("placement", placement, "min_fraction", default=0.1)
+        owner = f"the weights of {_RULES}"
+        self.check_keys(weights, metrics, owner)
+        share = self.number(placement, "min_fraction", _RULES, 0.1)
         if share > 1:
-            self._found.error(f"placement: `min_fraction` is {share:g}; give a share between 0 and 1")
+            self.complain(f"the min_fraction of {_RULES} is {share:g}", "write a share from 0 to 1")
         return Rules(
-            weights=MetricWeights(
-                **{name: self.number("placement, weights", weights, name, default=1.0) for name in metrics}
-            ),
-            overallocation=self.number("placement", placement, "overallocation", default=1.0),
+            weights=MetricWeights(**{name: self.number(weights, name, owner, 1.0) for name in metrics}),
+            overallocation=self.number(placement, "overallocation", _RULES, 1.0),
             min_fraction=min(share, 1.0),
-            max_moves=self.count("placement", placement, "max_moves", least=0),
-            max_moves_per_node=self.count("placement", placement, "max_moves_per_node", least=0),
+            max_moves=self.limit(placement, "max_moves", _RULES, least=0),
+            max_moves_per_node=self.limit(placement, "max_moves_per_node", _RULES, least=0),
         )
 
-    def _current(self, placement: Item, names: Collection[str]) -> Iterator[tuple[str, dict[str, float]]]:
-        current = self.mapping("placement", placement, "current")
-        self._exist("placement, current", current, self._pe_ids, "PE", "no template has")
+    def _current(self, placement: Object, names: Collection[str]) -> Iterator[tuple[str, dict[str, float]]]:
+        current = self.mapping(placement, "current", _RULES)
         for pe_id in current:
-            where = f"placement, current, PE `{pe_id}`"
-            shares = self.mapping("placement, current", current, pe_id)
-            self._exist(where, shares, names, "node", "the cluster does not have")
-            yield pe_id, {node: self.number(where, shares, node) for node in shares}
+            self.check_name(pe_id, self._pe_ids, f"`current` of {_RULES}", "PE")
+            owner = f"PE `{pe_id}` in `current` of {_RULES}"
+            if not isinstance(current[pe_id], dict):
+                self.complain(f"{owner} is {kind_of(current[pe_id])}", "write an object")
+                continue
+            for node in current[pe_id]:
+                self.check_name(node, names, owner, "node")
+            shares = current[pe_id].items()
+            yield pe_id, {node: self.amount(mips, f"the mips on node `{node}` of {owner}") for node, mips in shares}
 
     def _tuple_bytes(self) -> dict[str, float]:
         sizes: dict[str, float] = {}
         for pe in _pes_of(self._document):
             for output in (output for output in _objects_in(pe, "outputs") if "tuple_bytes" in output):
                 stream = str(output.get("stream"))
-                own = self.number(f"stream `{stream}` of PE `{pe.get('id')}`", output, "tuple_bytes")
+                own = self.number(output, "tuple_bytes", f"stream `{stream}` of PE `{pe.get('id')}`")
                 if sizes.setdefault(stream, own) != own:
-                    self._found.error(f"stream `{stream}` has other `tuple_bytes` in another template", hint=_ONE_PE)
+                    self.complain(f"stream `{stream}` has other tuple_bytes in another template", _ONE_PE)
         return sizes
 
-    def _seats(self, where: str, item: Item) -> dict[str, int]:
-        licences = self.mapping(where, item, "licences")
-        counts = {name: self.count(f"{where}, licences", licences, name, least=0) for name in licences}
-        return {name: count for name, count in counts.items() if count is not None}
+    def _seats(self, item: Object, owner: str) -> dict[str, int]:
+        licences = self.mapping(item, "licences", owner)
+        seats = {name: self.limit(licences, name, f"the licences of {owner}", least=0) for name in licences}
+        return {name: count for name, count in seats.items() if count is not None}
 
-    def _exist(self, where: str, named: Iterable[str], known: Collection[str], kind: str, lack: str) -> None:
-        for name in named:
-            if name not in known:
-                self._found.error(f"{where} names {kind} `{name}`, which {lack}", hint=nearest(name, known))
+    def _named(self, item: Object, key: str, owner: str, what: str, known: Collection[str]) -> list[str]:
+        """The names under a key, each of which must exist."""
+        names = self.texts(item, key, owner)
+        for name in names:
+            self.check_name(name, known, owner, what)
+        return names
 
 
-def _pes_of(document: Item) -> Iterator[dict[str, object]]:
+def _pes_of(document: Object) -> Iterator[Object]:
     """Every PE of the document, as it stands; what is malformed is reported by the reader of the jobs."""
     for job in _objects_in(document, "jobs"):
         for template in _objects_in(job, "templates"):
             yield from _objects_in(template, "pes")
 
 
-def _objects_in(item: Item, key: str) -> list[dict[str, object]]:
+def _objects_in(item: Object, key: str) -> list[Object]:
     value = item.get(key)
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def _verify(cluster: Cluster, found: Diagnostics) -> None:
-    """Report what only the whole cluster can tell."""
-    for kind, ids in (("node", [n.id for n in cluster.nodes]), ("link", [k.id for k in cluster.links])):
-        report_twins(ids, kind, "", found)
-    pinned = [constraint for constraint in cluster.constraints if constraint.kind == "fixed"]
-    for one, other in combinations(pinned, 2):
-        for pe_id in (pe for pe in one.pes if pe in other.pes and set(one.nodes) != set(other.nodes)):
-            found.error(f"PE `{pe_id}` is fixed on {', '.join(one.nodes)} and on {', '.join(other.nodes)}")
