@@ -206,6 +206,9 @@ def model(operator: Operator) -> OperatorModel:
     if key is None or waits:
         reason = "its window holds the tuples of all partitions; add `partitioned` and `partitionBy`"
         return replace(base, why=(reason, *why))
+    if window.kind is WindowKind.SLIDING:
+        reason = "state: when its input ends it lets go of what it holds, all partitions at once"
+        return replace(base, why=(reason, *why))
     return replace(base, state=State.PARTITIONED, partition_by=(key,))
 
 
