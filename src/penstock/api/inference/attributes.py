@@ -161,6 +161,8 @@ def _of_known(run: Analysis, value: Any, name: str, node: ast.AST, frame: Frame)
     if isinstance(value, enum.Enum) and name in ("value", "name"):
         return _fixed(run, value.value if name == "value" else value.name, name, node, frame)
     if is_record_class(type(value)) and name in value.__dataclass_fields__:
+        if why := why_attribute_moves(name):
+            return run.blame(node, frame, f"it reads `{name}`, {why}")
         return _fixed(run, getattr(value, name), name, node, frame)
     return run.blame(node, frame, f"it reads `{name}` of {name_of(Known(value))}, which can change")
 
@@ -209,6 +211,8 @@ def store_attribute(run: Analysis, base: Value, name: str, value: Value, node: a
 
 def _store(run: Analysis, thing: Thing, name: str, value: Value, node: ast.AST, frame: Frame) -> None:
     member, is_there = class_member(thing.type, name)
+    if name.startswith("__") and name.endswith("__"):
+        run.blame(node, frame, f"it stores `{name}`, which is not followed")
     if is_there and hasattr(type(member), "__set__") and not inspect.ismemberdescriptor(member):
         run.blame(node, frame, f"it stores into the property `{name}`, which is not followed")
     if thing.owner is Owner.STATE and not run.is_init:

@@ -61,8 +61,17 @@ def walk_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """
     for node in nodes:
         yield node
-        if not isinstance(node, Scope):
-            yield from walk_scope(ast.iter_child_nodes(node))
+        yield from walk_scope(outer_parts(node) if isinstance(node, Scope) else ast.iter_child_nodes(node))
+
+
+def outer_parts(scope: Scope) -> list[ast.AST]:
+    """The parts of a definition that belong to the scope around it: decorators, defaults, annotations and bases."""
+    inside = scope.body if isinstance(scope.body, list) else [scope.body]
+    parts = [n for n in ast.iter_child_nodes(scope) if n not in inside and not isinstance(n, ast.arguments)]
+    if isinstance(scope, ast.ClassDef):
+        return parts
+    notes = [a.annotation for a in ast.walk(scope.args) if isinstance(a, ast.arg)]
+    return [n for n in (*parts, *scope.args.defaults, *scope.args.kw_defaults, *notes) if n is not None]
 
 
 def bound_names(body: Iterable[ast.AST]) -> Iterator[str]:

@@ -130,7 +130,11 @@ def _default(run: Analysis, value: Value, name: str, site: ast.AST, frame: Frame
 def _result_of(run: Analysis, node: Any, entered: Frame, site: ast.AST) -> Value:
     body = node.body if isinstance(node.body, list) else [node.body]
     if is_generator(body):
-        return run.fresh(site, entered, Iterator, entered.yielded, label="generator")
+        made = run.fresh(site, entered, Iterator, entered.yielded, label="generator")
+        for thing in made:
+            if not entered.returned <= thing.returned:
+                thing.returned, run.changed = entered.returned, True
+        return made
     return entered.returned
 
 

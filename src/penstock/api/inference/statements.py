@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import __future__
+
 import ast
 import sys
 from collections.abc import Callable, Iterable
@@ -80,6 +82,8 @@ def _assign(run: Analysis, node: ast.Assign, frame: Frame) -> None:
 def _annotated(run: Analysis, node: ast.AnnAssign, frame: Frame) -> None:
     if node.value is not None:
         assign(run, node.target, evaluate(run, node.value, frame), frame)
+    elif not isinstance(node.target, ast.Name):
+        run.blame(node, frame, "it annotates what it does not assign, which is not followed")
 
 
 def _augmented(run: Analysis, node: ast.AugAssign, frame: Frame) -> None:
@@ -171,12 +175,19 @@ def _assert(run: Analysis, node: ast.Assert, frame: Frame) -> None:
 
 
 def _define(run: Analysis, node: ast.FunctionDef, frame: Frame) -> None:
-    notes = [a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation is not None]
-    if node.decorator_list or any(isinstance(n, ast.Call) for note in notes for n in ast.walk(note)):
+    notes = [a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg)]
+    notes = [note for note in (*notes, node.returns) if note is not None]
+    acts = (ast.Call, ast.Subscript, ast.NamedExpr, ast.Yield, ast.YieldFrom)
+    is_acting = not _postpones_notes(frame) and any(isinstance(n, acts) for note in notes for n in ast.walk(note))
+    if node.decorator_list or is_acting:
         run.blame(node, frame, "it decorates a function inside, which is not followed")
         bind(run, node.name, FOREIGN, frame, node)
         return
     bind(run, node.name, make_closure(run, node, frame), frame, node)
+
+
+def _postpones_notes(frame: Frame) -> bool:
+    return bool(frame.function.__code__.co_flags & __future__.annotations.compiler_flag)
 
 
 def _import(run: Analysis, node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
