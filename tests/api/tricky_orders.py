@@ -1,6 +1,6 @@
 """Functions whose result depends on the order of a set, on addresses, on the machine or on hidden channels."""
 
-# ruff: noqa: B006, E731, RUF005, RUF012, RUF015, RUF018, RUF021, C400, C401, C414, C416, C417, C419, F841, SIM118
+# ruff: noqa: C416
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def text_of_a_list_of_generators(t):
 
 @unknown
 def format_of_an_iterator(t):
-    return give(t, hash_of("{}".format(zip(t.xs, t.xs))))  # noqa: B905
+    return give(t, hash_of(f"{zip(t.xs, t.xs)}"))  # noqa: B905
 
 
 @unknown

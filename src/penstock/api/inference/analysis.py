@@ -316,7 +316,6 @@ class Analysis:
                     self.grow(atom, FOREIGN, field=name)
                 self.spoil(join(atom.items, *atom.fields.values()))
 
-
     def depend_on_order(self, node: ast.AST, frame: Frame) -> Value:
         """Blame what comes out otherwise in another order of a set."""
         return self.blame(

@@ -21,6 +21,7 @@ from penstock.api.inference.objects import (
     is_record_class,
     why_member_moves,
 )
+from penstock.api.inference.tables import TABLES, fix_attribute, fix_member
 from penstock.api.inference.values import (
     FOREIGN,
     NOTHING,
@@ -135,7 +136,18 @@ def _member(
         return run.blame(
             node, frame, f"`{cls.__name__}.{name}` is a `{type(member).__name__}`, which may act when it is read"
         )
+    if type(member) in TABLES:
+        return _table(run, ("table", cls, name), fix_member, (member, cls, name), node, frame)
     return _fixed(run, member, f"{cls.__name__}.{name}", node, frame)
+
+
+def _table(run: Analysis, key: Any, find: Any, given: tuple[Any, ...], node: ast.AST, frame: Frame) -> Value:
+    """A lookup table of a module or class; one object, wherever it is read."""
+    if key not in run.frames:
+        run.frames[key] = find(*given)
+    found: Value | str = run.frames[key]
+    holder = getattr(given[1], "__name__", "")
+    return run.blame(node, frame, f"it reads `{holder}.{given[2]}`, {found}") if isinstance(found, str) else found
 
 
 def _fixed(run: Analysis, value: Any, what: str, node: ast.AST, frame: Frame) -> Value:
@@ -176,6 +188,8 @@ def _of_module(run: Analysis, module: ModuleType, name: str, node: ast.AST, fram
     path = getattr(module, "__file__", None)
     if not is_library(path) and (why := why_text_moves(str(path), vars(module), name)):
         return run.blame(node, frame, f"it reads `{module.__name__}.{name}`, {why}")
+    if type(value) in TABLES and not is_library(path):
+        return _table(run, ("table", id(module), name), fix_attribute, (value, module, name), node, frame)
     return _fixed(run, value, f"{module.__name__}.{name}", node, frame)
 
 

@@ -77,8 +77,9 @@ def why_text_moves(path: str, namespace: dict[str, Any], name: str) -> str | Non
 
 def why_attribute_moves(name: str) -> str | None:
     """Why an attribute of a module or a class may be stored into, or None where no loaded module of the user does."""
-    for path, text in _user_texts():
-        if _mentions(text, name) and name in _stores(text).attributes:
+    written = {name, re.sub(r"^_[^_]\w*?(?=__\w)", "", name)}  # a private name stands there without its class
+    for path, text in user_texts():
+        if any(_mentions(text, n) and n in _stores(text).attributes for n in written):
             return f"which {Path(path).name} stores into"
     return None
 
@@ -154,7 +155,7 @@ def _bindings(module: ast.Module) -> Counter[str]:
     return Counter(bound_names(module.body))
 
 
-def _user_texts() -> Iterator[tuple[str, str]]:
+def user_texts() -> Iterator[tuple[str, str]]:
     """The text of every loaded module of the user."""
     return iter(_texts(len(sys.modules)))
 

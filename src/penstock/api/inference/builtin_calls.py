@@ -117,7 +117,7 @@ def _make(cls: Any) -> Handler:
         items = run.iterate(values[0], node, frame, ordered=False) if values else NOTHING
         if is_set:
             check_hash(run, items, node, frame)
-        if values and run.is_unordered(values[0]) and (is_short(given) or is_set and not is_told_by_equality(items)):
+        if values and run.is_unordered(values[0]) and (is_short(given) or (is_set and not is_told_by_equality(items))):
             run.depend_on_order(node, frame)
         is_unordered = not is_set and bool(values) and run.is_unordered(values[0])
         return run.fresh(node, frame, cls, items, unordered=is_unordered)

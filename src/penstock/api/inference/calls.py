@@ -75,11 +75,22 @@ def call(run: Analysis, node: ast.Call, frame: Frame) -> Value:
     for keyword in node.keywords:
         value = run.evaluate(keyword.value, frame)
         if keyword.arg is None:
-            run.blame(node, frame, "it spreads a dict over the parameters of a call, which is not followed")
-            run.spoil(value)
+            keywords.update(_spread(run, value, node, frame))
         else:
             keywords[keyword.arg] = value
     return call_value(run, callee, Arguments(positional=tuple(positional), keywords=keywords, rest=rest), node, frame)
+
+
+def _spread(run: Analysis, value: Value, node: ast.AST, frame: Frame) -> dict[str, Value]:
+    """The entries of a dict that a call spreads over its parameters: one display with constant names."""
+    match list(unwrap(value)):
+        case [Thing(fields=fields, keys=keys, is_open=False, is_kept=False) as thing] if (
+            thing.type is dict and not keys
+        ):
+            return dict(fields)
+    run.spoil(value)
+    run.blame(node, frame, "it spreads a dict over the parameters of a call, which is not followed")
+    return {}
 
 
 def _parent(run: Analysis, node: ast.Call, frame: Frame) -> Value:
@@ -193,6 +204,8 @@ def _call_known(run: Analysis, value: Any, given: Arguments, node: ast.AST, fram
         return _construct(run, value, given, node, frame)
     if isinstance(value, FunctionType):
         return invoke(run, value, given, node, frame)
+    if type(value) in (operator.itemgetter, operator.attrgetter):
+        return _call_getter(run, value, given, node, frame)
     if type(value) is functools.partial:
         return _call_partial(run, value, given, node, frame)
     if value in DIGESTS:
@@ -244,6 +257,14 @@ def _call_pure(run: Analysis, value: Any, gives: Any, given: Arguments, node: as
         else:
             run.observe(argument, node, frame, shown=value in (repr, ascii, format))
     return result(run, gives, node, frame, given)
+
+
+def _call_getter(run: Analysis, value: Any, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    keys = tuple(map(str, value.__reduce__()[1]))
+    by_name = type(value) is operator.attrgetter
+    if by_name and any("." in key for key in keys):
+        return refuse(run, "it calls an `attrgetter` with a path, which is not followed", given, node, frame)
+    return _get(run, Getter(keys, by_name), given, node, frame)
 
 
 def _call_partial(run: Analysis, value: Any, given: Arguments, node: ast.AST, frame: Frame) -> Value:

@@ -11,7 +11,16 @@ from penstock.api.inference.attributes import read_attribute
 from penstock.api.inference.calls import call
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.names import bind, read_name
-from penstock.api.inference.operations import BOOL, STR, check_hash, compare, is_told_by_equality, operate, operate_alone, test
+from penstock.api.inference.operations import (
+    BOOL,
+    STR,
+    check_hash,
+    compare,
+    is_told_by_equality,
+    operate,
+    operate_alone,
+    test,
+)
 from penstock.api.inference.subscripts import assign, read_item
 from penstock.api.inference.values import (
     NONE,
@@ -50,7 +59,7 @@ def _name(run: Analysis, node: ast.Name, frame: Frame) -> Value:
 
 
 def _attribute(run: Analysis, node: ast.Attribute, frame: Frame) -> Value:
-    return read_attribute(run, evaluate(run, node.value, frame), node.attr, node, frame)
+    return read_attribute(run, evaluate(run, node.value, frame), frame.mangle(node.attr), node, frame)
 
 
 def _subscript(run: Analysis, node: ast.Subscript, frame: Frame) -> Value:

@@ -45,6 +45,12 @@ class Frame:
             frame = frame.parent
         return None
 
+    def mangle(self, name: str) -> str:
+        """A name as Python stores it: a private one of a class is preceded by that of the class."""
+        around = self.function.__code__.co_qualname.split(".")[-2:-1]
+        is_private = name.startswith("__") and not name.endswith("__") and around not in ([], ["<locals>"])
+        return f"_{around[0].lstrip('_')}{name}" if is_private and around[0].strip("_") else name
+
     @property
     def home(self) -> Frame:
         """The frame of the function that a comprehension stands in."""

@@ -11,6 +11,7 @@ from penstock.api.inference.bindings import is_library
 from penstock.api.inference.frames import Frame, arguments_of, bound_names, is_generator, walk_scope
 from penstock.api.inference.objects import BASES, fix
 from penstock.api.inference.sources import function_tree
+from penstock.api.inference.tables import TABLES, fix_default
 from penstock.api.inference.values import FOREIGN, NOTHING, Closure, Iterator, Known, Value, join
 
 _MOST_FRAMES = 3000
@@ -45,7 +46,11 @@ def _defaults(run: Analysis, function: FunctionType, node: ast.AST, frame: Frame
     values.update(function.__kwdefaults__ or {})
     found = {}
     for name, value in values.items():
-        made = fix(value)
+        key = ("default", function, name)
+        if key not in run.frames:
+            tree = function_tree(function) if type(value) in TABLES else None
+            run.frames[key] = fix(value) if tree is None else fix_default(value, tree, name)
+        made = run.frames[key]
         found[name] = frozenset({Known(_Unknown(made))}) if isinstance(made, str) else made
     return found
 

@@ -1,7 +1,6 @@
 """What statements do."""
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -96,7 +95,7 @@ def _augmented(run: Analysis, node: ast.AugAssign, frame: Frame) -> None:
             holder = evaluate(run, base, frame)
             from penstock.api.inference.attributes import read_attribute
 
-            before = read_attribute(run, holder, attribute, node, frame)
+            before = read_attribute(run, holder, frame.mangle(attribute), node, frame)
         case ast.Subscript(value=base, slice=index):
             before = read_item(run, evaluate(run, base, frame), evaluate(run, index, frame), node.target, frame)
     in_place = frozenset(
@@ -123,7 +122,7 @@ def _delete(run: Analysis, node: ast.Delete, frame: Frame) -> None:
             case ast.Subscript(value=base, slice=index):
                 delete_item(run, evaluate(run, base, frame), evaluate(run, index, frame), target, frame)
             case ast.Attribute(value=base, attr=name):
-                store_attribute(run, evaluate(run, base, frame), name, NOTHING, target, frame)
+                store_attribute(run, evaluate(run, base, frame), frame.mangle(name), NOTHING, target, frame)
             case ast.Name():
                 pass
             case _:

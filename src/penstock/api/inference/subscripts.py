@@ -165,7 +165,7 @@ def assign(run: Analysis, target: ast.expr, value: Value, frame: Frame) -> None:
         case ast.Starred(value=inner):
             assign(run, inner, run.fresh(target, frame, list, value), frame)
         case ast.Attribute(value=base, attr=name):
-            store_attribute(run, run.evaluate(base, frame), name, value, target, frame)
+            store_attribute(run, run.evaluate(base, frame), frame.mangle(name), value, target, frame)
         case ast.Subscript(value=base, slice=index):
             store_item(run, run.evaluate(base, frame), run.evaluate(index, frame), value, target, frame)
 
