@@ -1,6 +1,6 @@
 """More operators as data engineers write them: lookup tables, parsing, enriching, small accumulators."""
 
-# ruff: noqa: RUF012
+# ruff: noqa: RUF012, SIM401
 
 from __future__ import annotations
 

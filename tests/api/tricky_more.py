@@ -1,7 +1,5 @@
 """More operators with a memory: aliases, hooks, closures, generators, shared objects and keys that are not keys."""
 
-
-
 from __future__ import annotations
 
 import contextlib

@@ -1,6 +1,6 @@
 """Functions whose result depends on the order of a set, on addresses, on the machine or on hidden channels."""
 
-# ruff: noqa: C416
+# ruff: noqa: C416, UP031, B035, RUF059
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Dicts, lists and sets that look like lookup tables, and change."""
 
-# ruff: noqa: B006, RUF012, F841
+# ruff: noqa: B006, RUF012, F841, RUF015
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ from penstock.api.inference.objects import (
     is_record_class,
     why_member_moves,
 )
-from penstock.api.inference.tables import TABLES, fix_attribute, fix_member
+from penstock.api.inference.table_uses import TABLES
+from penstock.api.inference.tables import fix_attribute, fix_member
 from penstock.api.inference.values import (
     FOREIGN,
     NOTHING,

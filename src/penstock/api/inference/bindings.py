@@ -225,7 +225,7 @@ def _takes_instance(method: ast.FunctionDef | ast.Lambda | ast.AsyncFunctionDef)
     """Whether the first parameter of a method is its instance, and stays so."""
     first = next((a.arg for a in (*method.args.posonlyargs, *method.args.args)), None)
     is_plain = not getattr(method, "decorator_list", []) and getattr(method, "name", "") not in _OF_CLASSES
-    return is_plain and first not in ("cls", "mcs") and first not in bound_names(_body(method))
+    return is_plain and first not in ("cls", "mcs", *bound_names(_body(method)))
 
 
 def _with_own_names(node: ast.AST, own: frozenset[str]) -> Iterator[tuple[ast.AST, frozenset[str]]]:

@@ -11,7 +11,8 @@ from penstock.api.inference.bindings import is_library
 from penstock.api.inference.frames import Frame, arguments_of, bound_names, is_generator, walk_scope
 from penstock.api.inference.objects import BASES, fix
 from penstock.api.inference.sources import function_tree
-from penstock.api.inference.tables import TABLES, fix_default
+from penstock.api.inference.table_uses import TABLES
+from penstock.api.inference.tables import fix_default
 from penstock.api.inference.values import FOREIGN, NOTHING, Closure, Iterator, Known, Value, join
 
 _MOST_FRAMES = 3000

@@ -11,7 +11,8 @@ from penstock.api.inference.bindings import why_attribute_moves, why_cell_moves,
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.objects import fix
 from penstock.api.inference.sources import function_tree
-from penstock.api.inference.tables import TABLES, fix_cell, fix_global
+from penstock.api.inference.table_uses import TABLES
+from penstock.api.inference.tables import fix_cell, fix_global
 from penstock.api.inference.values import NOTHING, Known, Value, join
 
 _MISSING = object()

@@ -174,8 +174,8 @@ def _assert(run: Analysis, node: ast.Assert, frame: Frame) -> None:
 
 
 def _define(run: Analysis, node: ast.FunctionDef, frame: Frame) -> None:
-    notes = [a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg)]
-    notes = [note for note in (*notes, node.returns) if note is not None]
+    written = [node.returns, *(a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg))]
+    notes = [note for note in written if note is not None]
     acts = (ast.Call, ast.Subscript, ast.NamedExpr, ast.Yield, ast.YieldFrom)
     is_acting = not _postpones_notes(frame) and any(isinstance(n, acts) for note in notes for n in ast.walk(note))
     if node.decorator_list or is_acting:
