@@ -18,18 +18,18 @@ from types import MappingProxyType
 from typing import Any
 
 import harmless_tables
-from harmless_tables import FACTORS, Band, band_of, clean, scale
+from harmless_tables import PRICE_FACTORS, Band, band_of, clean, scale
 from judged import keyed, stateless, stateless_filter, stateless_flat_map
 
-RATES = {"a": 1.1, "b": 0.9, "A": 130.5}
+EXCHANGE_RATES = {"a": 1.1, "b": 0.9, "A": 130.5}
 WATCHED = {"a", "b", "ab"}
-LEVELS = [10.0, 50.0, 100.0]
+PRICE_LEVELS = [10.0, 50.0, 100.0]
 LEVEL_NAMES: list[str] = ["low", "middle", "high", "top"]
 COUNTRIES: dict[str, tuple[str, float]] = {"a": ("Austria", 0.2), "b": ("Belgium", 0.21)}
 SQUARES = {n: n * n for n in range(10)}
-ALIASES = dict(a="alpha", b="beta")  # noqa: C408
-FIXED = MappingProxyType({"a": 1.0, "b": 2.0})
-NESTED = {"a": {"tax": 0.2, "names": ["x", "y"]}, "b": {"tax": 0.1, "names": []}}
+SYMBOL_ALIASES = dict(a="alpha", b="beta")  # noqa: C408
+FIXED_RATES = MappingProxyType({"a": 1.0, "b": 2.0})
+NESTED_RATES = {"a": {"tax": 0.2, "names": ["x", "y"]}, "b": {"tax": 0.1, "names": []}}
 STOP = frozenset({"a", "b"})
 TOKEN = re.compile(r"[a-z]+")
 double = partial(scale, by=2.0)
@@ -47,7 +47,7 @@ def parse_number(text):
         return math.nan
 
 
-PARSERS = {"a": parse_plain, "b": parse_number}
+TEXT_PARSERS = {"a": parse_plain, "b": parse_number}
 
 
 class Side(Enum):
@@ -63,18 +63,18 @@ class Out:
 
 @stateless
 def convert(t):
-    return t.sym, t.price * RATES.get(t.sym, 1.0)
+    return t.sym, t.price * EXCHANGE_RATES.get(t.sym, 1.0)
 
 
 @stateless
 def convert_by_item(t):
-    return t.sym, t.price * (RATES[t.sym] if t.sym in RATES else 1.0)
+    return t.sym, t.price * (EXCHANGE_RATES[t.sym] if t.sym in EXCHANGE_RATES else 1.0)
 
 
 @stateless
 def convert_or_fail(t):
     try:
-        return t.sym, t.price / RATES[t.sym]
+        return t.sym, t.price / EXCHANGE_RATES[t.sym]
     except KeyError:
         return t.sym, -1.0
 
@@ -91,12 +91,12 @@ def is_not_watched(t):
 
 @stateless
 def level(t):
-    return t.sym, float(sum(t.price >= low for low in LEVELS))
+    return t.sym, float(sum(t.price >= low for low in PRICE_LEVELS))
 
 
 @stateless
 def level_name(t):
-    for place, low in enumerate(LEVELS):
+    for place, low in enumerate(PRICE_LEVELS):
         if t.price < low:
             return LEVEL_NAMES[place], low
     return LEVEL_NAMES[-1], math.inf
@@ -115,57 +115,57 @@ def square(t):
 
 @stateless
 def alias(t):
-    return ALIASES.get(clean(t.sym), t.sym), t.price
+    return SYMBOL_ALIASES.get(clean(t.sym), t.sym), t.price
 
 
 @stateless
 def fixed_rate(t):
-    return t.sym, FIXED.get(t.sym, 0.0)
+    return t.sym, FIXED_RATES.get(t.sym, 0.0)
 
 
 @stateless
 def nested(t):
-    return t.sym, NESTED[t.sym]["tax"] if t.sym in NESTED else 0.0
+    return t.sym, NESTED_RATES[t.sym]["tax"] if t.sym in NESTED_RATES else 0.0
 
 
 @stateless
 def of_another_module(t):
-    return t.sym, t.price * FACTORS.get(t.sym, 1.0)
+    return t.sym, t.price * PRICE_FACTORS.get(t.sym, 1.0)
 
 
 @stateless
 def by_the_module(t):
-    return t.sym, t.price * harmless_tables.FACTORS.get(t.sym, 1.0)
+    return t.sym, t.price * harmless_tables.PRICE_FACTORS.get(t.sym, 1.0)
 
 
 @stateless_filter
 def ends_well(t):
-    return any(t.sym.endswith(suffix) for suffix in harmless_tables.SUFFIXES)
+    return any(t.sym.endswith(suffix) for suffix in harmless_tables.DOMAIN_SUFFIXES)
 
 
 @stateless
 def dispatch(t):
-    return t.sym, PARSERS.get(t.sym, parse_plain)(t.alt)
+    return t.sym, TEXT_PARSERS.get(t.sym, parse_plain)(t.alt)
 
 
 @stateless
 def total_of_a_table(t):
-    return t.sym, sum(RATES.values()) + max(LEVELS) + len(STOP)
+    return t.sym, sum(EXCHANGE_RATES.values()) + max(PRICE_LEVELS) + len(STOP)
 
 
 @stateless
 def best_of_a_table(t):
-    return max(RATES.items(), key=lambda pair: pair[1])[0], t.price
+    return max(EXCHANGE_RATES.items(), key=lambda pair: pair[1])[0], t.price
 
 
 @stateless
 def listed_table(t):
-    return ",".join(sorted(WATCHED)), float(len(sorted(RATES)))
+    return ",".join(sorted(WATCHED)), float(len(sorted(EXCHANGE_RATES)))
 
 
 @stateless
 def merged_table(t):
-    merged = {**RATES, t.sym: t.price}
+    merged = {**EXCHANGE_RATES, t.sym: t.price}
     return t.sym, merged["a"] if "a" in merged else 0.0
 
 
@@ -378,7 +378,7 @@ class Converter:
 
     FACTOR = 2.0
     NAMES = ("a", "b")
-    TABLE = {"a": 1.0, "b": 5.0}
+    CONVERSIONS = {"a": 1.0, "b": 5.0}
 
     def __init__(self):
         self.offset = 1.0
@@ -387,7 +387,7 @@ class Converter:
 
     def process(self, t):
         name = self.names.get(t.sym, self.words[0])
-        yield name, t.price * self.FACTOR * self.TABLE.get(t.sym, 1.0) + self.offset
+        yield name, t.price * self.FACTOR * self.CONVERSIONS.get(t.sym, 1.0) + self.offset
 
 
 @keyed("sym")
@@ -443,7 +443,7 @@ class Windows:
 
     def process(self, t):
         window = self.windows.setdefault(t.sym, Window())
-        yield t.sym, window.add(t.price) * RATES.get(t.sym, 1.0)
+        yield t.sym, window.add(t.price) * EXCHANGE_RATES.get(t.sym, 1.0)
 
 
 class Running:
@@ -517,13 +517,13 @@ class Nested:
 
 @keyed("sym")
 class Phases:
-    ORDER = {"a": 0, "b": 1}
+    PHASE_ORDER = {"a": 0, "b": 1}
 
     def __init__(self):
         self.phase = {}
 
     def process(self, t):
-        if (rank := self.ORDER.get(t.alt)) is None:
+        if (rank := self.PHASE_ORDER.get(t.alt)) is None:
             return
         if rank > self.phase.get(t.sym, -1):
             self.phase[t.sym] = rank

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-FACTORS = {"a": 1.5, "b": 2.0}
-SUFFIXES = [".com", ".org"]
+PRICE_FACTORS = {"a": 1.5, "b": 2.0}
+DOMAIN_SUFFIXES = [".com", ".org"]
 CODE = re.compile(r"^[a-z]+$")
 
 

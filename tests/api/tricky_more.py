@@ -1,5 +1,7 @@
 """More operators with a memory: aliases, hooks, closures, generators, shared objects and keys that are not keys."""
 
+# ruff: noqa: B905, RUF015, RUF024
+
 from __future__ import annotations
 
 import contextlib
