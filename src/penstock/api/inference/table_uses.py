@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -79,8 +80,8 @@ def is_flat_table(values: list[Any]) -> bool:
 def why_texts_change(table: Table, holders: dict[str, dict[str, Any]], reach: set[str]) -> str | None:
     """Why a module of the user may change a table; `reach` is what the module or class that holds it is called."""
     for path, text in {**dict(user_texts()), **{p: read_text(p) for p in holders}}.items():
-        reaches = path in holders or any(word in text for word in reach)
-        tree = parse_module(text) if reaches or any(name in text for name in table.names) else None
+        reaches = path in holders or _has_word(text, reach)
+        tree = parse_module(text) if reaches or _has_word(text, table.names) else None
         if tree is None:
             continue
         file = File(tree, holders.get(path, {}))
@@ -90,6 +91,10 @@ def why_texts_change(table: Table, holders: dict[str, dict[str, Any]], reach: se
         if why := why or (_why_module_escapes(file, path, reach, table.names) if holders else None):
             return why
     return None
+
+
+def _has_word(text: str, words: Iterable[str]) -> bool:
+    return re.search(rf"\b(?:{'|'.join(map(re.escape, words))})\b", text) is not None
 
 
 def _imported(tree: ast.Module, names: frozenset[str]) -> frozenset[str]:
