@@ -645,3 +645,61 @@ class CountsOfInstances:
 
     def process(self, t):
         yield give(t, self.made)
+
+
+# A default dict that is looked into by Python itself grows.
+
+
+class Growing:
+    def __init__(self):
+        self.d = defaultdict(lambda: None)
+        self.texts = defaultdict(str)
+
+
+@unknown
+class GrowsByTranslate(Growing):
+    def process(self, t):
+        t.sym.translate(self.d)
+        yield give(t, len(self.d))
+
+
+@unknown
+class GrowsByPercent(Growing):
+    def process(self, t):
+        text = ("%(" + t.sym + ")s") % self.texts
+        yield give(t, len(self.texts) + len(text))
+
+
+@unknown
+class GrowsByFormat(Growing):
+    def process(self, t):
+        text = ("{" + t.sym + "}").format_map(self.texts)
+        yield give(t, len(self.texts) + len(text))
+
+
+@unknown
+class GrowsByFormatOfItems(Growing):
+    def process(self, t):
+        text = ("{0[" + t.sym + "]}").format(self.texts)
+        yield give(t, len(self.texts) + len(text))
+
+
+@unknown
+class GrowsByUnboundTranslate(Growing):
+    def process(self, t):
+        str.translate(t.sym, self.d)
+        yield give(t, len(self.d))
+
+
+@unknown
+class GrowsByItemGetter(Growing):
+    def process(self, t):
+        operator.itemgetter("x")(self.texts)
+        yield give(t, len(self.texts))
+
+
+@unknown
+class GrowsInsideAList(Growing):
+    def process(self, t):
+        text = ("{0[0][" + t.sym + "]}").format([self.texts])
+        yield give(t, len(self.texts) + len(text))

@@ -316,6 +316,15 @@ class Analysis:
                     self.grow(atom, FOREIGN, field=name)
                 self.spoil(join(atom.items, *atom.fields.values()))
 
+    def index_by_text(self, value: Value, node: ast.AST, frame: Frame, seen: tuple[Any, ...] = ()) -> None:
+        """Note that entries are looked up under keys that stand in a text, as `%` and `translate` do."""
+        for atom in unwrap(value) - frozenset(seen):
+            if isinstance(atom, Thing) and atom.factory:
+                self.blame(node, frame, "it looks up keys of a text in a defaultdict, which grows by that")
+            if isinstance(atom, Thing | Record):
+                inside = join(*atom.parts) if isinstance(atom, Record) else self.held(atom)
+                self.index_by_text(inside, node, frame, (*seen, atom))
+
     def depend_on_order(self, node: ast.AST, frame: Frame) -> Value:
         """Blame what comes out otherwise in another order of a set."""
         return self.blame(

@@ -101,6 +101,7 @@ def call_scalar_method(run: Analysis, cls: type, name: str, given: Arguments, no
     else:
         for argument in given.all:
             run.observe(argument, node, frame, shown=name.startswith("format"))
+            run.index_by_text(argument, node, frame)
     return result(run, RESULTS.get((cls, name), default_result(cls)), node, frame)
 
 

@@ -100,6 +100,7 @@ def _operate(run: Analysis, name: str, left: Any, right: Any, node: ast.AST, fra
             return run.blame(node, frame, f"it applies an operator to {name_of(side)}, which cannot be seen into")
     if left is str and name == "Mod":
         run.observe(frozenset({right}), node, frame, shown=True)
+        run.index_by_text(frozenset({right}), node, frame)
         return STR
     return _combine(run, name, left, right, node, frame)
 
