@@ -11,6 +11,7 @@ import harmless_operators  # noqa: F401
 import pytest
 import tricky_again  # noqa: F401
 import tricky_classes  # noqa: F401
+import tricky_flows  # noqa: F401
 import tricky_functions  # noqa: F401
 import tricky_more  # noqa: F401
 import tricky_orders  # noqa: F401

@@ -13,6 +13,7 @@ from penstock.api.inference.attributes import store_attribute
 from penstock.api.inference.expressions import evaluate, make_closure
 from penstock.api.inference.frames import Frame, bound_names
 from penstock.api.inference.library import CONTAINERS, ERROR, SCALARS
+from penstock.api.inference.methods import fill_dict
 from penstock.api.inference.names import bind
 from penstock.api.inference.operations import operate, test
 from penstock.api.inference.subscripts import assign, delete_item, read_item
@@ -104,10 +105,7 @@ def _augmented(run: Analysis, node: ast.AugAssign, frame: Frame) -> None:
     for thing in in_place:
         run.change(thing, node, frame)
         if thing.type.__name__ in ("dict", "defaultdict", "OrderedDict", "Counter"):
-            run.use_whole(value, node, frame)
-            held = [(run.held(a), a.keys) for a in unwrap(value) if isinstance(a, Thing)]
-            for items, keys in held:
-                run.grow(thing, release(items), release(keys))
+            fill_dict(run, thing, value, node, frame)
         else:
             is_set = thing.type is set
             run.grow(thing, run.iterate(value, node, frame, ordered=not is_set))
