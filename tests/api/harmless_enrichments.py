@@ -26,7 +26,7 @@ WATCHED = {"a", "b", "ab"}
 PRICE_LEVELS = [10.0, 50.0, 100.0]
 LEVEL_NAMES: list[str] = ["low", "middle", "high", "top"]
 COUNTRIES: dict[str, tuple[str, float]] = {"a": ("Austria", 0.2), "b": ("Belgium", 0.21)}
-SQUARES = {n: n * n for n in range(10)}
+SQUARE_OF = {n: n * n for n in range(10)}
 SYMBOL_ALIASES = dict(a="alpha", b="beta")  # noqa: C408
 FIXED_RATES = MappingProxyType({"a": 1.0, "b": 2.0})
 NESTED_RATES = {"a": {"tax": 0.2, "names": ["x", "y"]}, "b": {"tax": 0.1, "names": []}}
@@ -110,7 +110,7 @@ def country(t):
 
 @stateless
 def square(t):
-    return t.sym, float(SQUARES.get(t.n, -1))
+    return t.sym, float(SQUARE_OF.get(t.n, -1))
 
 
 @stateless
