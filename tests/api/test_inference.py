@@ -319,10 +319,62 @@ def yields_in_both_branches(t):
         yield t._replace(volume=1)
 
 
+def unless_left_by_break(t):
+    for x in range(t.volume):
+        if x > t.price:
+            break
+    else:
+        yield t
+
+
+def more_after_a_break(t):
+    for x in range(t.volume):
+        if x > t.price:
+            break
+    else:
+        return
+    yield t
+    yield t
+
+
+def behind_a_comparison(t):
+    if 0 < t.volume < ((yield t) or 3):
+        return
+
+
+def in_a_guard_and_a_case(t):
+    match t.volume:
+        case 1 if (yield t):
+            pass
+        case _:
+            yield t
+
+
+def in_a_group_of_errors(t):
+    try:
+        yield t
+        yield t
+    except* ValueError:
+        pass
+
+
+def in_a_default(t):
+    def inner(x=(yield t)):
+        return x
+
+    yield t
+
+
 @pytest.mark.parametrize(
     ("function", "selectivity"),
     [
         (one, Selectivity.EXACTLY_ONE),
+        (unless_left_by_break, Selectivity.AT_MOST_ONE),
+        (more_after_a_break, Selectivity.UNKNOWN),
+        (behind_a_comparison, Selectivity.AT_MOST_ONE),
+        (in_a_guard_and_a_case, Selectivity.UNKNOWN),
+        (in_a_group_of_errors, Selectivity.UNKNOWN),
+        (in_a_default, Selectivity.UNKNOWN),
         (yields_in_both_branches, Selectivity.EXACTLY_ONE),
         (at_most_one, Selectivity.AT_MOST_ONE),
         (listed, Selectivity.AT_MOST_ONE),

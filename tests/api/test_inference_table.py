@@ -6,12 +6,17 @@ import contextlib
 import random
 from typing import Any
 
+import harmless_enrichments  # noqa: F401
 import harmless_operators  # noqa: F401
 import pytest
 import tricky_again  # noqa: F401
 import tricky_classes  # noqa: F401
+import tricky_flows  # noqa: F401
 import tricky_functions  # noqa: F401
+import tricky_more  # noqa: F401
+import tricky_orders  # noqa: F401
 import tricky_reflection  # noqa: F401
+import tricky_tables  # noqa: F401
 from judged import INPUT, OUTPUT, TABLE, Judged
 
 from penstock.api.inference import Role, infer_model
@@ -35,8 +40,8 @@ def model_of(judged: Judged) -> OperatorModel:
 
 
 def test_the_table_is_long_enough():
-    assert len(TRICKY) >= 150
-    assert len(HARMLESS) >= 40
+    assert len(TRICKY) >= 300
+    assert len(HARMLESS) >= 100
 
 
 @pytest.mark.parametrize("judged", TABLE, ids=name)

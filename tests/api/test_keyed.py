@@ -428,9 +428,34 @@ def set_global(self, t):
     TOTAL = t.n
 
 
+def change_class_by_alias(self, t):
+    rates = self.rates
+    rates[t.k] = 1
+
+
+def change_global_by_alias(self, t):
+    seen = SEEN
+    seen.append(t.n)
+
+
+def add_to_seen(n):
+    push_to_seen(n)
+
+
+def push_to_seen(n):
+    SEEN.append(n)
+
+
+def change_global_by_helpers(self, t):
+    add_to_seen(t.n)
+
+
 @pytest.mark.parametrize(
     ("process", "name"),
     [
+        (change_class_by_alias, "Changing.rates"),
+        (change_global_by_alias, "SEEN"),
+        (change_global_by_helpers, "SEEN"),
         (change_class, "Changing.total"),
         (change_class_by_name, "Changing.total"),
         (change_list_of_class, "Changing.rates"),

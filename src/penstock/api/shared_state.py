@@ -4,9 +4,11 @@ The instances of a `KeyedOperator` must not know of each other: they may live in
 share there is neither kept nor restored. A class attribute, a global or a variable of a function around the class that
 a method changes in place is such a thing, and is refused.
 
+    Functions of the program that a method calls by name are looked at as well, and so are local names for such things.
+
 When it does not apply:
-    This is no proof. What is changed under another name, or by a function that a method calls, is not seen here;
-    `--verify-models` compares what an operator does with what it does on channels.
+    This is no proof. What is changed in a roundabout way is not seen here; `--verify-models` compares what an operator
+    does with what it does on channels.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
+from penstock.api.inference.bindings import is_library
 from penstock.api.inference.sources import FunctionTree, function_tree
 from penstock.diagnostics import UserError
 
@@ -40,10 +43,12 @@ def check_keeps_apart(owner: type, base: type) -> None:
     """
     trees = [tree for method in _methods(owner, base) if (tree := function_tree(method)) is not None]
     own = {name for tree in trees for name in _set_on_self(tree)}
-    for tree in trees:
-        shared = next((name for name in _shared(tree, owner, own)), None)
+    helpers = _helpers(trees)
+    for tree in (*trees, *helpers):
+        shared = next((name for name in _shared(tree, owner if tree in trees else object, own)), None)
         if shared is not None:
-            where = f"`{tree.function.__name__}` of `{owner.__name__}`"
+            holder = f" of `{owner.__name__}`" if tree in trees else f", which `{owner.__name__}` calls,"
+            where = f"`{tree.function.__name__}`{holder}"
             message = f"{where} changes `{shared}`, which the instances of all keys share"
             hint = "make it in `__init__` as an attribute of `self`; a cache of what never changes is `functools.cache`"
             raise UserError(message, hint=hint)
@@ -57,6 +62,22 @@ def _methods(owner: type, base: type) -> Iterator[FunctionType]:
                 method = method.fget if isinstance(method, property) else method
                 if isinstance(method, FunctionType):
                     yield method
+
+
+def _helpers(trees: list[FunctionTree]) -> list[FunctionTree]:
+    """The functions of the program that some functions call by name, and those that they call."""
+    found: dict[FunctionType, FunctionTree] = {}
+    ready = list(trees)
+    while ready:
+        tree = ready.pop()
+        names = [n.func.id for n in ast.walk(tree.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+        for function in (_meaning(tree, name) for name in names if name not in _bound(tree)):
+            is_own = isinstance(function, FunctionType) and not is_library(function.__code__.co_filename)
+            called = function_tree(function) if is_own and function not in found else None
+            if called is not None:
+                found[function] = called
+                ready.append(called)
+    return list(found.values())
 
 
 def _set_on_self(tree: FunctionTree) -> Iterator[str]:
@@ -78,17 +99,35 @@ def _shared(tree: FunctionTree, owner: type, own: set[str]) -> Iterator[str]:
         name for node in ast.walk(tree.node) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
     }
     bound = _bound(tree) - outside
+    aliases = _aliases(tree)
     for changed in _changed(tree):
-        match changed:
+        match _unalias(changed, aliases):
             case ast.Name(id=name) if name in outside:
                 yield name
             case ast.Attribute(value=holder, attr=name) if _is_class(holder, tree, bound):
-                yield f"{owner.__name__}.{name}"
+                yield f"{ast.unparse(holder) if owner is object else owner.__name__}.{name}"
             case ast.Attribute(value=holder, attr=name) if _is_self(holder, tree) and name not in own:
                 if isinstance(inspect.getattr_static(owner, name, None), _CONTAINERS):
                     yield f"{owner.__name__}.{name}"
             case ast.Name(id=name) if name not in bound and isinstance(_meaning(tree, name), _CONTAINERS):
                 yield name
+
+
+def _aliases(tree: FunctionTree) -> dict[str, ast.expr]:
+    """The local names that only ever mean one other name or attribute, with that."""
+    found: dict[str, ast.expr] = {}
+    for node in ast.walk(tree.node):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() as value):
+                found[name] = value
+    written = [n.id for n in ast.walk(tree.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return {name: value for name, value in found.items() if written.count(name) == 1}
+
+
+def _unalias(changed: ast.expr, aliases: dict[str, ast.expr]) -> ast.expr:
+    """What a name that is changed in place stands for; a name that is bound stands for itself."""
+    is_used = isinstance(changed, ast.Name) and isinstance(changed.ctx, ast.Load)
+    return aliases.get(changed.id, changed) if is_used and isinstance(changed, ast.Name) else changed
 
 
 def _bound(tree: FunctionTree) -> set[str]:

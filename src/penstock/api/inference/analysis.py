@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.api.inference.frames import Frame
-from penstock.api.inference.library import CONTAINERS, DIGEST, SCALARS, SETS, parts_of
+from penstock.api.inference.library import CONTAINERS, DIGEST, SCALARS, SEQUENCES, SETS, parts_of
 from penstock.api.inference.values import (
     FOREIGN,
     NOTHING,
@@ -234,7 +234,7 @@ class Analysis:
             return self.blame(node, frame, f"it iterates over a `{thing.type.__name__}`, which cannot be seen into")
         self.use_whole(frozenset({thing}), node, frame, "iterates over it")
         if ordered and (thing.type in SETS or thing.is_unordered):
-            self.blame(node, frame, "it depends on the order of a set, which differs between processes; use `sorted`")
+            self.depend_on_order(node, frame)
         if thing.type is bytearray:
             return frozenset({int})
         if thing.keys or thing.fields:
@@ -249,17 +249,23 @@ class Analysis:
         """Whether the elements of a value come in the order of a set."""
         return any(isinstance(a, Thing) and (a.type in SETS or a.is_unordered) for a in unwrap(value))
 
-    def observe(self, value: Value, node: ast.AST, frame: Frame, *, ordered: bool = True, seen: Any = ()) -> None:
-        """Look at plain data to the last part, as `str` or `==` do."""
+    def observe(
+        self, value: Value, node: ast.AST, frame: Frame, *, ordered: bool = True, shown: bool = False, seen: Any = ()
+    ) -> None:
+        """Look at plain data to the last part, as `==` does, or `str` where it is `shown`."""
         for atom in unwrap(value):
             if atom in seen or atom in SCALARS or isinstance(atom, Special):
                 continue
             if isinstance(atom, Record):
                 for part in atom.parts:
-                    self.observe(part, node, frame, ordered=ordered, seen=(*seen, atom))
+                    self.observe(part, node, frame, ordered=ordered, shown=shown, seen=(*seen, atom))
             elif isinstance(atom, Thing) and (atom.type in CONTAINERS or atom.type is Iterator):
-                inside = join(self._elements_of_thing(atom, node, frame, ordered), self.held(atom))
-                self.observe(inside, node, frame, ordered=ordered, seen=(*seen, atom))
+                if shown and (atom.type is Iterator or any(map(_has_address, atom.factory))):
+                    self.blame(node, frame, f"it makes text of {name_of(atom)}, which shows an address in memory")
+                # Two sets or dicts are equal in whatever order, two lists are not.
+                by_place = atom.is_unordered and atom.type in SEQUENCES
+                inside = join(self._elements_of_thing(atom, node, frame, ordered or by_place), self.held(atom))
+                self.observe(inside, node, frame, ordered=ordered, shown=shown, seen=(*seen, atom))
             elif not isinstance(atom, Known) or not is_told_apart(atom):
                 self.blame(node, frame, f"it uses {name_of(atom)} as plain data, which it is not")
 
@@ -309,6 +315,25 @@ class Analysis:
                 for name in atom.fields:
                     self.grow(atom, FOREIGN, field=name)
                 self.spoil(join(atom.items, *atom.fields.values()))
+
+    def index_by_text(self, value: Value, node: ast.AST, frame: Frame, seen: tuple[Any, ...] = ()) -> None:
+        """Note that entries are looked up under keys that stand in a text, as `%` and `translate` do."""
+        for atom in unwrap(value) - frozenset(seen):
+            if isinstance(atom, Thing) and atom.factory:
+                self.blame(node, frame, "it looks up keys of a text in a defaultdict, which grows by that")
+            if isinstance(atom, Thing | Record):
+                inside = join(*atom.parts) if isinstance(atom, Record) else self.held(atom)
+                self.index_by_text(inside, node, frame, (*seen, atom))
+
+    def depend_on_order(self, node: ast.AST, frame: Frame) -> Value:
+        """Blame what comes out otherwise in another order of a set."""
+        return self.blame(
+            node, frame, "it depends on the order of a set, which differs between processes; use `sorted`"
+        )
+
+
+def _has_address(factory: Any) -> bool:
+    return not (isinstance(factory, Known) and isinstance(factory.object, type))
 
 
 _WHY_NO_CHANGE = {

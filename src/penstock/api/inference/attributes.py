@@ -21,6 +21,8 @@ from penstock.api.inference.objects import (
     is_record_class,
     why_member_moves,
 )
+from penstock.api.inference.table_uses import TABLES
+from penstock.api.inference.tables import fix_attribute, fix_member
 from penstock.api.inference.values import (
     FOREIGN,
     NOTHING,
@@ -135,7 +137,18 @@ def _member(
         return run.blame(
             node, frame, f"`{cls.__name__}.{name}` is a `{type(member).__name__}`, which may act when it is read"
         )
+    if type(member) in TABLES:
+        return _table(run, ("table", cls, name), fix_member, (member, cls, name), node, frame)
     return _fixed(run, member, f"{cls.__name__}.{name}", node, frame)
+
+
+def _table(run: Analysis, key: Any, find: Any, given: tuple[Any, ...], node: ast.AST, frame: Frame) -> Value:
+    """A lookup table of a module or class; one object, wherever it is read."""
+    if key not in run.frames:
+        run.frames[key] = find(*given)
+    found: Value | str = run.frames[key]
+    holder = getattr(given[1], "__name__", "")
+    return run.blame(node, frame, f"it reads `{holder}.{given[2]}`, {found}") if isinstance(found, str) else found
 
 
 def _fixed(run: Analysis, value: Any, what: str, node: ast.AST, frame: Frame) -> Value:
@@ -161,6 +174,8 @@ def _of_known(run: Analysis, value: Any, name: str, node: ast.AST, frame: Frame)
     if isinstance(value, enum.Enum) and name in ("value", "name"):
         return _fixed(run, value.value if name == "value" else value.name, name, node, frame)
     if is_record_class(type(value)) and name in value.__dataclass_fields__:
+        if why := why_attribute_moves(name):
+            return run.blame(node, frame, f"it reads `{name}`, {why}")
         return _fixed(run, getattr(value, name), name, node, frame)
     return run.blame(node, frame, f"it reads `{name}` of {name_of(Known(value))}, which can change")
 
@@ -174,6 +189,8 @@ def _of_module(run: Analysis, module: ModuleType, name: str, node: ast.AST, fram
     path = getattr(module, "__file__", None)
     if not is_library(path) and (why := why_text_moves(str(path), vars(module), name)):
         return run.blame(node, frame, f"it reads `{module.__name__}.{name}`, {why}")
+    if type(value) in TABLES and not is_library(path):
+        return _table(run, ("table", id(module), name), fix_attribute, (value, module, name), node, frame)
     return _fixed(run, value, f"{module.__name__}.{name}", node, frame)
 
 
@@ -209,6 +226,8 @@ def store_attribute(run: Analysis, base: Value, name: str, value: Value, node: a
 
 def _store(run: Analysis, thing: Thing, name: str, value: Value, node: ast.AST, frame: Frame) -> None:
     member, is_there = class_member(thing.type, name)
+    if name.startswith("__") and name.endswith("__"):
+        run.blame(node, frame, f"it stores `{name}`, which is not followed")
     if is_there and hasattr(type(member), "__set__") and not inspect.ismemberdescriptor(member):
         run.blame(node, frame, f"it stores into the property `{name}`, which is not followed")
     if thing.owner is Owner.STATE and not run.is_init:

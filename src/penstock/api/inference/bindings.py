@@ -54,6 +54,8 @@ def is_library(path: str | None) -> bool:
 
 def why_global_moves(function: FunctionType, name: str) -> str | None:
     """Why a global may mean something else at run time, or None where it cannot."""
+    if not is_library(function.__code__.co_filename) and "__name__" not in function.__globals__:
+        return "which is no name of a module"
     return why_text_moves(function.__code__.co_filename, function.__globals__, name)
 
 
@@ -75,8 +77,9 @@ def why_text_moves(path: str, namespace: dict[str, Any], name: str) -> str | Non
 
 def why_attribute_moves(name: str) -> str | None:
     """Why an attribute of a module or a class may be stored into, or None where no loaded module of the user does."""
-    for path, text in _user_texts():
-        if _mentions(text, name) and name in _stores(text).attributes:
+    written = {name, re.sub(r"^_[^_]\w*?(?=__\w)", "", name)}  # a private name stands there without its class
+    for path, text in user_texts():
+        if any(_mentions(text, n) and n in _stores(text).attributes for n in written):
             return f"which {Path(path).name} stores into"
     return None
 
@@ -152,7 +155,7 @@ def _bindings(module: ast.Module) -> Counter[str]:
     return Counter(bound_names(module.body))
 
 
-def _user_texts() -> Iterator[tuple[str, str]]:
+def user_texts() -> Iterator[tuple[str, str]]:
     """The text of every loaded module of the user."""
     return iter(_texts(len(sys.modules)))
 
@@ -186,8 +189,12 @@ def _stores(text: str) -> Stores:
                 reflects |= not isinstance(index, ast.Constant)
             case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[_, ast.Constant(value=str() as name), *_]):
                 stored.add(name)
-            case ast.Call(func=ast.Attribute(attr="setattr"), args=[_, ast.Constant(value=str() as name), *_]):
-                stored.add(name)
+            case ast.Call(
+                func=ast.Attribute(attr="setattr" | "delattr" | "__setattr__" | "__delattr__"),
+                args=[base, ast.Constant(value=str() as name), *_],
+            ):
+                if not (isinstance(base, ast.Name) and base.id in own):
+                    stored.add(name)
             case ast.Call(func=ast.Name(id=name)) if name in _REFLECTION - {"vars", "globals"}:
                 reflects = True
             case ast.Call(
@@ -205,9 +212,20 @@ def _is_namespace(node: ast.expr, own: frozenset[str]) -> bool:
             | ast.Attribute(value=ast.Name(id=name), attr="__dict__")
         ):
             return name not in own
-        case ast.Call(func=ast.Name(id="globals" | "vars")) | ast.Attribute(attr="__dict__"):
+        case ast.Call(func=ast.Name(id="globals" | "vars")) | ast.Attribute(attr="__dict__" | "__globals__"):
             return True
     return False
+
+
+_OF_CLASSES = ("__new__", "__init_subclass__", "__class_getitem__", "mro")
+"""Methods that take a class though nothing says so."""
+
+
+def _takes_instance(method: ast.FunctionDef | ast.Lambda | ast.AsyncFunctionDef) -> bool:
+    """Whether the first parameter of a method is its instance, and stays so."""
+    first = next((a.arg for a in (*method.args.posonlyargs, *method.args.args)), None)
+    is_plain = not getattr(method, "decorator_list", []) and getattr(method, "name", "") not in _OF_CLASSES
+    return is_plain and first not in ("cls", "mcs", *bound_names(_body(method)))
 
 
 def _with_own_names(node: ast.AST, own: frozenset[str]) -> Iterator[tuple[ast.AST, frozenset[str]]]:
@@ -215,8 +233,8 @@ def _with_own_names(node: ast.AST, own: frozenset[str]) -> Iterator[tuple[ast.AS
     for child in ast.iter_child_nodes(node):
         inner = own
         if isinstance(child, Scope) and not isinstance(child, ast.ClassDef):
-            is_method = isinstance(node, ast.ClassDef) and not getattr(child, "decorator_list", [])
             arguments = [a.arg for a in (*child.args.posonlyargs, *child.args.args)]
-            inner = frozenset(arguments[:1]) if is_method else own - set(arguments_of(child.args))
+            is_own = isinstance(node, ast.ClassDef) and _takes_instance(child)
+            inner = frozenset(arguments[:1]) if is_own else own - set(arguments_of(child.args))
         yield child, inner
         yield from _with_own_names(child, inner)

@@ -13,9 +13,9 @@ from typing import Any
 from penstock.api.inference.analysis import Analysis, Arguments
 from penstock.api.inference.attributes import read_attribute
 from penstock.api.inference.frames import Frame
-from penstock.api.inference.library import CONTAINERS, EXACT_NUMBERS, ORDERED, SCALARS
+from penstock.api.inference.library import CONTAINERS, EXACT_NUMBERS, SCALARS
 from penstock.api.inference.methods import apply_key, fill_dict
-from penstock.api.inference.operations import check_hash, operate, test
+from penstock.api.inference.operations import check_hash, is_told_by_equality, operate, test
 from penstock.api.inference.values import (
     NONE,
     NOTHING,
@@ -88,8 +88,8 @@ def _least(run: Analysis, given: Arguments, node: ast.AST, frame: Frame) -> Valu
     values = _arguments(given)
     if len(values) == 1:
         items = run.iterate(values[0], node, frame, ordered=False)
-        if run.is_unordered(values[0]) and ("key" in given.keywords or not unwrap(items) <= ORDERED):
-            run.blame(node, frame, "it depends on the order of a set, which differs between processes; use `sorted`")
+        if run.is_unordered(values[0]) and ("key" in given.keywords or not is_told_by_equality(items)):
+            run.depend_on_order(node, frame)
     else:
         items = join(*values)
     apply_key(run, Arguments(keywords={"key": NONE, **given.keywords}), items, node, frame)
@@ -99,8 +99,15 @@ def _least(run: Analysis, given: Arguments, node: ast.AST, frame: Frame) -> Valu
 def _sorted(run: Analysis, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     values = _arguments(given)
     items = run.iterate(values[0], node, frame, ordered="key" in given.keywords) if values else NOTHING
+    if values and run.is_unordered(values[0]) and not is_told_by_equality(items):
+        run.depend_on_order(node, frame)
     apply_key(run, Arguments(keywords={"key": NONE, **given.keywords}), items, node, frame)
     return run.fresh(node, frame, list, items)
+
+
+def is_short(given: Arguments) -> bool:
+    """Whether a new `deque` has a greatest length."""
+    return len(given.all) > 1
 
 
 def _make(cls: Any) -> Handler:
@@ -110,6 +117,8 @@ def _make(cls: Any) -> Handler:
         items = run.iterate(values[0], node, frame, ordered=False) if values else NOTHING
         if is_set:
             check_hash(run, items, node, frame)
+        if values and run.is_unordered(values[0]) and (is_short(given) or (is_set and not is_told_by_equality(items))):
+            run.depend_on_order(node, frame)
         is_unordered = not is_set and bool(values) and run.is_unordered(values[0])
         return run.fresh(node, frame, cls, items, unordered=is_unordered)
 
@@ -178,11 +187,18 @@ def _filter(run: Analysis, given: Arguments, node: ast.AST, frame: Frame) -> Val
 
 
 def _passes_on(run: Analysis, given: Arguments, node: ast.AST, frame: Frame) -> Value:
-    """`iter`, `reversed`, `chain`, `islice`, `cycle`: the same elements."""
+    """`iter`, `reversed`, `chain`, `cycle`: the same elements."""
     values = _arguments(given)
     sources = [v for v in values if not unwrap(v) <= frozenset({int, type(None)})]
     items = join(*(run.iterate(v, node, frame, ordered=False) for v in sources))
     return _iterator(run, node, frame, items, *sources)
+
+
+def _slices(run: Analysis, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    """`islice`: some of the elements."""
+    if any(map(run.is_unordered, given.all)):
+        run.depend_on_order(node, frame)
+    return _passes_on(run, given, node, frame)
 
 
 def _iter(run: Analysis, given: Arguments, node: ast.AST, frame: Frame) -> Value:
@@ -296,13 +312,13 @@ def _range(run: Analysis, given: Arguments, node: ast.AST, frame: Frame) -> Valu
 
 
 def _get_attribute(run: Analysis, given: Arguments, node: ast.AST, frame: Frame) -> Value:
-    """`getattr` and `hasattr` with a constant name."""
+    """`getattr` and `hasattr`, called by these names with a constant one."""
     match node:
-        case ast.Call(func=ast.Name(id=name), args=[_, ast.Constant(value=str() as attribute), *_]):
-            if name == "getattr":
-                return join(read_attribute(run, given.positional[0], attribute, node, frame), *given.positional[2:])
-            read_attribute(run, given.positional[0], attribute, node, frame)
-            return BOOL
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as attribute), *_]):
+            return join(read_attribute(run, given.positional[0], attribute, node, frame), *given.positional[2:])
+        case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str() as attribute)]):
+            # What it finds is the result as well: the name may be that of another function.
+            return join(BOOL, read_attribute(run, given.positional[0], attribute, node, frame))
     for value in given.all:
         run.spoil(value)
     return run.blame(node, frame, "it looks up an attribute whose name is not constant")
@@ -313,6 +329,8 @@ def _heap(changes: bool, gives_list: bool = False) -> Handler:
         values = _arguments(given)
         holder = values[-1] if gives_list else values[0]
         items = run.iterate(holder, node, frame, ordered=False) if gives_list else NOTHING
+        if run.is_unordered(holder) and (changes or "key" in given.keywords or not is_told_by_equality(items)):
+            run.depend_on_order(node, frame)
         for atom in unwrap(holder) if changes else ():
             if isinstance(atom, Thing) and atom.type is list:
                 run.change(atom, node, frame)
@@ -334,7 +352,7 @@ HANDLERS: dict[Any, Handler] = {
     map: _map, filter: _filter, iter: _iter, reversed: _passes_on, enumerate: _enumerate, zip: _zip, next: _next,
     range: _range, getattr: _get_attribute, hasattr: _get_attribute, "fromkeys": _from_keys,
     functools.reduce: _reduce, itertools.chain: _passes_on, itertools.chain.from_iterable: _chain_from,
-    itertools.islice: _passes_on, itertools.cycle: _passes_on, itertools.zip_longest: _zip,
+    itertools.islice: _slices, itertools.cycle: _passes_on, itertools.zip_longest: _zip,
     itertools.accumulate: _accumulate, itertools.groupby: _group, itertools.takewhile: _takes_while,
     itertools.dropwhile: _takes_while, itertools.filterfalse: _filter, itertools.starmap: _star_map,
     itertools.product: _tuples, itertools.pairwise: _tuples, itertools.repeat: _repeat, itertools.count: _count,

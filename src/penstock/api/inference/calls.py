@@ -30,7 +30,7 @@ from penstock.api.inference.library import (
 from penstock.api.inference.methods import call_method, call_scalar_method, result
 from penstock.api.inference.names import read_name
 from penstock.api.inference.objects import fix, is_named_tuple, is_plain_enum, is_record_class, why_hooked
-from penstock.api.inference.operations import compare, operate, operate_alone
+from penstock.api.inference.operations import compare, operate, operate_alone, test
 from penstock.api.inference.records import make_dataclass, make_named_tuple
 from penstock.api.inference.subscripts import read_item
 from penstock.api.inference.values import (
@@ -75,11 +75,22 @@ def call(run: Analysis, node: ast.Call, frame: Frame) -> Value:
     for keyword in node.keywords:
         value = run.evaluate(keyword.value, frame)
         if keyword.arg is None:
-            run.blame(node, frame, "it spreads a dict over the parameters of a call, which is not followed")
-            run.spoil(value)
+            keywords.update(_spread(run, value, node, frame))
         else:
             keywords[keyword.arg] = value
     return call_value(run, callee, Arguments(positional=tuple(positional), keywords=keywords, rest=rest), node, frame)
+
+
+def _spread(run: Analysis, value: Value, node: ast.AST, frame: Frame) -> dict[str, Value]:
+    """The entries of a dict that a call spreads over its parameters: one display with constant names."""
+    match list(unwrap(value)):
+        case [Thing(fields=fields, keys=keys, is_open=False, is_kept=False) as thing] if (
+            thing.type is dict and not keys
+        ):
+            return dict(fields)
+    run.spoil(value)
+    run.blame(node, frame, "it spreads a dict over the parameters of a call, which is not followed")
+    return {}
 
 
 def _parent(run: Analysis, node: ast.Call, frame: Frame) -> Value:
@@ -193,6 +204,8 @@ def _call_known(run: Analysis, value: Any, given: Arguments, node: ast.AST, fram
         return _construct(run, value, given, node, frame)
     if isinstance(value, FunctionType):
         return invoke(run, value, given, node, frame)
+    if type(value) in (operator.itemgetter, operator.attrgetter):
+        return _call_getter(run, value, given, node, frame)
     if type(value) is functools.partial:
         return _call_partial(run, value, given, node, frame)
     if value in DIGESTS:
@@ -220,7 +233,10 @@ def _operation(run: Analysis, name: str, given: Arguments, node: ast.AST, frame:
     if name == "Item":
         return read_item(run, parts[0], parts[1], node, frame) if len(parts) == 2 else NOTHING
     if len(parts) == 1:
-        return operate_alone(run, name, parts[0], node, frame) if name != "Not" else frozenset({bool})
+        if name != "Not":
+            return operate_alone(run, name, parts[0], node, frame)
+        test(run, parts[0], node, frame)
+        return frozenset({bool})
     if len(parts) != 2:
         return NOTHING
     if name in ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "In"):
@@ -239,8 +255,16 @@ def _call_pure(run: Analysis, value: Any, gives: Any, given: Arguments, node: as
         if any(isinstance(atom, Closure | Known | Bound) for atom in argument) and value.__name__ in ("sub", "subn"):
             run.call(argument, node, frame, result(run, "match", node, frame) - NONE)
         else:
-            run.observe(argument, node, frame)
+            run.observe(argument, node, frame, shown=value in (repr, ascii, format))
     return result(run, gives, node, frame, given)
+
+
+def _call_getter(run: Analysis, value: Any, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    keys = tuple(map(str, value.__reduce__()[1]))
+    by_name = type(value) is operator.attrgetter
+    if by_name and any("." in key for key in keys):
+        return refuse(run, "it calls an `attrgetter` with a path, which is not followed", given, node, frame)
+    return _get(run, Getter(keys, by_name), given, node, frame)
 
 
 def _call_partial(run: Analysis, value: Any, given: Arguments, node: ast.AST, frame: Frame) -> Value:
@@ -260,7 +284,7 @@ def _call_partial(run: Analysis, value: Any, given: Arguments, node: ast.AST, fr
 def _construct(run: Analysis, cls: Any, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     if cls in CONSTRUCTORS:
         for argument in given.all:
-            run.observe(argument, node, frame)
+            run.observe(argument, node, frame, shown=cls is str)
         return frozenset({cls})
     if cls in (operator.itemgetter, operator.attrgetter):
         return _make_getter(run, cls, given, node, frame)
@@ -294,8 +318,18 @@ def _make_error(run: Analysis, cls: type, given: Arguments, node: ast.AST, frame
     if own:
         return refuse(run, f"it makes a `{cls.__name__}`, which has methods of its own", given, node, frame)
     for argument in given.all:
-        run.observe(argument, node, frame)
+        run.observe(argument, node, frame, shown=True)
+        if not _is_plain(argument):
+            return refuse(run, f"it puts something that can change into a `{cls.__name__}`", given, node, frame)
     return frozenset({ERROR})
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether nothing in a value can change, or be called."""
+    return all(
+        _is_plain(join(*a.parts)) if isinstance(a, Record) else a in SCALARS or a is Special.FOREIGN
+        for a in unwrap(value)
+    )
 
 
 def _make_instance(run: Analysis, cls: type, given: Arguments, node: ast.AST, frame: Frame) -> Value:

@@ -11,7 +11,16 @@ from penstock.api.inference.attributes import read_attribute
 from penstock.api.inference.calls import call
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.names import bind, read_name
-from penstock.api.inference.operations import BOOL, STR, check_hash, compare, operate, operate_alone, test
+from penstock.api.inference.operations import (
+    BOOL,
+    STR,
+    check_hash,
+    compare,
+    is_told_by_equality,
+    operate,
+    operate_alone,
+    test,
+)
 from penstock.api.inference.subscripts import assign, read_item
 from penstock.api.inference.values import (
     NONE,
@@ -19,6 +28,7 @@ from penstock.api.inference.values import (
     Closure,
     Iterator,
     Record,
+    Special,
     Thing,
     Value,
     join,
@@ -49,7 +59,7 @@ def _name(run: Analysis, node: ast.Name, frame: Frame) -> Value:
 
 
 def _attribute(run: Analysis, node: ast.Attribute, frame: Frame) -> Value:
-    return read_attribute(run, evaluate(run, node.value, frame), node.attr, node, frame)
+    return read_attribute(run, evaluate(run, node.value, frame), frame.mangle(node.attr), node, frame)
 
 
 def _subscript(run: Analysis, node: ast.Subscript, frame: Frame) -> Value:
@@ -155,7 +165,7 @@ def _joined(run: Analysis, node: ast.JoinedStr, frame: Frame) -> Value:
 
 
 def _formatted(run: Analysis, node: ast.FormattedValue, frame: Frame) -> Value:
-    run.observe(evaluate(run, node.value, frame), node, frame)
+    run.observe(evaluate(run, node.value, frame), node, frame, shown=True)
     if node.format_spec is not None:
         evaluate(run, node.format_spec, frame)
     return STR
@@ -211,12 +221,22 @@ def _collected(run: Analysis, node: Any, frame: Frame, inner: Frame, is_unordere
     if isinstance(node, ast.DictComp):
         key, value = evaluate(run, node.key, inner), evaluate(run, node.value, inner)
         check_hash(run, key, node, frame)
+        if is_unordered and not _is_element(node.key, node.generators):
+            run.blame(node, frame, "it gives several elements of a set one key, the last of which differs")
         return run.fresh(node, frame, dict, release(value), keys=release(key), unordered=is_unordered)
     item = evaluate(run, node.elt, inner)
     cls: Any = {ast.ListComp: list, ast.SetComp: set, ast.GeneratorExp: Iterator}[type(node)]
     if cls is set:
         check_hash(run, item, node, frame)
+        if is_unordered and not is_told_by_equality(item):
+            run.depend_on_order(node, frame)
     return run.fresh(node, frame, cls, item, unordered=is_unordered)
+
+
+def _is_element(key: ast.expr, clauses: list[ast.comprehension]) -> bool:
+    """Whether the keys of a dict are the elements that a comprehension goes over, each once."""
+    names = [clause.target.id for clause in clauses if isinstance(clause.target, ast.Name)]
+    return len(clauses) == 1 and isinstance(key, ast.Name) and [key.id] == names
 
 
 def _walrus(run: Analysis, node: ast.NamedExpr, frame: Frame) -> Value:
@@ -233,8 +253,10 @@ def _yield(run: Analysis, node: ast.Yield, frame: Frame) -> Value:
 
 
 def _yield_from(run: Analysis, node: ast.YieldFrom, frame: Frame) -> Value:
-    give(run, run.iterate(evaluate(run, node.value, frame), node, frame), node, frame)
-    return NONE
+    source = evaluate(run, node.value, frame)
+    give(run, run.iterate(source, node, frame), node, frame)
+    foreign = frozenset(a for a in source if a is Special.FOREIGN)
+    return join(NONE, foreign, *(release(a.returned) for a in unwrap(source) if isinstance(a, Thing)))
 
 
 def give(run: Analysis, value: Value, node: ast.AST, frame: Frame) -> None:

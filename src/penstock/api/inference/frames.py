@@ -45,6 +45,12 @@ class Frame:
             frame = frame.parent
         return None
 
+    def mangle(self, name: str) -> str:
+        """A name as Python stores it: a private one of a class is preceded by that of the class."""
+        around = self.function.__code__.co_qualname.split(".")[-2:-1]
+        is_private = name.startswith("__") and not name.endswith("__") and around not in ([], ["<locals>"])
+        return f"_{around[0].lstrip('_')}{name}" if is_private and around[0].strip("_") else name
+
     @property
     def home(self) -> Frame:
         """The frame of the function that a comprehension stands in."""
@@ -61,8 +67,17 @@ def walk_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """
     for node in nodes:
         yield node
-        if not isinstance(node, Scope):
-            yield from walk_scope(ast.iter_child_nodes(node))
+        yield from walk_scope(outer_parts(node) if isinstance(node, Scope) else ast.iter_child_nodes(node))
+
+
+def outer_parts(scope: Scope) -> list[ast.AST]:
+    """The parts of a definition that belong to the scope around it: decorators, defaults, annotations and bases."""
+    inside = scope.body if isinstance(scope.body, list) else [scope.body]
+    parts = [n for n in ast.iter_child_nodes(scope) if n not in inside and not isinstance(n, ast.arguments)]
+    if isinstance(scope, ast.ClassDef):
+        return parts
+    notes = [a.annotation for a in ast.walk(scope.args) if isinstance(a, ast.arg)]
+    return [n for n in (*parts, *scope.args.defaults, *scope.args.kw_defaults, *notes) if n is not None]
 
 
 def bound_names(body: Iterable[ast.AST]) -> Iterator[str]:

@@ -11,6 +11,8 @@ from penstock.api.inference.bindings import is_library
 from penstock.api.inference.frames import Frame, arguments_of, bound_names, is_generator, walk_scope
 from penstock.api.inference.objects import BASES, fix
 from penstock.api.inference.sources import function_tree
+from penstock.api.inference.table_uses import TABLES
+from penstock.api.inference.tables import fix_default
 from penstock.api.inference.values import FOREIGN, NOTHING, Closure, Iterator, Known, Value, join
 
 _MOST_FRAMES = 3000
@@ -45,7 +47,11 @@ def _defaults(run: Analysis, function: FunctionType, node: ast.AST, frame: Frame
     values.update(function.__kwdefaults__ or {})
     found = {}
     for name, value in values.items():
-        made = fix(value)
+        key = ("default", function, name)
+        if key not in run.frames:
+            tree = function_tree(function) if type(value) in TABLES else None
+            run.frames[key] = fix(value) if tree is None else fix_default(value, tree, name)
+        made = run.frames[key]
         found[name] = frozenset({Known(_Unknown(made))}) if isinstance(made, str) else made
     return found
 
@@ -130,7 +136,11 @@ def _default(run: Analysis, value: Value, name: str, site: ast.AST, frame: Frame
 def _result_of(run: Analysis, node: Any, entered: Frame, site: ast.AST) -> Value:
     body = node.body if isinstance(node.body, list) else [node.body]
     if is_generator(body):
-        return run.fresh(site, entered, Iterator, entered.yielded, label="generator")
+        made = run.fresh(site, entered, Iterator, entered.yielded, label="generator")
+        for thing in made:
+            if not entered.returned <= thing.returned:
+                thing.returned, run.changed = entered.returned, True
+        return made
     return entered.returned
 
 

@@ -54,13 +54,15 @@ ERROR = BaseException
 NUMBERS: Value = frozenset({bool, int, float, complex, decimal.Decimal, fractions.Fraction})
 EXACT_NUMBERS: Value = frozenset({bool, int, fractions.Fraction})
 """Numbers that can be added up in any order."""
-ORDERED: Value = frozenset({bool, int, str, bytes, datetime.date, datetime.timedelta})
-"""Classes in which the least of a set is the same in whatever order one looks."""
+ORDERED: Value = frozenset({bool, int, str, bytes, type(None), datetime.date, datetime.timedelta})
+"""Classes whose equal objects cannot be told apart: the least, or one of several, is the same in whatever order."""
 
 CONTAINERS: frozenset[type] = frozenset(
     {list, dict, set, frozenset, tuple, deque, bytearray, defaultdict, Counter, OrderedDict}
 )
 DICTS: frozenset[type] = frozenset({dict, defaultdict, Counter, OrderedDict})
+SEQUENCES: frozenset[type] = frozenset({list, tuple, deque, OrderedDict})
+"""Containers that are equal only in the same order."""
 SETS: frozenset[type] = frozenset({set, frozenset})
 DIGEST = type(hashlib.sha256())
 BLAKE = (hashlib.blake2b, hashlib.blake2s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import datetime
 import re
+import zoneinfo
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
@@ -91,7 +92,7 @@ def call_scalar_method(run: Analysis, cls: type, name: str, given: Arguments, no
     """What a method of an immutable object gives."""
     if name.startswith("_") or name in IMPURE.get(cls, ()):
         return run.blame(node, frame, f"it calls `{cls.__name__}.{name}`, whose result is not a function of the tuple")
-    if cls is datetime.datetime and name in ("fromtimestamp", "astimezone") and len(given.all) < (1 + (name[0] == "f")):
+    if cls is datetime.datetime and name in ("fromtimestamp", "astimezone") and not _has_zone(given):
         return run.blame(node, frame, f"it calls `{name}` without a time zone, which depends on the machine")
     if cls is re.Pattern and name in ("sub", "subn"):
         _replace_by_function(run, given, node, frame)
@@ -99,8 +100,14 @@ def call_scalar_method(run: Analysis, cls: type, name: str, given: Arguments, no
         return join(MAYBE_TEXTS, run.fresh(node, frame, tuple, MAYBE_TEXTS) if len(given.all) > 1 else NOTHING)
     else:
         for argument in given.all:
-            run.observe(argument, node, frame)
+            run.observe(argument, node, frame, shown=name.startswith("format"))
+            run.index_by_text(argument, node, frame)
     return result(run, RESULTS.get((cls, name), default_result(cls)), node, frame)
+
+
+def _has_zone(given: Arguments) -> bool:
+    zones = [value for value in given.all if datetime.timezone in value or zoneinfo.ZoneInfo in value]
+    return any(type(None) not in value for value in zones)
 
 
 def _replace_by_function(run: Analysis, given: Arguments, node: ast.AST, frame: Frame) -> None:
@@ -196,7 +203,7 @@ def _takes(run: Analysis, thing: Thing, given: Arguments, node: ast.AST, frame: 
     """`pop` and `popleft` of a sequence."""
     run.change(thing, node, frame)
     if thing.is_unordered:
-        run.blame(node, frame, "it depends on the order of a set, which differs between processes; use `sorted`")
+        run.depend_on_order(node, frame)
     return run.held(thing)
 
 
@@ -234,7 +241,7 @@ def _counts(run: Analysis, thing: Thing, given: Arguments, node: ast.AST, frame:
     """`index`, `count`, `issubset`: look at all elements."""
     run.use_whole(frozenset({thing}), node, frame)
     if thing.is_unordered:
-        run.blame(node, frame, "it depends on the order of a set, which differs between processes; use `sorted`")
+        run.depend_on_order(node, frame)
     run.observe(join(run.held(thing), *given.all), node, frame, ordered=False)
     return frozenset({int, bool})
 
@@ -316,13 +323,15 @@ def fill_dict(run: Analysis, thing: Thing, value: Value, node: ast.AST, frame: F
 
 def _takes_item(run: Analysis, thing: Thing, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     run.change(thing, node, frame)
+    if thing.is_unordered:
+        run.depend_on_order(node, frame)
     return frozenset({Record((), (release(_keys_of(thing)), release(run.held(thing))))})
 
 
 def _most_common(run: Analysis, thing: Thing, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     (pairs,) = _lists_items(run, thing, given, node, frame)
     if thing.is_unordered:
-        run.blame(node, frame, "it depends on the order of a set, which differs between processes; use `sorted`")
+        run.depend_on_order(node, frame)
     return run.fresh(node, frame, list, pairs.items)
 
 

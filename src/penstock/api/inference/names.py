@@ -11,6 +11,8 @@ from penstock.api.inference.bindings import why_attribute_moves, why_cell_moves,
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.objects import fix
 from penstock.api.inference.sources import function_tree
+from penstock.api.inference.table_uses import TABLES
+from penstock.api.inference.tables import fix_cell, fix_global
 from penstock.api.inference.values import NOTHING, Known, Value, join
 
 _MISSING = object()
@@ -21,6 +23,8 @@ def read_name(run: Analysis, node: ast.AST, name: str, frame: Frame) -> Value:
     owner = frame.owner_of(name)
     if owner is not None:
         return owner.names[name]
+    if frame.mangle(name) != name:
+        return run.blame(node, frame, f"it reads `{name}`, a private name outside of its class")
     key = ("free", frame.function, name)
     if key not in run.frames:
         run.frames[key] = _free_name(frame.function, name)
@@ -34,11 +38,17 @@ def _free_name(function: FunctionType, name: str) -> Value | str:
         return _cell(function, name)
     if name in function.__globals__:
         why = why_global_moves(function, name)
-        return f"it reads `{name}`, {why}" if why else _fixed(function.__globals__[name], name)
+        return f"it reads `{name}`, {why}" if why else _global(function, name)
     if why := why_attribute_moves(name):
         return f"it uses `{name}`, {why}"
     found = getattr(function, "__builtins__").get(name, _MISSING)  # noqa: B009 # typeshed does not know it
     return f"`{name}` is not defined yet" if found is _MISSING else _fixed(found, name)
+
+
+def _global(function: FunctionType, name: str) -> Value | str:
+    value = function.__globals__[name]
+    found = fix_global(value, function, name) if type(value) in TABLES else fix(value)
+    return f"it reads `{name}`, {found}" if isinstance(found, str) else found
 
 
 def _cell(function: FunctionType, name: str) -> Value | str:
@@ -51,6 +61,9 @@ def _cell(function: FunctionType, name: str) -> Value | str:
         return frozenset({Known(value)})
     tree = function_tree(function)
     why = None if tree is None else why_cell_moves(tree, name)
+    if why is None and tree is not None and type(value) in TABLES:
+        found = fix_cell(value, tree, name)
+        return f"it reads `{name}`, {found}" if isinstance(found, str) else found
     return f"it reads `{name}`, {why}" if why else _fixed(value, name)
 
 

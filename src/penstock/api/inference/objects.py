@@ -100,13 +100,18 @@ def is_named_tuple(cls: type) -> bool:
 
 def is_plain_enum(cls: type) -> bool:
     """Whether the members of an enumeration have no methods but those of `Enum`."""
-    own = [n for n, v in vars(cls).items() if isinstance(v, FunctionType | property | classmethod | staticmethod)]
-    return type(cls) is enum.EnumMeta and cls.__mro__[1:] == (enum.Enum, object) and all(n in _ENUM_OWN for n in own)
+    if type(cls) is not enum.EnumMeta or cls.__mro__[1:] != (enum.Enum, object):
+        return False
+    own = [v for v in vars(cls).values() if hasattr(type(v), "__get__") and not isinstance(v, cls)]
+    return all(_is_of_enum(v) for v in own)
 
 
-_ENUM_OWN = frozenset(
-    "_generate_next_value_ __new__ __reduce_ex__ __repr__ __str__ __format__ __dir__ __hash__".split()
-)
+def _is_of_enum(member: Any) -> bool:
+    """Whether `Enum` itself made a member of the class: a method of its own, or what stands for a member."""
+    function = getattr(member, "__func__", member)
+    if isinstance(function, FunctionType):
+        return function.__code__.co_filename == enum.__file__
+    return type(member) in (enum.property, enum.nonmember) or member is object.__new__
 
 
 def is_record_class(cls: Any) -> bool:

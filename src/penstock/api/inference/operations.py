@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from enum import Enum
 from functools import cache
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 from penstock.api.inference.analysis import Analysis, name_of
 from penstock.api.inference.frames import Frame
-from penstock.api.inference.library import CONTAINERS, DATA, DICTS, SAMPLES, SCALARS, SETS
+from penstock.api.inference.library import CONTAINERS, DATA, DICTS, ORDERED, SAMPLES, SCALARS, SETS
 from penstock.api.inference.values import (
     FOREIGN,
     NOTHING,
@@ -38,6 +40,21 @@ def check_hash(run: Analysis, value: Value, node: ast.AST, frame: Frame) -> None
             run.blame(node, frame, f"it uses {name_of(atom)} as a key, which calls its methods")
         elif isinstance(atom, Record):
             check_hash(run, join(*atom.parts), node, frame)
+        elif isinstance(atom, Known) and not isinstance(atom.object, type | Enum | ModuleType | BuiltinFunctionType):
+            run.blame(node, frame, f"it uses {name_of(atom)} as a key, which calls its methods")
+
+
+def is_told_by_equality(value: Value, seen: tuple[Any, ...] = ()) -> bool:
+    """Whether equal objects among these are the same to everybody, as 1 and True or 0.0 and -0.0 are not."""
+    atoms = unwrap(value) - frozenset(seen)
+    return not {int, bool} <= atoms and all(
+        is_told_by_equality(join(*atom.parts), (*seen, atom))
+        if isinstance(atom, Record)
+        else is_told_by_equality(atom.items, (*seen, atom))
+        if isinstance(atom, Thing) and atom.type is tuple and not atom.is_unordered
+        else atom in ORDERED or atom is Special.FOREIGN
+        for atom in atoms
+    )
 
 
 @cache
@@ -82,7 +99,8 @@ def _operate(run: Analysis, name: str, left: Any, right: Any, node: ast.AST, fra
         if not (side in SCALARS or isinstance(side, Record) or (isinstance(side, Thing) and side.type in CONTAINERS)):
             return run.blame(node, frame, f"it applies an operator to {name_of(side)}, which cannot be seen into")
     if left is str and name == "Mod":
-        run.observe(frozenset({right}), node, frame)
+        run.observe(frozenset({right}), node, frame, shown=True)
+        run.index_by_text(frozenset({right}), node, frame)
         return STR
     return _combine(run, name, left, right, node, frame)
 

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 
-from penstock.api.inference.frames import walk_scope
+from penstock.api.inference.frames import outer_parts, walk_scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +115,30 @@ class _Paths:
             case ast.If(test=test, body=body, orelse=orelse):
                 return self._straight(test).then(self.block(body) | self.block(orelse))
             case ast.For(iter=head, body=body, orelse=orelse) | ast.While(test=head, body=body, orelse=orelse):
-                return self._straight(head).then(_loop(self.block(body))).then(self.block(orelse))
+                # A loop that is left by `break` skips what `else` says.
+                skipped = [_Flow(NONE, None)] if any(isinstance(n, ast.Break) for n in walk_scope(body)) else []
+                last = _either([self.block(orelse), *skipped])
+                return self._straight(head).then(_loop(self.block(body))).then(last)
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 # A context manager may swallow an exception, so that any part of the body may have run.
                 heads = [self._straight(item.context_expr) for item in items]
                 return _sequence([*heads, self._try(body, [[]], [])])
-            case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=last):
+            case (
+                ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=last)
+                | ast.TryStar(body=body, handlers=handlers, orelse=orelse, finalbody=last)
+            ):
                 return _finally(self._try(body, [h.body for h in handlers], orelse), self.block(last))
             case ast.Match(subject=subject, cases=cases):
-                branches = _Flow(NONE, None)
-                for case in cases:
-                    guard = self._straight(case.guard) if case.guard is not None else _Flow(NONE, None)
-                    branches = branches | guard.then(self.block(case.body))
-                return self._straight(subject).then(branches)
-            case ast.Break() | ast.Continue() | ast.FunctionDef() | ast.ClassDef() | ast.AsyncFunctionDef():
+                # Any number of guards may have been tried before a case is taken.
+                guards = _Flow(NONE | _sum(self._expression(case.guard) for case in cases), None)
+                branches = _either([_Flow(NONE, None), *(self.block(case.body) for case in cases)])
+                return self._straight(subject).then(guards).then(branches)
+            case ast.Break() | ast.Continue():
                 return _Flow(NONE, None)
+            case ast.FunctionDef() | ast.ClassDef() | ast.AsyncFunctionDef():
+                return _Flow(_sum(map(self._expression, outer_parts(statement))), None)
+            case ast.Assert(test=test, msg=message):
+                return _Flow(self._expression(test) + (NONE | self._expression(message)), None)
         parts = (e for e in ast.iter_child_nodes(statement) if isinstance(e, ast.expr))
         return _Flow(_sum(map(self._expression, parts)), None)
 
@@ -155,8 +166,13 @@ class _Paths:
     def _expression(self, node: ast.AST | None) -> Count:
         """The tuples that evaluating an expression gives; a part that may be skipped counts from zero."""
         match node:
-            case None | ast.Lambda():
+            case None:
                 return NONE
+            case ast.Lambda():
+                return _sum(map(self._expression, outer_parts(node)))
+            case ast.Compare(left=left, comparators=[first, *rest]):
+                # `a < b < c` looks at c only if a < b.
+                return _sum(map(self._expression, (left, first))) + (NONE | _sum(map(self._expression, rest)))
             case ast.Yield(value=value):
                 return Count(1, 1) + self._expression(value)
             case ast.YieldFrom():
@@ -188,6 +204,10 @@ def _finally(flow: _Flow, last: _Flow) -> _Flow:
     leaves = _join(left, None if flow.through is None else _shift(flow.through, last.left))
     # An exception that is not caught may be replaced by a `return` in `finally`.
     return _Flow(through, _join(leaves, None if last.left is None else Count(0, ANY.most)))
+
+
+def _either(flows: Iterable[_Flow]) -> _Flow:
+    return reduce(operator.or_, flows)
 
 
 def _sequence(flows: Iterable[_Flow]) -> _Flow:

@@ -1,6 +1,7 @@
 """What statements do."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import sys
@@ -12,6 +13,7 @@ from penstock.api.inference.attributes import store_attribute
 from penstock.api.inference.expressions import evaluate, make_closure
 from penstock.api.inference.frames import Frame, bound_names
 from penstock.api.inference.library import CONTAINERS, ERROR, SCALARS
+from penstock.api.inference.methods import fill_dict
 from penstock.api.inference.names import bind
 from penstock.api.inference.operations import operate, test
 from penstock.api.inference.subscripts import assign, delete_item, read_item
@@ -80,6 +82,8 @@ def _assign(run: Analysis, node: ast.Assign, frame: Frame) -> None:
 def _annotated(run: Analysis, node: ast.AnnAssign, frame: Frame) -> None:
     if node.value is not None:
         assign(run, node.target, evaluate(run, node.value, frame), frame)
+    elif not isinstance(node.target, ast.Name):
+        run.blame(node, frame, "it annotates what it does not assign, which is not followed")
 
 
 def _augmented(run: Analysis, node: ast.AugAssign, frame: Frame) -> None:
@@ -92,7 +96,7 @@ def _augmented(run: Analysis, node: ast.AugAssign, frame: Frame) -> None:
             holder = evaluate(run, base, frame)
             from penstock.api.inference.attributes import read_attribute
 
-            before = read_attribute(run, holder, attribute, node, frame)
+            before = read_attribute(run, holder, frame.mangle(attribute), node, frame)
         case ast.Subscript(value=base, slice=index):
             before = read_item(run, evaluate(run, base, frame), evaluate(run, index, frame), node.target, frame)
     in_place = frozenset(
@@ -101,10 +105,7 @@ def _augmented(run: Analysis, node: ast.AugAssign, frame: Frame) -> None:
     for thing in in_place:
         run.change(thing, node, frame)
         if thing.type.__name__ in ("dict", "defaultdict", "OrderedDict", "Counter"):
-            run.use_whole(value, node, frame)
-            held = [(run.held(a), a.keys) for a in unwrap(value) if isinstance(a, Thing)]
-            for items, keys in held:
-                run.grow(thing, release(items), release(keys))
+            fill_dict(run, thing, value, node, frame)
         else:
             is_set = thing.type is set
             run.grow(thing, run.iterate(value, node, frame, ordered=not is_set))
@@ -119,7 +120,7 @@ def _delete(run: Analysis, node: ast.Delete, frame: Frame) -> None:
             case ast.Subscript(value=base, slice=index):
                 delete_item(run, evaluate(run, base, frame), evaluate(run, index, frame), target, frame)
             case ast.Attribute(value=base, attr=name):
-                store_attribute(run, evaluate(run, base, frame), name, NOTHING, target, frame)
+                store_attribute(run, evaluate(run, base, frame), frame.mangle(name), NOTHING, target, frame)
             case ast.Name():
                 pass
             case _:
@@ -171,12 +172,19 @@ def _assert(run: Analysis, node: ast.Assert, frame: Frame) -> None:
 
 
 def _define(run: Analysis, node: ast.FunctionDef, frame: Frame) -> None:
-    notes = [a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation is not None]
-    if node.decorator_list or any(isinstance(n, ast.Call) for note in notes for n in ast.walk(note)):
+    written = [node.returns, *(a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg))]
+    notes = [note for note in written if note is not None]
+    acts = (ast.Call, ast.Subscript, ast.NamedExpr, ast.Yield, ast.YieldFrom)
+    is_acting = not _postpones_notes(frame) and any(isinstance(n, acts) for note in notes for n in ast.walk(note))
+    if node.decorator_list or is_acting:
         run.blame(node, frame, "it decorates a function inside, which is not followed")
         bind(run, node.name, FOREIGN, frame, node)
         return
     bind(run, node.name, make_closure(run, node, frame), frame, node)
+
+
+def _postpones_notes(frame: Frame) -> bool:
+    return bool(frame.function.__code__.co_flags & __future__.annotations.compiler_flag)
 
 
 def _import(run: Analysis, node: ast.Import | ast.ImportFrom, frame: Frame) -> None:

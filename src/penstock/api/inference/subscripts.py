@@ -74,10 +74,10 @@ def _entry(run: Analysis, thing: Thing, index: Value, node: ast.AST, frame: Fram
     if thing.type is bytearray:
         return frozenset({int, bytes})
     found = run.held(thing)
-    if slice in unwrap(index):
-        return join(run.fresh(node, frame, thing.type, found, unordered=thing.is_unordered), found)
     if thing.is_unordered:
-        run.blame(node, frame, "it depends on the order of a set, which differs between processes; use `sorted`")
+        run.depend_on_order(node, frame)
+    if slice in unwrap(index):
+        return join(run.fresh(node, frame, thing.type, found), found)
     return found
 
 
@@ -113,6 +113,8 @@ def look_up(
 def may_change(run: Analysis, thing: Thing, index: Value, node: ast.AST, frame: Frame) -> bool:
     """Note a change of one entry; says whether it is allowed."""
     shape = shape_of(index)
+    if thing.is_unordered and thing.type not in DICTS:
+        run.depend_on_order(node, frame)
     if thing.owner is Owner.STATE and not run.is_init and thing.type in DICTS | {set} and not run.unordered:
         if shape is None:
             run.blame(
@@ -163,7 +165,7 @@ def assign(run: Analysis, target: ast.expr, value: Value, frame: Frame) -> None:
         case ast.Starred(value=inner):
             assign(run, inner, run.fresh(target, frame, list, value), frame)
         case ast.Attribute(value=base, attr=name):
-            store_attribute(run, run.evaluate(base, frame), name, value, target, frame)
+            store_attribute(run, run.evaluate(base, frame), frame.mangle(name), value, target, frame)
         case ast.Subscript(value=base, slice=index):
             store_item(run, run.evaluate(base, frame), run.evaluate(index, frame), value, target, frame)
 

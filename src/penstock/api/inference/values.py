@@ -132,6 +132,7 @@ class Thing:
         keys: What the keys of a dict may be.
         fields: Attributes of an instance, or the entries that a dict display gives under constant names.
         factory: What a `defaultdict` calls for a key that is not there.
+        returned: What a generator returns at its end, to a `yield from`.
         is_kept: Whether it may be found again by a later call.
         is_open: Whether its fields may have been changed by more than the display that made it.
         is_unordered: Whether the order of its elements is that of a set.
@@ -146,6 +147,7 @@ class Thing:
     keys: Value = NOTHING
     fields: dict[str, Value] = field(default_factory=dict)
     factory: Value = NOTHING
+    returned: Value = NOTHING
     is_kept: bool = False
     is_open: bool = False
     is_unordered: bool = False
