@@ -1,6 +1,9 @@
 """Its place puts this folder on the import path, so that all tests find the helpers that lie here."""
 
+import atexit
 import os
+import shutil
+import tempfile
 
 from hypothesis import settings
 
@@ -13,3 +16,8 @@ if jars.missing() is None:
 # Nothing here is about time: an example that is slow on a busy machine is no failure.
 settings.register_profile("penstock", settings.get_profile(settings.get_current_profile_name()), deadline=None)
 settings.load_profile("penstock")
+
+if "PENSTOCK_CACHE" not in os.environ:
+    # What runs leave for the next one is neither taken from the user nor left to him.
+    os.environ["PENSTOCK_CACHE"] = tempfile.mkdtemp(prefix="penstock-tests-")
+    atexit.register(shutil.rmtree, os.environ["PENSTOCK_CACHE"], ignore_errors=True)

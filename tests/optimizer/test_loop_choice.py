@@ -78,10 +78,10 @@ def test_the_user_has_the_last_word():
 
 
 def test_by_itself_it_asks_the_last_profile(monkeypatch):
-    monkeypatch.setattr(loop_choice, "_gain", lambda application, channels, cores, batch: 1.0)
+    monkeypatch.setattr(loop_choice, "_gain", lambda *_: 1.0)
     assert not way("auto").is_open
     said: list[str] = []
-    monkeypatch.setattr(loop_choice, "_gain", lambda application, channels, cores, batch: 1.7)
+    monkeypatch.setattr(loop_choice, "_gain", lambda *_: 1.7)
     assert way("auto", chooses_channels=True, tell=said.append) == Way(is_open=True, channels=4)
     assert said == ["the loop leads through batches, 1.7 times as fast by the last profile"]
     assert not way("auto", continuous=True).is_open
@@ -89,7 +89,7 @@ def test_by_itself_it_asks_the_last_profile(monkeypatch):
 
 
 def test_a_resumed_job_goes_on_as_it_was(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop_choice, "_gain", lambda application, channels, cores, batch: 0.0)
+    monkeypatch.setattr(loop_choice, "_gain", lambda *_: 0.0)
     for is_open in (True, False):
         (tmp_path / "plan.json").write_text(json.dumps({"open_loop": is_open}))
         assert way("auto", checkpoint=tmp_path).is_open is is_open

@@ -151,7 +151,7 @@ def test_a_loop_that_was_interrupted_while_it_confirmed_goes_on_there(tmp_path):
 
 
 def test_it_can_end_at_the_first_local_maximum():
-    outcome = optimize(fused(("a",)), measured_as(1.0, 5.0, 3.0, 9.0), another_each_time, until_maximum=True)
+    outcome = optimize(fused(("a",)), measured_as(1.0, 5.0, 3.0, 9.0), another_each_time, take="first-local")
     assert [i.throughput_tps for i in outcome.iterations] == [1.0, 5.0, 3.0]
     assert outcome.first_maximum.number == outcome.best.number == 1
 

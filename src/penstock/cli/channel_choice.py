@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from penstock.cli.fusion_names import AUTO
+
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
     from penstock.optimizer import Setting
     from penstock.toolkit.program import Program
-
-AUTO = "auto"
 
 
 class ChannelsType(click.ParamType[int | str]):
@@ -44,13 +44,14 @@ def chosen_channels(
     """The number of channels for parallel regions; None leaves it to annotations. `batch` is the turns of a source."""
     if isinstance(option, int) or option is None:
         return option
+    from penstock.cli.auto_choice import resumed_plan
     from penstock.cli.fusion_choice import cores_of
     from penstock.cli.short_profile import known_profile
     from penstock.optimizer.machine import machine_setting
 
-    resumed = _of_checkpoint(checkpoint)
+    resumed = resumed_plan(program.application, checkpoint)
     if resumed is not None:
-        return resumed
+        return resumed[1]
     profile = known_profile(program, environment, spark, 1, tell)
     if profile is None:
         tell("one channel, as there is no profile yet")
@@ -76,11 +77,3 @@ def fewest_channels(setting: Setting, most: int) -> int:
     model = throughput_model(setting)
     best, _ = fewest_with_gain(lambda n: predict(model, replace(setting, channels=n), everything).scale, most)
     return best
-
-
-def _of_checkpoint(checkpoint: Path | None) -> int | None:
-    """The channels of the job that a checkpoint belongs to."""
-    from penstock.spark.checkpoint import claimed
-
-    channels = ((checkpoint and claimed(checkpoint)) or {}).get("channels")
-    return max(channels, default=1) if isinstance(channels, list) else None

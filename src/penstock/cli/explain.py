@@ -164,24 +164,15 @@ class Wanted:
         """The operators of each PE."""
         from penstock.cli.fusion_choice import by_algorithm, without_costs
         from penstock.optimizer import plan_for
+        from penstock.optimizer.kept_profiles import profile_for
 
         if self.plan is not None:
             return plan_for(application, self.plan).fusion
         if self.fusion in ("none", "all"):
             return without_costs(application, self.fusion, self.channels)
         assert self.profile is not None
-        profile = _profile_of(application, self.profile)
+        profile = profile_for(application, self.profile)
         return by_algorithm(application, profile, self.fusion, self.channels, self.cores)
-
-
-def _profile_of(application: Application, path: Path) -> Profile:
-    from penstock.diagnostics import UserError
-    from penstock.model import read_profile
-
-    profile = read_profile(path)
-    if set(profile.operator) != {o.id for o in application.operators}:
-        raise UserError(f"`{path}` is a profile of another graph", hint="take one of this application")
-    return profile
 
 
 def _logical(application: Application) -> View:
@@ -216,10 +207,11 @@ def _parallel(application: Application, beyond: tuple[str, ...]) -> View:
 def _costs(application: Application, path: Path, wanted: Wanted) -> View:
     from penstock.cli.costs import cost_page, cost_table, prediction_lines
     from penstock.model.profile_format import profile_to_json
+    from penstock.optimizer.kept_profiles import profile_for
     from penstock.optimizer.machine import machine_setting
     from penstock.optimizer.prediction import model_plan, throughput_model
 
-    profile = _profile_of(application, path)
+    profile = profile_for(application, path)
     setting = machine_setting(application, profile, wanted.channels, wanted.cores)
     plan = model_plan(setting, wanted.groups(application))
     prediction = throughput_model(setting).evaluate(plan)
@@ -271,10 +263,10 @@ def _placed(application: Application, wanted: Wanted) -> View:
 def _any_profile(application: Application, path: Path | None) -> Profile:
     """The profile that is given, or the last one of the application."""
     from penstock.diagnostics import UserError
-    from penstock.optimizer.kept_profiles import kept_profile
+    from penstock.optimizer.kept_profiles import kept_profile, profile_for
 
     if path is not None:
-        return _profile_of(application, path)
+        return profile_for(application, path)
     kept = kept_profile(application)
     if kept is None:
         hint = "take one: penstock profile APP -o profile.json, and give it with --profile"

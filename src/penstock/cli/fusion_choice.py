@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from penstock.cli.fusion_names import AUTO
 from penstock.diagnostics import UserError
 
 if TYPE_CHECKING:
@@ -32,12 +33,16 @@ class Choice:
         channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
         sampling: How much to look at while it runs, for the profile of the next run; None for nothing.
         reason: In words, for people.
+        decided_by: What decided, where it was `auto`: `checkpoint`, `profile` or `default`; otherwise `user`.
+        predicted_gain: How many times as fast as fusing all it is predicted to be, where a profile decided.
     """
 
     fusion: Groups
     channels: int | None
     sampling: Sampling | None = None
     reason: str = ""
+    decided_by: str = "user"
+    predicted_gain: float | None = None
 
 
 def chosen_fusion(
@@ -47,12 +52,14 @@ def chosen_fusion(
     *,
     option: str,
     plan: Path | None = None,
-    channels: int | None = None,
+    channels: int | str | None = None,
     batch: int,
+    profile: Path | None = None,
     checkpoint: Path | None = None,
+    loop_is_open: bool = False,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Choice:
-    """Decide which operators share a PE.
+    """Decide which operators share a PE; with `auto`, also on how many channels.
 
     Args:
         program: What will run.
@@ -60,17 +67,35 @@ def chosen_fusion(
         spark: Where.
         option: One of `fusion_names.FUSIONS`.
         plan: A file that says so instead.
-        channels: As the user asks for.
+        channels: As the user asks for; `auto` is for the option `auto`.
         batch: How many turns a source takes for one batch.
+        profile: A file to go by, instead of the last good profile.
         checkpoint: What `auto` goes on with, where a job is resumed.
-        tell: Is told of what takes time.
+        loop_is_open: Whether the loop of the application leads through batches.
+        tell: Is told of what takes time, and by `auto` of what it chose.
 
     Raises:
         UserError: The plan does not fit the application, or an algorithm needs a profile that there is none of.
         Infeasible: No fusion keeps the constraints.
     """
+    from penstock.cli.auto_choice import choose_automatically
+
     application = program.application
-    chosen = _chosen(program, environment, spark, option, plan, channels, batch, checkpoint, tell)
+    if option == AUTO and plan is None:
+        chosen = choose_automatically(
+            program,
+            environment,
+            spark,
+            channels=channels,
+            batch=batch,
+            profile=profile,
+            checkpoint=checkpoint,
+            loop_is_open=loop_is_open,
+            tell=tell,
+        )
+    else:
+        assert not isinstance(channels, str)
+        chosen = _chosen(program, environment, spark, option, plan, channels, batch, profile, tell)
     if application.constraints:
         _check_constraints(application, chosen)
     return chosen
@@ -103,25 +128,28 @@ def _chosen(
     plan: Path | None,
     channels: int | None,
     batch: int,
-    checkpoint: Path | None,
+    profile: Path | None,
     tell: Callable[[str], None],
 ) -> Choice:
     from penstock.cli.short_profile import known_profile
+    from penstock.optimizer.kept_profiles import profile_for
 
     application = program.application
     if plan is not None:
         return _from_plan(application, plan, channels)
-    if option == "auto":
-        return _automatically(program, environment, spark, channels, batch, checkpoint, tell)
     if option in ("none", "all", "manual"):
         return Choice(fusion=without_costs(application, option, channels), channels=channels)
-    profile = known_profile(program, environment, spark, channels, tell)
-    if profile is None:
+    known = (
+        known_profile(program, environment, spark, channels, tell)
+        if profile is None
+        else profile_for(application, profile)
+    )
+    if known is None:
         raise UserError(
             f"`--fusion {option}` needs a profile of `{application.name}`, and there is none yet",
             hint="take one with `penstock profile`, or run with `--fusion auto` once",
         )
-    groups = by_algorithm(application, profile, option, channels, cores_of(spark), batch=batch)
+    groups = by_algorithm(application, known, option, channels, cores_of(spark), batch=batch)
     return Choice(fusion=groups, channels=channels)
 
 
@@ -174,38 +202,6 @@ def _from_plan(application: Application, path: Path, channels: int | None) -> Ch
     return Choice(
         fusion=plan.fusion, channels=plan.channels if channels is None else channels, reason=f"as {path} says"
     )
-
-
-def _automatically(
-    program: Program,
-    environment: Environment,
-    spark: Any,
-    channels: int | None,
-    batch: int,
-    checkpoint: Path | None,
-    tell: Callable[[str], None],
-) -> Choice:
-    from penstock.cli.short_profile import known_profile
-    from penstock.profiler.sampling import Sampling
-
-    application, sampling = program.application, Sampling()
-    resumed = _of_checkpoint(checkpoint)
-    if resumed is not None:
-        return Choice(fusion=resumed, channels=channels, sampling=sampling, reason="as the checkpoint has it")
-    profile = known_profile(program, environment, spark, channels, tell)
-    if profile is None:
-        fused = without_costs(application, "all", channels)
-        return Choice(fusion=fused, channels=channels, sampling=sampling, reason="all, as there is no profile yet")
-    fused = by_algorithm(application, profile, "throughput", channels, cores_of(spark), batch=batch)
-    return Choice(fusion=fused, channels=channels, sampling=sampling, reason="the fastest by the last profile")
-
-
-def _of_checkpoint(checkpoint: Path | None) -> Groups | None:
-    """The PEs of the job that a checkpoint belongs to; whether they still fit is checked when it is resumed."""
-    from penstock.spark.checkpoint import claimed
-
-    pes = ((checkpoint and claimed(checkpoint)) or {}).get("pes")
-    return tuple(tuple(pe) for pe in pes) if isinstance(pes, list) else None
 
 
 def _algorithm(option: str) -> Any:

@@ -38,6 +38,7 @@ def chosen_way(
     cores: int,
     continuous: bool,
     batch: int,
+    profile: Path | None = None,
     checkpoint: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Way:
@@ -51,6 +52,7 @@ def chosen_way(
         cores: How many tasks run at a time.
         continuous: Whether the run goes on for ever.
         batch: How many turns a source takes for one batch.
+        profile: A file to go by, instead of the last good profile.
         checkpoint: What `auto` goes on with, where a job is resumed.
         tell: Is told of what was chosen.
 
@@ -72,19 +74,19 @@ def chosen_way(
         return Way(is_open=True, channels=widest)
     if resumed is not None:
         return Way(is_open=resumed, channels=channels)
-    gain = _gain(application, widest, cores, batch)
+    gain = _gain(application, widest, cores, batch, profile)
     if gain < _WORTH_IT:
         return inside
     tell(f"the loop leads through batches, {gain:.1f} times as fast by the last profile")
     return Way(is_open=True, channels=widest)
 
 
-def _gain(application: Application, channels: int | None, cores: int, batch: int) -> float:
-    from penstock.optimizer.kept_profiles import kept_profile
+def _gain(application: Application, channels: int | None, cores: int, batch: int, path: Path | None) -> float:
+    from penstock.optimizer.kept_profiles import kept_profile, profile_for
     from penstock.optimizer.machine import machine_setting
     from penstock.optimizer.open_loop_gain import open_loop_gain
 
-    profile = kept_profile(application)
+    profile = kept_profile(application) if path is None else profile_for(application, path)
     if profile is None:
         return 0.0
     return open_loop_gain(machine_setting(application, profile, channels, cores, turns_per_batch=batch))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,30 +11,43 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.channel_choice import AUTO, ChannelsType
+from penstock.cli.channel_choice import ChannelsType
+from penstock.cli.fusion_names import AUTO
 
 if TYPE_CHECKING:
-    from penstock.optimizer import Candidate, Iteration, Outcome, PlanFile, Setting
+    from penstock.optimizer import Candidate, Iteration, Measure, Outcome, PlanFile, Setting, Take
 
 _SECONDS_TO_FUSE = 20.0
+_CONFIRMATIONS = 2
+MODEL = "model"
+BY = (MODEL, "greedy", "cola", "advanced-cola")
 
 
 @click.command()
 @takes_application
 @click.option("--iterations", type=click.IntRange(min=1), default=6, show_default=True, help="How often to fuse anew.")
 @click.option(
-    "--first-maximum",
-    is_flag=True,
-    help="Stop when the throughput falls, instead of taking the best of all iterations.",
+    "--by",
+    type=click.Choice(BY),
+    default=MODEL,
+    show_default=True,
+    help="What chooses the fusion of an iteration: the throughput model, among the answers of all algorithms and on "
+    "several numbers of channels; or one of the papers' algorithms alone, as the COLA paper iterates them.",
 )
+@click.option(
+    "--take",
+    type=click.Choice(["first", "first-local", "best"]),
+    help="Which iteration becomes the plan: the first; the first one that is followed by a slower one; or the fastest. "
+    "No more iterations are run than it takes.  [default: best]",
+)
+@click.option("--first-maximum", is_flag=True, help="The same as --take first-local.")
 @click.option(
     "--confirm",
     "confirmations",
     type=click.IntRange(min=0),
-    default=2,
-    show_default=True,
     metavar="N",
-    help="How often the fastest fusions are run again, in turns; their medians decide.",
+    help="How often the fastest fusions are run again, in turns, with --take best; their medians decide.  [default: 2; "
+    "0 with --by greedy, cola or advanced-cola]",
 )
 @click.option(
     "--channels",
@@ -64,8 +77,10 @@ _SECONDS_TO_FUSE = 20.0
 def command(
     arguments: AppArguments,
     iterations: int,
+    by: str,
+    take: Take | None,
     first_maximum: bool,
-    confirmations: int,
+    confirmations: int | None,
     channels: int | str,
     hosts: Path | None,
     master: str,
@@ -80,6 +95,11 @@ def command(
     number. The fastest are then run again in turns. What it writes in these runs is thrown away. The plan is that of
     the fastest run; use it with `penstock run APP --plan FILE`.
 
+    With --by greedy, cola or advanced-cola it is the experiment of the COLA paper: the algorithm gets the profile of
+    the run before, COLA with the capacities of the hosts scaled by gamma, which grows from 0.5 to 1, and its answer is
+    run whatever the model thinks of it. These choose no channels: regions have those of `@parallel`, or of --channels
+    N.
+
     An interrupted optimization goes on where it stopped, if the same command is given again: its runs are kept beside
     the plan, in FILE.runs.
 
@@ -87,64 +107,106 @@ def command(
     Example:
         penstock optimize examples/bargains/bargains.spl -o plan.json
         penstock run examples/bargains/bargains.spl --plan plan.json
+        penstock optimize examples/bargains/bargains.spl --by cola --take first-local
     """
-    from penstock.cli.fusion_choice import without_costs
-    from penstock.optimizer import (
-        Candidate,
-        everything_fused,
-        fingerprint,
-        optimize,
-        ranked_on_channels,
-        write_plan,
-    )
+    from penstock.optimizer import fingerprint, write_plan
     from penstock.optimizer.kept_profiles import keep_profile
     from penstock.optimizer.loop_state import keep_runs, kept_runs, state_path
     from penstock.parallel.pe_demands import unapplied_demands
 
+    if first_maximum and take not in (None, "first-local"):
+        raise click.UsageError(f"--first-maximum and --take {take} exclude each other")
+    wanted: Take = take or ("first-local" if first_maximum else "best")
+    if confirmations is None:
+        confirmations = _CONFIRMATIONS if by == MODEL else 0
     program = arguments.program()
     for warning in unapplied_demands(program.application):
         click.echo(f"warning: {warning}", err=True)
     application, runs_file = program.application, state_path(out)
     print_ = fingerprint(application)
-    known = kept_runs(runs_file, print_, channels)
+    known = kept_runs(runs_file, print_, channels, by=by)
     if known:
         click.echo(f"going on after {_runs(known)} in {runs_file}; delete the file to start anew", err=True)
     measuring, setting, numbers = _prepared(arguments, program, channels, hosts, master, seconds)
+    numbers = numbers if by == MODEL else numbers[:1]
     names = _channel_names(setting, numbers)
 
     def tell(runs: Sequence[Iteration], last: Iteration) -> None:
-        keep_runs(runs_file, print_, channels, runs)
+        keep_runs(runs_file, print_, channels, runs, by=by)
         click.echo(_line(runs, last, names), err=True)
 
     def measure(candidate: Candidate) -> Any:
         return measuring.run(candidate.groups, candidate.channels)
 
-    def choose(profile: Any, gamma: float) -> Any:
-        at_hand = replace(setting, profile=profile)
-        return ranked_on_channels(at_hand, numbers, gamma=gamma, deadline_seconds=_SECONDS_TO_FUSE)
-
     if not known:
         click.echo(f"running `{application.name}` without fusion", err=True)
-    outcome = optimize(
-        Candidate(groups=without_costs(application, "none", numbers[0]), channels=numbers[0]),
-        measure,
-        choose,
-        iterations=iterations,
-        until_maximum=first_maximum,
-        whatever=everything_fused(setting, numbers),
-        confirmations=confirmations,
-        known=known,
-        on_run=tell,
+    loop = Loop(iterations=iterations, take=wanted, confirmations=confirmations, known=known, on_run=tell)
+    outcome = (
+        loop.by_model(setting, numbers, measure) if by == MODEL else loop.by_paper(by, setting, numbers[0], measure)
     )
-    chosen = outcome.first_maximum if first_maximum else outcome.best
+    chosen = outcome.take(wanted)
     plan = _plan(setting, outcome, chosen, print_, hosts is not None)
     write_plan(plan, out)
     keep_profile(chosen.profile, application)
     if as_json:
-        print_json(_to_json(outcome, plan, chosen))
+        print_json({"by": by, "take": wanted, **_to_json(outcome, plan, chosen)})
     else:
         _print_table(outcome, chosen, names, out)
     return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """How often to measure, and what is known already."""
+
+    iterations: int
+    take: Take
+    confirmations: int
+    known: Sequence[Iteration]
+    on_run: Callable[[Sequence[Iteration], Iteration], None]
+
+    def by_model(self, setting: Setting, numbers: Sequence[int | None], measure: Measure) -> Outcome:
+        """Try what the model thinks best of all algorithms and numbers of channels."""
+        from penstock.optimizer import everything_fused, optimize, ranked_on_channels
+
+        def choose(profile: Any, gamma: float) -> Any:
+            at_hand = replace(setting, profile=profile)
+            return ranked_on_channels(at_hand, numbers, gamma=gamma, deadline_seconds=_SECONDS_TO_FUSE)
+
+        return optimize(
+            _unfused(setting, numbers[0]),
+            measure,
+            choose,
+            iterations=self.iterations,
+            take=self.take,
+            whatever=everything_fused(setting, numbers),
+            confirmations=self.confirmations,
+            known=self.known,
+            on_run=self.on_run,
+        )
+
+    def by_paper(self, algorithm: str, setting: Setting, number: int | None, measure: Measure) -> Outcome:
+        """Try what one algorithm says, as the COLA paper does."""
+        from penstock.optimizer.paper_loop import fuse_by, gammas_of, iterate
+
+        name: Any = algorithm
+        return iterate(
+            _unfused(setting, number),
+            measure,
+            fuse_by(name, replace(setting, channels=number), deadline_seconds=_SECONDS_TO_FUSE),
+            gammas_of(name, self.iterations),
+            take=self.take,
+            confirmations=self.confirmations,
+            known=self.known,
+            on_run=self.on_run,
+        )
+
+
+def _unfused(setting: Setting, number: int | None) -> Candidate:
+    from penstock.cli.fusion_choice import without_costs
+    from penstock.optimizer import Candidate
+
+    return Candidate(groups=without_costs(setting.application, "none", number), channels=number)
 
 
 def _prepared(
@@ -244,6 +306,7 @@ def _to_json(outcome: Outcome, plan: PlanFile, chosen: Iteration) -> dict[str, o
     return {
         "iterations": iterations,
         "chosen": chosen.number,
+        "first": outcome.first.number,
         "best": outcome.best.number,
         "first_maximum": outcome.first_maximum.number,
         "plan": plan_to_json(plan),

@@ -13,7 +13,7 @@ import click
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
 from penstock.cli.channel_choice import ChannelsType
-from penstock.cli.fusion_names import FUSIONS
+from penstock.cli.fusion_names import AUTO, FUSIONS
 from penstock.cli.local_folder import LocalFolder
 from penstock.cli.loop_choice import LOOPS
 from penstock.cli.summary import Summary, print_summary
@@ -53,9 +53,10 @@ class _Run(click.Command):
 @click.option(
     "--fusion",
     type=click.Choice(FUSIONS),
-    default="all",
+    default=AUTO,
     show_default=True,
-    help="Which operators share a PE on Spark; auto: the fastest by the last profile.",
+    help="Which operators share a PE on Spark; auto: the fastest by the last profile, on as many channels as gain, and "
+    "everything without a profile.",
 )
 @click.option(
     "--plan",
@@ -64,10 +65,17 @@ class _Run(click.Command):
     help="A plan by `penstock optimize`, instead of --fusion.",
 )
 @click.option(
+    "--profile",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A profile by `penstock profile` to choose by, instead of the last one.",
+)
+@click.option(
     "--channels",
     type=ChannelsType(),
-    help="How many channels parallel regions get on Spark; auto: as many as gain by the last profile. "
-    "Default: as @parallel annotations say.",
+    help="How many channels parallel regions get on Spark; auto: as many as gain by the last profile, or a short one "
+    "that is taken first. Default: with --fusion auto as many as gain, if there is a profile; otherwise as @parallel "
+    "annotations say.",
 )
 @click.option(
     "--loops",
@@ -137,6 +145,7 @@ def command(
     master: str,
     fusion: str,
     plan: Path | None,
+    profile: Path | None,
     channels: int | str | None,
     loops: str,
     checkpoint: Path | None,
@@ -157,6 +166,10 @@ def command(
     --checkpoint it then goes on where it stopped. Files and partitions that a Python source reads are read once, unless
     --continuous or --for says that the run shall go on. The reference interpreter keeps a clock of its own: `--for 60`
     is a minute of the application's time, however quickly it passes.
+
+    Which operators share a PE on Spark, and on how many channels, is chosen by a profile, if there is one, and said in
+    one line. Neither changes results. The first run of an application looks at some of its tuples, and leaves a profile
+    for the next.
 
     Records that cannot be processed are set aside in dead_letters.jsonl where the operator's policy is to skip them;
     otherwise the first one ends the run with exit status 1.
@@ -187,6 +200,7 @@ def command(
             master=master,
             fusion=fusion,
             plan=plan,
+            profile=profile,
             channels=channels,
             loops=loops,
             checkpoint=checkpoint,

@@ -31,6 +31,7 @@ class SparkSettings:
     until_done: bool
     continuous: bool
     seconds: float | None
+    profile: Path | None = None
     loops: str = "auto"
     take_over: bool = False
     accept_changed_code: bool = False
@@ -38,12 +39,14 @@ class SparkSettings:
 
 def run_with(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
-    from penstock.cli.channel_choice import AUTO, chosen_channels
+    from penstock.cli.channel_choice import chosen_channels
     from penstock.cli.fusion_choice import chosen_fusion, cores_of
+    from penstock.cli.fusion_names import AUTO
     from penstock.cli.live import live_progress
     from penstock.cli.loop_choice import chosen_way
     from penstock.cli.short_profile import keep_profile_of
     from penstock.optimizer import plan_for
+    from penstock.optimizer.kept_profiles import profile_for
     from penstock.parallel.pe_demands import unapplied_demands
     from penstock.reference.result import DEAD_LETTERS
     from penstock.spark.checkpoint_lock import check_unlocked
@@ -53,6 +56,8 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     if settings.plan is not None:
         # What is wrong with it is told before the seconds that Spark takes to start.
         plan_for(program.application, settings.plan)
+    if settings.profile is not None:
+        profile_for(program.application, settings.profile)
     for warning in unapplied_demands(program.application):
         click.echo(f"warning: {warning}", err=True)
     if settings.checkpoint is not None and not settings.take_over:
@@ -65,17 +70,20 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
         click.echo(text, err=True)
 
     continuous = _is_continuous(program, environment, settings)
+    # Then the fusion is chosen with the channels; otherwise for them.
+    is_free = settings.fusion == AUTO and settings.plan is None and not isinstance(settings.channels, int)
     way = chosen_way(
         program.application,
         # `optimize` measures with the loop inside, so a plan says nothing of it.
         "inside" if settings.plan is not None and settings.loops == "auto" else settings.loops,
-        channels=chosen_channels(
-            program, environment, spark, settings.channels, checkpoint, tell, batch=settings.batch
-        ),
-        chooses_channels=settings.channels == AUTO,
+        channels=None
+        if is_free
+        else chosen_channels(program, environment, spark, settings.channels, checkpoint, tell, batch=settings.batch),
+        chooses_channels=is_free or settings.channels == AUTO,
         cores=cores_of(spark),
         continuous=continuous,
         batch=settings.batch,
+        profile=settings.profile,
         checkpoint=checkpoint,
         tell=tell,
     )
@@ -85,9 +93,11 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
         spark,
         option=settings.fusion,
         plan=settings.plan,
-        channels=way.channels,
+        channels=settings.channels if is_free and way.channels is None else way.channels,
         batch=settings.batch,
+        profile=settings.profile,
         checkpoint=checkpoint,
+        loop_is_open=way.is_open,
         tell=tell,
     )
     folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
@@ -124,7 +134,18 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
         rejected=outcome.totals.rejected,
         dead_letters_file=letters,
         late=outcome.totals.late,
-        more={"batches": outcome.batches, "resumed": outcome.resumed, "pes": [list(pe) for pe in outcome.pes]},
+        more={
+            "batches": outcome.batches,
+            "resumed": outcome.resumed,
+            "pes": [list(pe) for pe in outcome.pes],
+            "fusion": {
+                "option": "plan" if settings.plan is not None else settings.fusion,
+                "channels": choice.channels,
+                "decided_by": choice.decided_by,
+                "reason": choice.reason,
+                "predicted_gain": choice.predicted_gain,
+            },
+        },
     )
 
 

@@ -1,8 +1,9 @@
 """A profile for the algorithms that need one, without the user knowing any of it.
 
 A run with `--fusion auto` looks at one tuple in a thousand, and what it has seen is kept in the user's cache folder for
-the next one. The first time, a short run with all operators fused makes a profile, if that touches nothing outside:
-input from files, output into a folder that is thrown away. A profile does not depend on how operators are fused.
+the next one. Where the user asks for an algorithm that weighs costs, or for `--channels auto`, and there is no profile
+yet, a short run with all operators fused makes one, if that touches nothing outside: input from files, output into a
+folder that is thrown away. A profile does not depend on how operators are fused.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _writes_below(file: tuple[Any, ...]) -> bool:
 
 def keep_profile_of(run: SparkRun, application: Application) -> None:
     """Keep what a run with signals has shown for the next one."""
-    from penstock.optimizer.kept_profiles import keep_profile
+    from penstock.optimizer.kept_profiles import keep_if_seen_more
     from penstock.optimizer.machine import machine_transfer
     from penstock.profiler.refine import refine
 
@@ -106,4 +107,4 @@ def keep_profile_of(run: SparkRun, application: Application) -> None:
         seconds=max(run.seconds, 1e-3),
         mips=machine_transfer().mips,
     )
-    keep_profile(profile, application)
+    keep_if_seen_more(profile, application)

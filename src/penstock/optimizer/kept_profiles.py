@@ -1,10 +1,12 @@
 """The last good profile of each application, in the user's cache folder, for `--fusion auto`.
 
-Profiles are kept by the fingerprint of the graph: a changed program starts without one.
+Profiles are kept by the fingerprint of the graph: a changed program starts without one. One that has seen less does not
+replace one that has seen more: a try with ten lines of input says little about the run with all of it.
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from penstock.cache_folder import cache_folder
@@ -12,6 +14,7 @@ from penstock.diagnostics import UserError
 from penstock.ir.codec import fingerprint
 from penstock.ir.graph import Application
 from penstock.model import Profile, read_profile, write_profile
+from penstock.optimizer.plan_choice import seen_tuples
 
 
 def profile_path(application: Application, folder: Path | None = None) -> Path:
@@ -20,11 +23,38 @@ def profile_path(application: Application, folder: Path | None = None) -> Path:
 
 
 def kept_profile(application: Application, folder: Path | None = None) -> Profile | None:
-    """The last good profile, if there is one that can be read."""
+    """The last good profile, if there is one that can be read and is of this graph."""
     try:
-        return read_profile(profile_path(application, folder))
+        return profile_for(application, profile_path(application, folder))
     except UserError:
         return None
+
+
+def profile_age(application: Application, folder: Path | None = None) -> float:
+    """How many seconds ago the last good profile was taken; 0 if it could not be kept."""
+    try:
+        return max(0.0, time.time() - profile_path(application, folder).stat().st_mtime)
+    except OSError:
+        return 0.0
+
+
+def profile_for(application: Application, path: Path) -> Profile:
+    """The profile in a file.
+
+    Raises:
+        UserError: It cannot be read, or is one of another graph.
+    """
+    profile = read_profile(path)
+    if set(profile.operator) != {o.id for o in application.operators}:
+        raise UserError(f"`{path}` is a profile of another graph", hint="take one of this application")
+    return profile
+
+
+def keep_if_seen_more(profile: Profile, application: Application, folder: Path | None = None) -> None:
+    """Keep a profile that a run has left beside its work, unless the one that is kept has seen more tuples."""
+    kept = kept_profile(application, folder)
+    if kept is None or seen_tuples(profile) >= seen_tuples(kept):
+        keep_profile(profile, application, folder)
 
 
 def keep_profile(profile: Profile, application: Application, folder: Path | None = None) -> None:

@@ -9,7 +9,8 @@ Formulation:
     Iteration 0 measures the unfused application. Iteration k = 1, ..., n chooses a candidate with the profile of the
     iteration before, the capacities of the hosts scaled by gamma_k, which grows evenly from 0.5 to 1.0: early profiles
     are trusted less. The answer is the iteration with the highest measured throughput (`Outcome.best`), its median if
-    there are several; the first local maximum is known too (`Outcome.first_maximum`).
+    there are several; the first iteration and the first local maximum are known too (`Outcome.first`,
+    `Outcome.first_maximum`).
 
 Example:
     Measured throughputs 1.0 (unfused), 2.1, 3.4, 3.3, 3.4: the first local maximum is iteration 2, and so is the best.
@@ -21,7 +22,8 @@ Algorithm:
     A candidate that was measured before is not measured again. If the best predicted one is such a one, the next in
     line is tried, provided that it is predicted to reach `_WORTH_TRYING` of the best; if none is, the iteration is
     skipped. What a user would try first, everything fused, is measured at the end whatever is predicted (`whatever`).
-    With `until_maximum` the loop ends once throughput falls. Otherwise the fastest few (`contenders`) take turns in a
+    Where the first local maximum is wanted the loop ends once throughput falls, and where the first iteration is wanted
+    after that. Otherwise the fastest few (`contenders`) take turns in a
     few more runs each, and medians decide: single runs differ by more than neighbouring fusions do. Cost: at most n + 1
     runs, one for each of `whatever`, and `_CONTENDERS` for each confirmation.
 
@@ -29,8 +31,9 @@ Preserves:
     What the application computes: neither a fusion nor channels change results.
 
 Reference:
-    Khandekar et al., Middleware 2009, section 4, figure 7 and table 2 ("1st-local" and "Max"). Channels, trying the
-    next in line and confirming are ours; so is that a resumed loop goes on where it stopped (`loop_state`).
+    Khandekar et al., Middleware 2009, section 4, figure 7 and table 2 ("1st", "1st-local" and "Max"). Channels, trying
+    the next in line and confirming are ours; so is that a resumed loop goes on where it stopped (`loop_state`). The
+    loop as the paper has it is `paper_loop`.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from itertools import pairwise
 from statistics import median
+from typing import Literal
 
 from penstock.model import Profile
 from penstock.optimizer.spark_problem import Candidate
@@ -49,6 +53,9 @@ Measure = Callable[[Candidate], tuple[Profile, float]]
 
 Choose = Callable[[Profile, float], Sequence[tuple[Candidate, float]]]
 """Candidates for a profile and a gamma with the throughput predicted for each, the best first."""
+
+Take = Literal["first", "first-local", "best"]
+"""Which iteration is the answer: the columns 1st, 1st-local and Max of the paper's table 2."""
 
 FIRST_GAMMA, LAST_GAMMA = 0.5, 1.0
 _WORTH_TRYING = 0.7
@@ -99,6 +106,8 @@ class Outcome:
         >>> outcome = Outcome(iterations=tuple(runs))
         >>> outcome.first_maximum.number, outcome.best.number, outcome.gain
         (1, 3, 3.0)
+        >>> outcome.take("first").number, outcome.take("first-local").number, outcome.take("best").number
+        (1, 1, 3)
     """
 
     iterations: tuple[Iteration, ...]
@@ -109,11 +118,20 @@ class Outcome:
         return max(self.iterations, key=lambda i: i.median_tps)
 
     @property
+    def first(self) -> Iteration:
+        """The first run after the unfused one; that one if there is no other."""
+        return self.iterations[min(1, len(self.iterations) - 1)]
+
+    @property
     def first_maximum(self) -> Iteration:
         """The first run after which throughput falls; the last one if it never does."""
         runs = self.iterations
         falls = (a for a, b in pairwise(runs) if b.throughput_tps < a.throughput_tps)
         return next(falls, runs[-1])
+
+    def take(self, which: Take) -> Iteration:
+        """One of them by its name."""
+        return {"first": self.first, "first-local": self.first_maximum, "best": self.best}[which]
 
     @property
     def gain(self) -> float:
@@ -142,7 +160,7 @@ def optimize(
     choose: Choose,
     *,
     iterations: int = 6,
-    until_maximum: bool = False,
+    take: Take = "best",
     whatever: Sequence[Candidate] = (),
     confirmations: int = 2,
     known: Sequence[Iteration] = (),
@@ -155,8 +173,8 @@ def optimize(
         measure: Runs a candidate.
         choose: Gives candidates.
         iterations: How often, after the unfused run.
-        until_maximum: Whether to end at the first local maximum.
-        whatever: Candidates that are tried at the end, unless they were or `until_maximum` is given.
+        take: What is wanted: the loop ends as soon as it is known.
+        whatever: Candidates that are tried at the end, unless they were, or the best is not wanted.
         confirmations: How often the fastest are run again.
         known: Runs of a loop that was interrupted.
         on_run: Told after each run.
@@ -182,21 +200,28 @@ def optimize(
     for gamma in gammas(iterations):
         if gamma <= runs[-1].gamma:
             continue
-        if until_maximum and len(runs) > 1 and runs[-1].throughput_tps < runs[-2].throughput_tps:
+        if is_known(take, runs):
             break
         following = next_candidate(choose(runs[-1].profile, gamma), _tried(runs))
         if following is not None:
             add(gamma, *following)
-    if until_maximum:
+    if take != "best":
         return Outcome(iterations=tuple(runs))
     for candidate in whatever:
         if not any(candidate.is_same(other) for other in _tried(runs)):
             add(LAST_GAMMA, candidate, None)
-    _confirm(runs, measure, confirmations, on_run)
+    confirm(runs, measure, confirmations, on_run)
     return Outcome(iterations=tuple(runs))
 
 
-def _confirm(runs: list[Iteration], measure: Measure, times: int, on_run: Told) -> None:
+def is_known(take: Take, runs: Sequence[Iteration]) -> bool:
+    """Whether further iterations cannot change which one is the answer."""
+    if take == "best" or len(runs) == 1:
+        return False
+    return take == "first" or runs[-1].throughput_tps < runs[-2].throughput_tps
+
+
+def confirm(runs: list[Iteration], measure: Measure, times: int, on_run: Told) -> None:
     """Let the contenders take turns, so that what else the machine does falls on all of them."""
     chosen = contenders(runs)
     for turn in range(times):
@@ -211,16 +236,20 @@ def contenders(runs: Sequence[Iteration]) -> list[int]:
     """The fastest few by their first run, fastest first; none if the fastest has no rival.
 
     Example:
-        >>> runs = [Iteration(number=i, gamma=1.0, candidate=Candidate(groups=()), predicted_tps=None,
+        >>> runs = [Iteration(number=i, gamma=1.0, candidate=Candidate(groups=(), channels=i + 1), predicted_tps=None,
         ...                   throughput_tps=tps, profile=Profile(mips=1.0))
         ...         for i, tps in enumerate([10.0, 97.0, 50.0, 99.0])]
         >>> contenders(runs), contenders(runs[:3])
         ([3, 1], [])
     """
     most = max(run.throughput_tps for run in runs)
-    close = [run for run in runs if run.throughput_tps >= _CONTENDS * most]
+    close = [run for run in runs if run.throughput_tps >= _CONTENDS * most and not _is_repeated(run, runs)]
     fastest = nlargest(_CONTENDERS, close, key=lambda run: run.throughput_tps)
     return [run.number for run in fastest] if len(fastest) > 1 else []
+
+
+def _is_repeated(run: Iteration, runs: Sequence[Iteration]) -> bool:
+    return any(run.candidate.is_same(other.candidate) for other in runs[: run.number])
 
 
 def next_candidate(

@@ -13,6 +13,7 @@ from penstock.optimizer.loop import Iteration
 from penstock.optimizer.spark_problem import Candidate
 
 VERSION = 3
+_MODEL = "model"
 
 
 def state_path(plan: Path) -> Path:
@@ -25,12 +26,15 @@ def state_path(plan: Path) -> Path:
     return plan.with_name(plan.name + ".runs")
 
 
-def keep_runs(path: Path, fingerprint: str, channels: int | str, runs: Sequence[Iteration]) -> None:
-    """Write the runs so far, with the channels that were asked for; the file is whole at any time."""
+def keep_runs(
+    path: Path, fingerprint: str, channels: int | str, runs: Sequence[Iteration], *, by: str = _MODEL
+) -> None:
+    """Write the runs so far, with the channels that were asked for and what chooses; the file is whole at any time."""
     value = {
         "version": VERSION,
         "fingerprint": fingerprint,
         "channels": channels,
+        "by": by,
         "runs": [_run_to_json(run) for run in runs],
     }
     fresh = path.with_name(path.name + ".new")
@@ -39,13 +43,14 @@ def keep_runs(path: Path, fingerprint: str, channels: int | str, runs: Sequence[
     fresh.replace(path)
 
 
-def kept_runs(path: Path, fingerprint: str, channels: int | str) -> list[Iteration]:
+def kept_runs(path: Path, fingerprint: str, channels: int | str, *, by: str = _MODEL) -> list[Iteration]:
     """The runs of an interrupted loop over the same application; none if there are none, or they are of another.
 
     Args:
         path: Where they are kept.
         fingerprint: Of the application.
         channels: What is asked for: a number, or `auto`.
+        by: What chooses fusions: `model`, or an algorithm.
 
     Raises:
         UserError: The file is damaged.
@@ -56,6 +61,8 @@ def kept_runs(path: Path, fingerprint: str, channels: int | str) -> list[Iterati
     if not isinstance(value, dict) or value.get("version") != VERSION:
         return []
     if value.get("fingerprint") != fingerprint or value.get("channels") != channels:
+        return []
+    if value.get("by", _MODEL) != by:
         return []
     try:
         return [_run_from_json(run, str(path)) for run in value["runs"]]

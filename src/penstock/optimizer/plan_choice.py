@@ -1,0 +1,88 @@
+"""The fusion and the channels that `run --fusion auto` takes: the best by the model, if it is clearly better.
+
+Introduction:
+    A user who says nothing gets the default: as few PEs as can be, on the channels of `@parallel` annotations. With a
+    profile the model may know better. It is not exact, and a run that leaves the default for nothing loses: each PE
+    and each channel costs time in every batch.
+
+Formulation:
+    Maximize scale(fusion, n) as `channel_search` does. The answer is the maximum if it is at least `WORTH_LEAVING`
+    times the scale of the default, and the default otherwise.
+
+    A batch has at most as many tuples as the run had in which the profile was taken: the input of a job that saw 4,000
+    tuples fills no batch of 200,000, and what a batch costs in any case then counts for more.
+
+Example:
+    Two operators of 5 us on two cores: the region that holds them on two channels. The same in a job of 400 tuples: all
+    in one PE.
+
+When it does not apply:
+    Without a profile. What operators cost and how many tuples come is then unknown, and both decide.
+
+Algorithm:
+    `ranked_on_channels` within a deadline.
+
+Preserves:
+    What the application computes: neither a fusion nor channels change results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from penstock.model import Profile
+from penstock.optimizer.candidates import fused_by
+from penstock.optimizer.channel_search import ranked_on_channels
+from penstock.optimizer.prediction import predict, throughput_model
+from penstock.optimizer.spark_problem import Candidate, Setting
+
+WORTH_LEAVING = 1.1
+_DEADLINE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChoice:
+    """What to run.
+
+    Attributes:
+        candidate: The fusion and the channels.
+        gain: How many times as fast as the default it is predicted to be; 1 if it is the default.
+    """
+
+    candidate: Candidate
+    gain: float
+
+
+def choose_plan(
+    setting: Setting, numbers: Sequence[int | None], *, deadline_seconds: float = _DEADLINE_SECONDS
+) -> PlanChoice:
+    """Choose a fusion and a number of channels.
+
+    Args:
+        setting: The application, its profile and the machine.
+        numbers: The numbers of channels to try; the default is on the first.
+        deadline_seconds: For the search.
+
+    Raises:
+        Infeasible: No fusion keeps the constraints.
+    """
+    setting = replace(setting, batch_tuples=min(setting.batch_tuples, seen_tuples(setting.profile)))
+    at_first = replace(setting, channels=numbers[0])
+    default = Candidate(groups=fused_by("all", at_first), channels=numbers[0])
+    model = throughput_model(at_first)
+    usual = predict(model, at_first, default.groups).scale * sum(model.source_rates.values())
+    best, predicted = ranked_on_channels(setting, numbers, deadline_seconds=deadline_seconds)[0]
+    if predicted < WORTH_LEAVING * usual or not usual:
+        return PlanChoice(candidate=default, gain=1.0)
+    return PlanChoice(candidate=best, gain=predicted / usual)
+
+
+def seen_tuples(profile: Profile) -> float:
+    """How many tuples the sources gave while a profile was taken; infinity if it does not say how long that was.
+
+    Example:
+        >>> seen_tuples(Profile(mips=1.0))
+        inf
+    """
+    return profile.seconds * sum(profile.source_rates.values()) if profile.seconds else float("inf")
