@@ -19,7 +19,7 @@ from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.model import Profile, write_profile
-from penstock.optimizer import inner_operators, machine
+from penstock.optimizer import inner_operators, machine, plan_choice
 from penstock.optimizer.kept_profiles import keep_if_seen_more, keep_profile, kept_profile, profile_path
 from penstock.optimizer.machine import TYPICAL
 from penstock.optimizer.plan_choice import seen_tuples
@@ -88,7 +88,7 @@ def test_with_a_profile_channels_are_chosen_with_the_fusion_and_told_in_one_line
     assert choice.predicted_gain is not None
     assert choice.predicted_gain > 1.5
     shape = name_shape(PROGRAM.application, choice.fusion, 4)
-    gain = f"{choice.predicted_gain:.1f} times as fast as fusing all"
+    gain = f"{choice.predicted_gain:.1f} times as fast as all in one PE"
     assert line == f"fusion: {shape}: by the profile of a moment ago {gain}"
     assert choice.sampling is None, "a profile that saw a whole batch needs no other"
 
@@ -105,6 +105,22 @@ def test_a_job_of_few_tuples_is_not_planned_for_full_batches():
     choice, _ = chosen()
     assert (choice.channels, len(choice.fusion)) == (None, 1)
     assert choice.sampling is not None, "more may come the next time"
+
+
+def test_no_plan_has_more_workers_than_cores_have_room_for(monkeypatch):
+    text = KEYED.replace("() as Out = FileSink(Last)", "{more} () as Out = FileSink(L39)")
+    steps = "stream<In> L0 = Functor(Last) {{ }}" + "".join(
+        f"""stream<In> L{i} = Aggregate(L{i - 1}) {{ window L{i - 1}: sliding, count(3){", partitioned" * (i % 2)};
+              {"param partitionBy: k;" * (i % 2)} output L{i}: k = Any(k), x = Sum(x); }}\n"""
+        for i in range(1, 40)
+    )
+    program = compile_text(text.replace("{more}", steps.replace("{{ }}", "{ }")))
+    heavy = setting(program.application, {f"L{i}": 40.0 for i in range(1, 40, 2)}).profile
+    keep_profile(replace(heavy, seconds=1000.0), program.application)
+    choice, _ = chosen(cores=2, program=program)
+    assert sum(pe.channels for pe in physical_plan(program.application, choice.fusion, choice.channels).pes) <= 16
+    monkeypatch.setattr(plan_choice, "_WORKERS_PER_CORE", 1000)
+    assert chosen(cores=2, program=program)[0].channels == 2, "or else it would be many"
 
 
 def test_a_number_that_is_given_is_kept():

@@ -75,10 +75,36 @@ def table(*arguments: object) -> str:
     return result.stdout
 
 
-def test_automatic_fusion_profiles_first_and_again_while_it_runs(application):
-    out = application / "out"
-    penstock("run", application / "main.spl", "--master", "local[2]", "--fusion", "auto", "--out", out)
+def test_a_run_fuses_by_itself_and_leaves_a_profile_for_the_next(application):
+    wanted = run_reference(compile_file(application / "main.spl"), application / "data")
+    command = ("run", application / "main.spl", "--master", "local[2]")
+    first = penstock(*command, "--out", application / "first")
+    assert first["fusion"]["option"] == "auto"
+    assert first["fusion"]["decided_by"] == "default"
     (kept,) = (application / "cache" / "profiles").iterdir()
     profile = json.loads(kept.read_text())
     assert {o["id"] for o in profile["operators"]} == {"In", "Half", "Sums", "Scaled", "Out"}
-    assert files(out) == run_reference(compile_file(application / "main.spl"), application / "data")
+    again = penstock(*command, "--out", application / "again")
+    assert again["fusion"]["decided_by"] == "profile"
+    assert again["pes"] == first["pes"], "few tuples are not worth more PEs"
+    assert files(application / "first") == files(application / "again") == wanted
+
+
+def test_a_job_is_resumed_with_its_own_plan_whatever_it_was_chosen_by(application):
+    command = ("run", application / "main.spl", "--master", "local[2]", "--checkpoint", application / "c")
+    out = ("--out", application / "out")
+    first = penstock(*command, *out, "--fusion", "none", "--channels", 2)
+    resumed = penstock(*command, *out)
+    assert resumed["resumed"]
+    assert resumed["pes"] == first["pes"]
+    assert resumed["fusion"]["decided_by"] == "checkpoint"
+    assert files(application / "out") == run_reference(compile_file(application / "main.spl"), application / "data")
+
+
+def test_an_algorithm_is_iterated_as_its_paper_does(application):
+    plan = application / "plan.json"
+    command = ("optimize", application / "main.spl", "--master", "local[2]", "--by", "cola", "--take", "first")
+    found = penstock(*command, "--iterations", 3, "-o", plan)
+    assert (found["by"], found["take"], found["chosen"]) == ("cola", "first", 1)
+    assert [run["gamma"] for run in found["iterations"]] == [0.0, 0.5]
+    assert json.loads(plan.read_text())["fusion"] == found["iterations"][1]["pes"]

@@ -104,7 +104,8 @@ def _by_profile(
     if found.gain == 1:
         reason = f"by {known.name} nothing is {WORTH_LEAVING:g} times as fast"
     else:
-        reason = f"by {known.name} {found.gain:.1f} times as fast as fusing all"
+        usual = name_shape(application, found.default.groups, found.default.channels)
+        reason = f"by {known.name} {found.gain:.1f} times as fast as {usual}"
     groups, channels = found.candidate.groups, found.candidate.channels
     shape = name_shape(application, groups, channels)
     return _say(shape, groups, channels, reason, "profile", tell, sampling, found.gain)

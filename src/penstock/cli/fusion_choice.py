@@ -34,7 +34,7 @@ class Choice:
         sampling: How much to look at while it runs, for the profile of the next run; None for nothing.
         reason: In words, for people.
         decided_by: What decided, where it was `auto`: `checkpoint`, `profile` or `default`; otherwise `user`.
-        predicted_gain: How many times as fast as fusing all it is predicted to be, where a profile decided.
+        predicted_gain: How many times as fast as the default it is predicted to be, where a profile decided.
     """
 
     fusion: Groups

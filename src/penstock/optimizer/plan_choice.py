@@ -6,8 +6,9 @@ Introduction:
     and each channel costs time in every batch.
 
 Formulation:
-    Maximize scale(fusion, n) as `channel_search` does. The answer is the maximum if it is at least `WORTH_LEAVING`
-    times the scale of the default, and the default otherwise.
+    Maximize scale(fusion, n) as `channel_search` does, over plans with at most `_WORKERS_PER_CORE` Python workers for
+    each core: every channel of a PE is a process, and the model knows nothing of memory. The answer is the maximum if
+    it is at least `WORTH_LEAVING` times the scale of the default, and the default otherwise.
 
     A batch has at most as many tuples as the run had in which the profile was taken: the input of a job that saw 4,000
     tuples fills no batch of 200,000, and what a batch costs in any case then counts for more.
@@ -34,10 +35,11 @@ from dataclasses import dataclass, replace
 from penstock.model import Profile
 from penstock.optimizer.candidates import fused_by
 from penstock.optimizer.channel_search import ranked_on_channels
-from penstock.optimizer.prediction import predict, throughput_model
+from penstock.optimizer.prediction import model_plan, predict, throughput_model
 from penstock.optimizer.spark_problem import Candidate, Setting
 
 WORTH_LEAVING = 1.1
+_WORKERS_PER_CORE = 8
 _DEADLINE_SECONDS = 1.0
 
 
@@ -47,10 +49,12 @@ class PlanChoice:
 
     Attributes:
         candidate: The fusion and the channels.
+        default: What it is compared with.
         gain: How many times as fast as the default it is predicted to be; 1 if it is the default.
     """
 
     candidate: Candidate
+    default: Candidate
     gain: float
 
 
@@ -72,10 +76,16 @@ def choose_plan(
     default = Candidate(groups=fused_by("all", at_first), channels=numbers[0])
     model = throughput_model(at_first)
     usual = predict(model, at_first, default.groups).scale * sum(model.source_rates.values())
-    best, predicted = ranked_on_channels(setting, numbers, deadline_seconds=deadline_seconds)[0]
-    if predicted < WORTH_LEAVING * usual or not usual:
-        return PlanChoice(candidate=default, gain=1.0)
-    return PlanChoice(candidate=best, gain=predicted / usual)
+    for candidate, predicted in ranked_on_channels(setting, numbers, deadline_seconds=deadline_seconds):
+        if predicted >= WORTH_LEAVING * usual > 0 and _has_room(candidate, setting):
+            return PlanChoice(candidate=candidate, default=default, gain=predicted / usual)
+    return PlanChoice(candidate=default, default=default, gain=1.0)
+
+
+def _has_room(candidate: Candidate, setting: Setting) -> bool:
+    """Whether the cores can be expected to have the memory for all Python workers."""
+    pes = model_plan(replace(setting, channels=candidate.channels), candidate.groups).pes
+    return sum(pe.channels for pe in pes) <= _WORKERS_PER_CORE * sum(host.cores for host in setting.hosts.hosts)
 
 
 def seen_tuples(profile: Profile) -> float:
