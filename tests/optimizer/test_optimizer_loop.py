@@ -160,7 +160,7 @@ def iteration(number: int, tps: float) -> Iteration:
     return Iteration(
         number=number,
         gamma=0.5,
-        candidate=fused(),
+        candidate=fused((f"fusion {number}",)),
         predicted_tps=None,
         throughput_tps=tps,
         profile=REAL.profile,

@@ -113,19 +113,21 @@ def test_a_plan_that_breaks_a_constraint_is_refused(tmp_path):
     application, path = made.application, tmp_path / "plan.json"
     kept = PlanFile(application="Main", fingerprint=fingerprint(application), fusion=(("A", "B"), ("C",), ("D", "E")))
     write_plan(kept, path)
-    assert chosen_fusion(made, Environment(), None, option="none", plan=path).fusion == kept.fusion
+    assert chosen_fusion(made, Environment(), None, option="none", plan=path, batch=200_000).fusion == kept.fusion
     broken = PlanFile(
         application="Main", fingerprint=fingerprint(application), fusion=(("A",), ("C",), ("B", "D", "E"))
     )
     write_plan(broken, path)
     with pytest.raises(UserError, match=r"host_exlocation of `B`, `D`: `B` and `D` would be on one host"):
-        chosen_fusion(made, Environment(), None, option="none", plan=path)
+        chosen_fusion(made, Environment(), None, option="none", plan=path, batch=200_000)
 
 
 def test_a_checkpoint_that_breaks_a_constraint_is_refused(tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps({"pes": [["In"], list(NAMES)]}))
     with pytest.raises(UserError, match="the PEs break a constraint of the program: host_dedication of `C`"):
-        chosen_fusion(program(C="hostIsolation"), Environment(), None, option="auto", checkpoint=tmp_path)
+        chosen_fusion(
+            program(C="hostIsolation"), Environment(), None, option="auto", checkpoint=tmp_path, batch=200_000
+        )
 
 
 def test_what_is_not_applied_is_warned_of():

@@ -107,7 +107,7 @@ def command(
     Example:
         penstock optimize examples/bargains/bargains.spl -o plan.json
         penstock run examples/bargains/bargains.spl --plan plan.json
-        penstock optimize examples/bargains/bargains.spl --by cola --take first-local
+        penstock optimize examples/bargains/bargains.spl --by cola
     """
     from penstock.optimizer import fingerprint, write_plan
     from penstock.optimizer.kept_profiles import keep_profile
