@@ -139,6 +139,18 @@ def test_a_file_goes_before_the_last_profile(tmp_path):
         chosen(program=compile_text(BRANCHES), profile=tmp_path / "given.json")
 
 
+def test_a_profile_that_saw_nothing_leaves_the_default(tmp_path):
+    seen = profile(HEAVY)
+    still = replace(
+        seen,
+        operators=tuple(replace(o, rate_tps=0.0) for o in seen.operators),
+        streams=tuple(replace(s, rate_tps=0.0) for s in seen.streams),
+    )
+    for nothing in (still, profile(HEAVY, seconds=0.001)):
+        write_profile(nothing, tmp_path / "nothing.json")
+        assert chosen(profile=tmp_path / "nothing.json")[0].channels is None
+
+
 def test_a_kept_profile_of_other_operators_counts_as_none():
     keep_profile(profile(HEAVY), PROGRAM.application)
     other = compile_text(BRANCHES)
@@ -186,7 +198,7 @@ def _cut(ids: list[str], pick: random.Random) -> list[list[str]]:
     return [ids[a:b] for a, b in zip([0, *places], [*places, len(ids)], strict=True)]
 
 
-def test_a_sink_on_channels_is_resumed_on_them(tmp_path):
+def test_a_part_of_the_plan_is_enough_to_know_its_channels(tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps({"pes": [["In"], ["Sums"]], "channels": [1, 7]}))
     assert resumed_plan(PROGRAM.application, tmp_path) == ((("In",), ("Sums",)), 7)
 
