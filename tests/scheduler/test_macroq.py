@@ -271,3 +271,17 @@ def test_a_deadline_of_no_time_still_gives_a_feasible_answer() -> None:
     assert answer.mips_used <= large.mips
     assert all(answer.jobs[j.id].admitted for j in large.jobs if j.required)
     assert not answer.exact
+
+
+def test_connected_jobs_with_loops_share_what_there_is_before_any_search() -> None:
+    """No integer program applies to loops, and a group as large as this has too many lists for the others."""
+    jobs = []
+    for i in range(60):
+        back = Output(stream=f"b{i}", rate=Flow(mips_per_tps=1.0, selectivity=0.5))
+        out = Output(stream=f"o{i}", rate=Flow(mips_per_tps=1.0, selectivity=1.0), value=Linear(slope=1.0))
+        reads = (f"b{i}", f"o{i - 1}") if i else (f"b{i}",)
+        loop = Pe(id=f"P{i}", max_mips=50.0, inputs=reads, offered_tps=0.0 if i else 10.0, outputs=(back, out))
+        jobs.append(job(f"J{i}", loop))
+    answer = solve(problem(600.0, *jobs), deadline=Deadline.after(0.0))
+    assert answer.mips_used <= 600.0
+    assert answer.importance > 100.0

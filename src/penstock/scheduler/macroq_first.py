@@ -2,13 +2,16 @@
 
 `required_at_minimum` exists whenever any answer does: the required jobs alone are rank-legal, because their rank is the
 best there is. `first_answer` then admits what fits, rank by rank, at its minimum, and gives what is left to whole
-groups of jobs in the order of importance for each mips. Both take time in proportion to the number of PEs.
+groups of jobs in the order of importance for each mips, the last of them in equal shares. Both take time in
+proportion to the number of PEs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from penstock.diagnostics import Infeasible
 from penstock.scheduler.composition import compose, inputs_of, is_loop, ready_order, sees_each_input
@@ -53,10 +56,30 @@ def first_answer(problem: Problem, groups: Sequence[Sequence[Job]], standing: Se
     mips = dict(admitted.mips)
     left = problem.mips - admitted.used_mips
     for i in sorted(range(len(members)), key=lambda i: -worth[i] / max(extra[i], 1e-300)):
-        if extra[i] <= left and worth[i] > 0:
-            mips |= {pe.id: top[pe.id] for pe in members[i]}
-            left -= extra[i]
+        if left > 0 and worth[i] > 0:
+            given = {pe.id: top[pe.id] for pe in members[i]} if extra[i] <= left else _fair(members[i], top, left)
+            left -= sum(given[pe.id] - pe.min_mips for pe in members[i])
+            mips |= given
     return Settlement(choice=admitted.choice, mips=mips, granularity=1)
+
+
+def _fair(pes: Sequence[Pe], top: Mapping[str, float], left_mips: float) -> dict[str, float]:
+    """The same share of what it could use for each PE, as large as what is left allows beyond the minima.
+
+    Example:
+        >>> pes = [Pe(id="a", max_mips=30.0), Pe(id="b", min_mips=8.0, max_mips=10.0)]
+        >>> {pe: round(mips, 3) for pe, mips in _fair(pes, {"a": 30.0, "b": 10.0}, 12.0).items()}
+        {'a': 12.0, 'b': 8.0}
+    """
+    low, most = np.array([pe.min_mips for pe in pes]), np.array([top[pe.id] for pe in pes])
+    fits, exceeds = 0.0, 1.0
+    for _ in range(40):
+        share = (fits + exceeds) / 2
+        if (np.maximum(low, share * most) - low).sum() <= left_mips:
+            fits = share
+        else:
+            exceeds = share
+    return dict(zip((pe.id for pe in pes), np.maximum(low, fits * most).tolist(), strict=True))
 
 
 def most_importance(problem: Problem) -> float:
