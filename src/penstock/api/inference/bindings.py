@@ -31,6 +31,9 @@ _LIBRARIES = tuple(
     }
 )
 
+_PROGRAMS = tuple(str(Path(__file__).parents[2].resolve() / name) for name in ("bench", "demo"))
+"""Folders of Penstock that hold applications: they are read as a user's are."""
+
 _REFLECTION = frozenset("globals vars exec eval setattr delattr __import__".split())
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -48,8 +51,9 @@ class Stores:
 
 
 def is_library(path: str | None) -> bool:
-    """Whether a file belongs to Python, to an installed package or to Penstock itself."""
-    return path is None or str(Path(path).resolve()).startswith(_LIBRARIES)
+    """Whether a file belongs to Python, to an installed package or to Penstock itself, its own programs apart."""
+    place = "" if path is None else str(Path(path).resolve())
+    return path is None or (place.startswith(_LIBRARIES) and not place.startswith(_PROGRAMS))
 
 
 def why_global_moves(function: FunctionType, name: str) -> str | None:
