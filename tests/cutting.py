@@ -113,16 +113,20 @@ def run_whole(program: Program, environment: Environment) -> Session:
 def run_cut(program: Program, make: Callable[[], Environment], random: Random, often: float) -> Session:
     """Run a program that is stopped and continued by new instances, now and then; the last of them.
 
-    What the old instances do after they were remembered, as they may before a crash, must make no difference.
+    What the old instances do after they were remembered, as they may before a crash, must make no difference. As a
+    batch is repeated whole, it is repeated before anything is remembered again.
     """
     session = Session(program, make()).start()
     seen: Seen = []
     letters: list[DeadLetter] = []
+    owed = 0
     while session.step():
-        if random.random() >= often:
+        owed -= 1
+        if owed >= 0 or random.random() >= often:
             continue
         data, before, rejected = session.remember(), list(session.seen), list(session.engine.dead_letters)
-        for _ in range(random.randrange(4)):
+        owed = random.randrange(4)
+        for _ in range(owed):
             session.step()
         session.close()
         seen, letters = seen + before, letters + rejected

@@ -165,7 +165,8 @@ def test_strategies_follow_table_1_with_the_adjustments_for_shuffles_and_sources
 def _table_1(graph: Application, ids: tuple[str, ...]) -> Ordering:
     members = [graph.operator[id_] for id_ in ids]
     if any(o.inputs and o.outputs and o.model.selectivity is Selectivity.UNKNOWN for o in members):
-        return Ordering.SEQNO_AND_SECOND_LEVEL
+        fires = any(o.model.spontaneous for o in members)
+        return Ordering.PLACES if fires else Ordering.SEQNO_AND_SECOND_LEVEL
     if any(loses(o) for o in members):
         return Ordering.SEQNO_AND_PULSES
     return Ordering.SEQNO if any(o.model.partition_by for o in members) else Ordering.ROUND_ROBIN

@@ -148,8 +148,6 @@ PARTITIONED_OTHERS = (
     Case("Barrier by key", "stream<int32 k, int32 x, int32 y> C = Barrier(A; B) {"
          " param partitionBy: A.k, B.k; output C: k = A.k, x = A.x, y = B.x; }"),
     Case("Pair by key", f"stream<{SCHEMA}> C = Pair(A; B) {{ param partitionBy: A.k, B.k; }}"),
-    Case("Sort by key", f"stream<{SCHEMA}> C = Sort(A) {{ window A: sliding, count(2), partitioned;"
-         " param sortBy: f; order: descending; partitionBy: k; }"),
     Case("Sort tumbling by key", f"stream<{SCHEMA}> C = Sort(A) {{ window A: tumbling, time(2), partitioned;"
          " param sortBy: x; order: descending; partitionBy: k; }"),
     Case("Match by key", "stream<int32 k, int32 n, list<int32> xs> M = Match(A) { param pattern: '. up+ down';"
@@ -247,6 +245,8 @@ OTHERS = (
          " timePerFile: 1.5; hasDelayField: true; writePunctuations: true; }"),
     Case("FileSink by count", "stream<rstring n> C = FileSink(A) { param file: 'c{id}.csv'; closeMode: count;"
          " tuplesPerFile: 3u; moveFileToDirectory: 'done'; }"),
+    Case("Sort by key", f"stream<{SCHEMA}> C = Sort(A) {{ window A: sliding, count(2), partitioned;"
+         " param sortBy: f; order: descending; partitionBy: k; }"),
     Case("FileSink by name", "stream<rstring n> C = FileSink(A) { param file: 'f' + (rstring) k;"
          " closeMode: dynamic; }"),
 )  # fmt: skip

@@ -20,7 +20,7 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from penstock.durable_files import sync_file, sync_folder
 from penstock.toolkit.runtime import FatalUserError
@@ -121,9 +121,13 @@ class FileRecords:
         """A file lies elsewhere now, where others may do with it what they like; it is still to be synced."""
         self._unsynced.add(path)
 
-    def take_over(self, known: Mapping[str, FileRecord]) -> None:
+    def take_over(self, known: Mapping[str, tuple[Any, ...]]) -> None:
         """Know what another writer knew."""
-        self.known = dict(known)
+        self.known = {name: FileRecord(*record) for name, record in known.items()}
+
+    def as_data(self) -> dict[str, tuple[Any, ...]]:
+        """What is known, as plain data."""
+        return {name: tuple(record) for name, record in self.known.items()}
 
     def note(self, name: str, record: FileRecord) -> None:
         """Know what a file holds that was just written.

@@ -81,7 +81,7 @@ class ParquetSinkRuntime(LogicRuntime):
         """Complete the file, and add what all files hold."""
         super().remember_into(whole, parts)
         self._complete_file()
-        whole["files"] = self._records.known
+        whole["files"] = self._records.as_data()
         self._records.sync()
 
     def recall_from(self, whole: Whole, parts: Parts) -> None:

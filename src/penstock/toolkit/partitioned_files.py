@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from penstock.diagnostics import UserError
-from penstock.toolkit.file_records import ChecksummedFile, FileRecord, FileRecords
+from penstock.toolkit.file_records import ChecksummedFile, FileRecords
 from penstock.toolkit.sink_names import LONGEST_PART_BYTES
 
 BUFFER_BYTES = 8 << 20
@@ -70,7 +71,7 @@ class PartitionedFiles:
         if self._waiting_bytes > BUFFER_BYTES:
             self.settle()
 
-    def settle(self) -> dict[str, FileRecord]:
+    def settle(self) -> dict[str, tuple[Any, ...]]:
         """Write what waits; what the files hold, by their names in the directory.
 
         Raises:
@@ -81,7 +82,7 @@ class PartitionedFiles:
         for folder, parts in self._waiting.items():
             self._add(f"{folder}/{self._file}", parts)
         self._waiting, self._waiting_bytes = {}, 0
-        return self._records.known
+        return self._records.as_data()
 
     def sync(self) -> None:
         """Let what was written since the last time survive a power loss."""
@@ -98,7 +99,7 @@ class PartitionedFiles:
         except OSError as error:
             raise self._records.error(name, error.strerror or str(error)) from error
 
-    def cut_back(self, records: Mapping[str, FileRecord]) -> None:
+    def cut_back(self, records: Mapping[str, tuple[Any, ...]]) -> None:
         """Make the files what they were when a writer settled and told these records.
 
         Raises:

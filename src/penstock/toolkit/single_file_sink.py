@@ -128,7 +128,7 @@ class FileSinkRuntime(LogicRuntime):
             self._file.settle()
             whole["file"] = self._file_name, self._file.inode
             self._note(self._file.record())
-        whole["files"] = self._files.known
+        whole["files"] = self._files.as_data()
         self._files.sync()
 
     def _note(self, record: FileRecord | None) -> None:
