@@ -9,6 +9,7 @@ import pytest
 
 from penstock import App, col
 from penstock.diagnostics import UserError
+from penstock.durable_files import read_sealed
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
@@ -65,7 +66,7 @@ def test_a_crash_between_writing_and_storing_changes_nothing(table, tmp_path):
 
 
 def job_of(folder) -> str:
-    return (folder / "sinks" / "job").read_text()
+    return read_sealed(folder / "sinks" / "job", "the name of the job").decode()
 
 
 def test_a_crash_before_the_commit_leaves_nothing(table, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from penstock import App, KeyedOperator, col
@@ -31,7 +33,7 @@ class Sneaky(KeyedOperator):
     partition_by = "k"
 
     def process(self, t):
-        counts = COUNTS
+        counts = sys.modules[__name__].COUNTS
         counts.append(1)
         yield {"k": t.k, "x": len(counts)}
 

@@ -54,6 +54,8 @@ def function_tree(function: Any) -> FunctionTree | None:
     if not isinstance(function, FunctionType):
         return None
     code = function.__code__
+    # A file that was changed and imported anew would otherwise be read as it was.
+    linecache.checkcache(code.co_filename)
     text = "".join(linecache.getlines(code.co_filename, function.__globals__))
     module = parse_module(text)
     if module is None or code not in _codes(text, code.co_filename):
