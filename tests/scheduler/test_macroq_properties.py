@@ -105,7 +105,8 @@ def test_answers_do_not_depend_on_units(seed: int, mips: int, rates: int, values
     other = in_other_units(problem, mips=10.0**mips, rate=10.0**rates, value=10.0**values)
     here, there = solve(problem), solve(other)
     assert there.importance == pytest.approx(here.importance * 10.0**values, rel=1e-5)
-    assert (here.exact, here.waterline) == (there.exact, there.waterline)
+    # Of answers that earn the same either may be found, so waterlines may differ.
+    assert here.exact == there.exact
 
 
 def test_a_stream_worth_little_at_a_high_rate_gets_what_it_needs() -> None:
