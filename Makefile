@@ -48,7 +48,7 @@ bench: $(READY)
 # What docs/results says, measured anew; takes the better part of an hour on an idle machine.
 results: $(READY)
 	$(BIN)/penstock bench all -o docs/results
-	$(BIN)/python -m penstock.bench.results docs/results README.md docs/guides/pyspark.md
+	$(BIN)/python -m penstock.bench.pages.results docs/results README.md docs/guides/pyspark.md
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -24,10 +24,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.bench.on_spark import open_bench_session, run_timed
-from penstock.bench.spark_data import ticks, write_csv
+from penstock.base.process_tree import family, stat_of
+from penstock.bench.measure.on_spark import open_bench_session, run_timed
+from penstock.bench.workloads.spark_data import ticks, write_csv
 from penstock.lang import compile_text
-from penstock.process_tree import family, stat_of
 
 TICK = "time double, ttype string, sym string, price double, volume double, ask double, asksize double"
 PROGRAM = """type Tick = tuple<float64 time, rstring ttype, rstring sym, float64 price, float64 volume,

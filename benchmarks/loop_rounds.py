@@ -15,10 +15,10 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from penstock.bench.on_spark import open_bench_session
+from penstock.bench.measure.on_spark import open_bench_session
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
-from penstock.spark.run import run_on_spark
+from penstock.spark.job.run import run_on_spark
 
 TASKS = 20_000
 SECONDS_PER_MULTIPLICATION = 27e-9

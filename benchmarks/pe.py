@@ -14,15 +14,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from penstock.codegen.generate import Generated, generate
-from penstock.codegen.generated_pe import GeneratedPE
-from penstock.codegen.loaded_module import LoadedModule
-from penstock.codegen.plan import PhysicalPlan, physical_plan
-from penstock.codegen.transport import PULSE, TUPLE, Item, decode, encode, rows
+from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
+from penstock.codegen.run.generated_pe import GeneratedPE
+from penstock.codegen.run.loaded_module import LoadedModule
+from penstock.codegen.transport.batches import PULSE, TUPLE, Item, decode, encode, rows
+from penstock.codegen.write.generate import Generated, generate
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file, compile_text
-from penstock.spark.container import Container
-from penstock.toolkit.program import Program
+from penstock.spark.workers.container import Container
+from penstock.toolkit.core.program import Program
 
 BARGAINS = Path(__file__).parents[1] / "examples" / "bargains" / "bargains.spl"
 BATCH = 50_000

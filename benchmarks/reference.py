@@ -16,7 +16,7 @@ from pathlib import Path
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file, compile_text
 from penstock.reference import run
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 BARGAINS = Path(__file__).parents[1] / "examples" / "bargains"
 

@@ -19,14 +19,14 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from penstock.codegen.plan import PhysicalPlan, physical_plan
+from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
-from penstock.spark.source_column_planner import TUPLES_PER_BATCH
-from penstock.spark.source_columns import ColumnPE, read_part
-from penstock.spark.source_planner import make_planner
-from penstock.spark.source_run import SourceRun
-from penstock.toolkit.program import Program
+from penstock.spark.sources.by_columns import ColumnPE, read_part
+from penstock.spark.sources.column_planner import TUPLES_PER_BATCH
+from penstock.spark.sources.planner import make_planner
+from penstock.spark.sources.turns import SourceRun
+from penstock.toolkit.core.program import Program
 
 SCHEMA = "rstring sym, float64 price, int32 volume, int64 id"
 FILE = 'stream<{schema}> A = FileSource() {{ param file: "{file}"; format: {format}; }}'

@@ -14,8 +14,8 @@ from penstock.reference.node import Node
 from penstock.reference.result import DeadLetter
 from penstock.reference.virtual_time import Turns
 from penstock.reference.wiring import wire
-from penstock.toolkit.program import Program
-from penstock.toolkit.runtime import Punctuation, Wait
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.runtime import Punctuation, Wait
 
 Seen = list[tuple[int, str, Any]]
 """When, on which stream, what."""

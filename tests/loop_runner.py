@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from penstock.codegen.channels import choose_channels
-from penstock.codegen.plan import physical_plan
-from penstock.codegen.routes import rerouted, routing_of
+from penstock.codegen.plan.channels import choose_channels
+from penstock.codegen.plan.physical import physical_plan
+from penstock.codegen.transport.routes import rerouted, routing_of
 from penstock.expr.environment import Environment
-from penstock.spark.open_loops import with_open_loop
-from penstock.spark.sink_loop import rounds_folder
-from penstock.spark.sinks import SinkPE
-from penstock.spark.source_log import SourceLog, read_rows
-from penstock.spark.sources import Planning, own_sources
-from penstock.toolkit.program import Program
+from penstock.spark.job.open_loops import with_open_loop
+from penstock.spark.sinks.loop_stream import rounds_folder
+from penstock.spark.sinks.sink_pe import SinkPE
+from penstock.spark.sources.data_source import Planning, own_sources
+from penstock.spark.sources.log import SourceLog, read_rows
+from penstock.toolkit.core.program import Program
 from plan_runner import as_rows, run_pe
 
 MOST_BATCHES = 500

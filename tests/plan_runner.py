@@ -12,17 +12,17 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from penstock.codegen.plan import PE, PhysicalPlan
-from penstock.codegen.routes import Router, rerouted, routing_of
-from penstock.codegen.transport import REPORT
+from penstock.codegen.plan.physical import PE, PhysicalPlan
+from penstock.codegen.transport.batches import REPORT
+from penstock.codegen.transport.routes import Router, rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.reference.result import DeadLetter
-from penstock.spark.container import Container
-from penstock.spark.reports import decode_report
-from penstock.spark.source_planner import TurnPlanner
-from penstock.spark.source_run import SourceRun
-from penstock.spark.workers import ContainerInstance, Instance, make_instance
-from penstock.toolkit.program import Program
+from penstock.spark.sources.planner import TurnPlanner
+from penstock.spark.sources.turns import SourceRun
+from penstock.spark.workers.container import Container
+from penstock.spark.workers.instances import ContainerInstance, Instance, make_instance
+from penstock.spark.workers.reports import decode_report
+from penstock.toolkit.core.program import Program
 
 Rows = list[tuple[int, int, bytes]]
 """Edge, channel, IPC stream."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from penstock.codegen.plan import physical_plan
-from penstock.codegen.transport import FINAL, PULSE, PULSE_NUMBER, TUPLE, WINDOW, Item, encode
+from penstock.codegen.plan.physical import physical_plan
+from penstock.codegen.transport.batches import FINAL, PULSE, PULSE_NUMBER, TUPLE, WINDOW, Item, encode
 from penstock.expr.environment import Environment
-from penstock.spark.sinks import SinkPE
-from penstock.toolkit.program import Program
+from penstock.spark.sinks.sink_pe import SinkPE
+from penstock.toolkit.core.program import Program
 
 Batch = dict[str, list[object]]
 """For each stream, its items: tuples, and the words `window` and `final`."""

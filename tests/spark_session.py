@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.reference import run
-from penstock.spark.run import SparkRun, run_on_spark
-from penstock.spark.session import open_session
-from penstock.toolkit.program import Program
+from penstock.spark.job.run import SparkRun, run_on_spark
+from penstock.spark.job.session import open_session
+from penstock.toolkit.core.program import Program
 
 Fusion = Sequence[Sequence[str]]
 

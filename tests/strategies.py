@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.expr import typing as build
 from penstock.expr.values import DECIMAL_CONTEXTS, integer_range, round_float32
 from penstock.ir.expressions import Attribute, Expression, Literal

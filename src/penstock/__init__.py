@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from penstock.api.column_words import rhs as rhs
     from penstock.api.column_words import submission_value as submission_value
     from penstock.api.column_words import when as when
-    from penstock.api.items import after as after
-    from penstock.api.items import at as at
-    from penstock.api.keyed import KeyedOperator as KeyedOperator
+    from penstock.api.keyed.operator import KeyedOperator as KeyedOperator
     from penstock.api.operators import Operator as Operator
     from penstock.api.operators import filter_ as filter_
     from penstock.api.operators import flat_map as flat_map
@@ -36,17 +34,19 @@ if TYPE_CHECKING:
     from penstock.api.operators import sink as sink
     from penstock.api.operators import source as source
     from penstock.api.outputs import Output as Output
-    from penstock.api.partitioned import PartitionedSource as PartitionedSource
+    from penstock.api.sources.items import after as after
+    from penstock.api.sources.items import at as at
+    from penstock.api.sources.partitioned import PartitionedSource as PartitionedSource
+    from penstock.api.sources.timed_lines import TimedLines as TimedLines
     from penstock.api.streams import Stream as Stream
-    from penstock.api.timed_lines import TimedLines as TimedLines
     from penstock.api.windows import count as count
     from penstock.api.windows import delta as delta
     from penstock.api.windows import punct as punct
     from penstock.api.windows import sliding as sliding
     from penstock.api.windows import time as time
     from penstock.api.windows import tumbling as tumbling
-    from penstock.diagnostics import Infeasible as Infeasible
-    from penstock.diagnostics import UserError as UserError
+    from penstock.base.diagnostics import Infeasible as Infeasible
+    from penstock.base.diagnostics import UserError as UserError
     from penstock.ir.models import Forwarding as Forwarding
     from penstock.ir.models import OperatorModel as OperatorModel
     from penstock.ir.models import Selectivity as Selectivity
@@ -57,15 +57,15 @@ if TYPE_CHECKING:
 _HOMES = {
     "api.application": ("App", "Feedback"),
     "api.column_words": ("agg", "col", "fn", "lhs", "record", "rhs", "submission_value", "when"),
-    "api.items": ("after", "at"),
-    "api.keyed": ("KeyedOperator",),
+    "api.sources.items": ("after", "at"),
+    "api.keyed.operator": ("KeyedOperator",),
     "api.operators": ("Operator", "filter_", "flat_map", "map_", "sink", "source"),
     "api.outputs": ("Output",),
-    "api.partitioned": ("PartitionedSource",),
+    "api.sources.partitioned": ("PartitionedSource",),
     "api.streams": ("Stream",),
-    "api.timed_lines": ("TimedLines",),
+    "api.sources.timed_lines": ("TimedLines",),
     "api.windows": ("count", "delta", "punct", "sliding", "time", "tumbling"),
-    "diagnostics": ("Infeasible", "UserError"),
+    "base.diagnostics": ("Infeasible", "UserError"),
     "ir.models": ("Forwarding", "OperatorModel", "Selectivity", "State"),
     "toolkit.formats": ("Malformed",),
 }

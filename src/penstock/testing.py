@@ -24,15 +24,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from penstock.api.application import App
-from penstock.api.items import after
 from penstock.api.operators import source
 from penstock.api.rows import row_maker
 from penstock.api.schemas import SchemaLike, schema_of
+from penstock.api.sources.items import after
 from penstock.api.streams import Stream
 from penstock.expr.environment import Environment
 from penstock.reference import RunResult
 from penstock.reference import run as run_programs
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 __all__ = ["RunResult", "apply", "feed", "outputs", "run"]
 

@@ -13,7 +13,7 @@ import pytest
 from penstock import App, Operator
 from penstock.api.instances import dump_state, load_state
 from penstock.api.own_code import OwnCode, is_own
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.testing import feed
 
 HELPER = """
@@ -108,7 +108,7 @@ import pickle, sys
 from pathlib import Path
 from cutting import Session
 from penstock.expr.environment import Clock, Environment
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 
 program, state, steps = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 session = Session(pickle.loads(program.read_bytes()), Environment(clock=Clock())).start()

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.lang import compile_file, compile_text
 from penstock.testing import outputs
 

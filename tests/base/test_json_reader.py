@@ -3,8 +3,8 @@ from collections.abc import Callable
 
 import pytest
 
+from penstock.base.diagnostics import UserError
 from penstock.base.json_reader import JsonReader
-from penstock.diagnostics import UserError
 
 _MISTAKES: dict[str, tuple[Callable[[JsonReader], object], str]] = {
     "no number": (lambda r: r.number({}, "cost", "`a`"), '`a` has no cost; write "cost": a number'),

@@ -6,16 +6,16 @@ import pickle
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from penstock.codegen.generate import Generated, generate
-from penstock.codegen.generated_pe import GeneratedPE
-from penstock.codegen.loaded_module import LoadedModule
-from penstock.codegen.marks import streams_with_marks
-from penstock.codegen.part import part_of
-from penstock.codegen.plan import PhysicalPlan, physical_plan
-from penstock.codegen.transport import FINAL, PULSE, TUPLE, WINDOW, Item, decode, encode
+from penstock.codegen.plan.part import part_of
+from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
+from penstock.codegen.run.generated_pe import GeneratedPE
+from penstock.codegen.run.loaded_module import LoadedModule
+from penstock.codegen.transport.batches import FINAL, PULSE, TUPLE, WINDOW, Item, decode, encode
+from penstock.codegen.write.generate import Generated, generate
+from penstock.codegen.write.marks import streams_with_marks
 from penstock.expr.environment import Environment
-from penstock.spark.container import Container
-from penstock.toolkit.program import Program
+from penstock.spark.workers.container import Container
+from penstock.toolkit.core.program import Program
 
 Batch = Sequence[tuple[int, Item]]
 """Items with the edges they come by."""

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from penstock import redaction
+from penstock.base import redaction
 from penstock.cli import main
 
 PROGRAM = r"""

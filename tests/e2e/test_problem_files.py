@@ -8,10 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from penstock.base.diagnostics import UserError
 from penstock.cli.admit import command as admit
 from penstock.cli.fuse import command as fuse
 from penstock.cli.place import command as place
-from penstock.diagnostics import UserError
 
 FILES: dict[str, tuple[bytes | None, str]] = {
     "empty": (b"", "{path}:1:1: error: not JSON: expecting value; the file is cut short"),

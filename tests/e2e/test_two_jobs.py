@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.process_tree import family
+from penstock.base.process_tree import family
 
 pytestmark = pytest.mark.xdist_group("spark-commands")
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from random import Random
 
 from penstock import App, KeyedOperator, Stream, after, agg, col, sliding, source, time, tumbling
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 SCHEMA = "int32 n, rstring s, optional<float64> f"
 

@@ -20,10 +20,10 @@ from penstock.ir.expressions import Expression, Literal
 from penstock.ir.graph import Application, InputPort, Operator, OutputPort, Param
 from penstock.lang import compile_text
 from penstock.reference import run
-from penstock.spark.run import run_on_spark
-from penstock.toolkit.definition import OperatorDefinition
-from penstock.toolkit.program import Program
-from penstock.toolkit.registry import standard
+from penstock.spark.job.run import run_on_spark
+from penstock.toolkit.core.definition import OperatorDefinition
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.registry import standard
 from spark_session import Fusion, files, session
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "spl" / "valid"

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from penstock.lang import compile_text
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 SCHEMA = "int32 k, int32 l, int32 m"
 

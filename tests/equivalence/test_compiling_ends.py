@@ -14,15 +14,15 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from penstock.base.diagnostics import UserError
 from penstock.codegen.build import build
-from penstock.codegen.channels import choose_channels
-from penstock.codegen.plan import PhysicalPlan, physical_plan
-from penstock.diagnostics import UserError
+from penstock.codegen.plan.channels import choose_channels
+from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
 from penstock.expr.environment import Environment
 from penstock.ir.pretty import pretty
 from penstock.lang import compile_text
-from penstock.spark.source_columns import is_read_by_columns
-from penstock.toolkit.program import Program
+from penstock.spark.sources.by_columns import is_read_by_columns
+from penstock.toolkit.core.program import Program
 
 PROGRAMS = int(os.environ.get("PENSTOCK_COMPILES", "150"))
 SECONDS = 20

@@ -16,7 +16,7 @@ from fuzz.library import REGISTRY
 from fuzz.outputs import read_outputs
 from fuzz.program import FuzzProgram
 from penstock.lang import compile_text
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 PROGRAMS = 25
 """In one query."""

@@ -13,12 +13,12 @@ from feeding import WINDOW, Fed, after, feed, program
 from operator_graphs import BY_TIME, IN_CONTAINERS, PER_TUPLE, SCHEMA, STATEFUL, STATELESS, graph_text
 from penstock import Operator
 from penstock.api.operators import definition_of
-from penstock.codegen.pieces import pieces_of
-from penstock.codegen.plan import PhysicalPlan, physical_plan
+from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
+from penstock.codegen.plan.pieces import pieces_of
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.reference import run
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 from plan_runner import run_plan
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)

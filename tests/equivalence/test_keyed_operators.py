@@ -11,12 +11,12 @@ from random import Random
 import pytest
 
 from equivalence.keyed_programs import draw_program
-from penstock.codegen.plan import physical_plan
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
+from penstock.codegen.plan.physical import physical_plan
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.reference import run
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 from plan_runner import run_plan
 
 

@@ -14,8 +14,8 @@ import pytest
 from test_plans import environment, files
 
 from penstock import App, KeyedOperator, after, source
-from penstock.codegen.plan import physical_plan
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
+from penstock.codegen.plan.physical import physical_plan
 from penstock.reference import run
 from plan_runner import run_plan
 

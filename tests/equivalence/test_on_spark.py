@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from penstock import App, col, map_
-from penstock.bench.on_spark import load_file
-from penstock.codegen.plan import physical_plan
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
+from penstock.bench.measure.on_spark import load_file
+from penstock.codegen.plan.physical import physical_plan
 from penstock.lang import compile_file, compile_text
-from penstock.spark.run import run_on_spark
+from penstock.spark.job.run import run_on_spark
 from penstock.testing import feed
 from spark_session import (
     assert_equal_on_spark,

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from pipelines import application, every_pair, few_regions, random_pipelines
 
-from penstock.codegen.plan import Route, physical_plan
-from penstock.codegen.transport import FINAL, PULSE, decode
+from penstock.codegen.plan.physical import Route, physical_plan
+from penstock.codegen.transport.batches import FINAL, PULSE, decode
 from penstock.ir.models import State
 from penstock.lang import compile_file
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.plan import Joint
 from penstock.parallel.regions import parallel_regions
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 from plan_runner import run_plan
 from spark_session import environment, everything_fused, files, nothing_fused, run_reference, run_spark
 
@@ -138,7 +138,7 @@ def unordered(container, values):
 def test_without_the_merges_order_every_pipeline_on_channels_differs(tmp_path, monkeypatch):
     program, wanted = all_pairs()
     plan = physical_plan(program.application, everything_fused(program.application), 3)
-    monkeypatch.setattr("penstock.spark.container_instance.in_order", unordered)
+    monkeypatch.setattr("penstock.spark.workers.container_instance.in_order", unordered)
     run_plan(program, plan, environment(HERE, tmp_path), turns_per_batch=1000)
     found = files(tmp_path)
     merged = {f"{e.stream}.csv" for e in plan.edges if e.senders > 1 and e.route is Route.ONE} & wanted.keys()

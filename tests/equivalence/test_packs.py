@@ -20,10 +20,10 @@ from packs import FIXTURES, PRINTED, fixtures, in_two_layers, outcome_of_referen
 from test_generated_graphs import fed, graphs, program_of
 
 from operator_graphs import BY_TIME, IN_CONTAINERS, PER_TUPLE, STATEFUL, STATELESS
-from penstock.codegen.plan import physical_plan
+from penstock.codegen.plan.physical import physical_plan
 from penstock.lang import compile_file
-from penstock.toolkit.program import Program
-from penstock.toolkit.registry import standard
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.registry import standard
 from spark_session import Fusion, everything_fused
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -31,12 +31,12 @@ GRAPHS, SEED = 20, 3
 """How many graphs are drawn, and from which seed."""
 
 ELSEWHERE = {
-    "Export": "tests/spark/test_stream_tables.py: it takes two jobs",
-    "Import": "tests/spark/test_stream_tables.py: it takes two jobs",
-    "KafkaConsumer": "tests/spark/test_kafka.py: it takes a broker",
-    "KafkaProducer": "tests/spark/test_kafka.py: it takes a broker",
-    "PostgresSink": "tests/spark/test_postgres.py: it takes a server",
-    "TCPSource": "tests/toolkit/test_tcp_source.py: it takes a server",
+    "Export": "tests/spark/streams/test_stream_tables.py: it takes two jobs",
+    "Import": "tests/spark/streams/test_stream_tables.py: it takes two jobs",
+    "KafkaConsumer": "tests/spark/kafka/test_kafka.py: it takes a broker",
+    "KafkaProducer": "tests/spark/kafka/test_kafka.py: it takes a broker",
+    "PostgresSink": "tests/spark/sinks/test_postgres.py: it takes a server",
+    "TCPSource": "tests/toolkit/adapters/test_tcp_source.py: it takes a server",
 }
 """Operators that need the outside, and the test that runs them on Spark."""
 
@@ -131,7 +131,7 @@ def test_examples_mean_the_same_on_spark(channels, tmp_path):
 def test_no_example_is_left_out():
     folders = {path.parent.name for path in EXAMPLES.glob("*/README.md")}
     packs = {program.directory.name for name, program in examples()} | {"weather"}
-    assert folders - packs == {"kafka_pipeline"}, "it takes a broker: tests/spark/test_kafka.py"
+    assert folders - packs == {"kafka_pipeline"}, "it takes a broker: tests/spark/kafka/test_kafka.py"
 
 
 def test_every_operator_of_the_toolkit_runs_on_spark():

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from penstock import App, Operator
-from penstock.codegen.plan import is_sink, is_source, physical_plan
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
+from penstock.codegen.plan.physical import is_sink, is_source, physical_plan
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.testing import feed
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 from plan_runner import run_plan
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "spl" / "valid"

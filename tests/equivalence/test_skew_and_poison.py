@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.codegen.plan import physical_plan
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
+from penstock.codegen.plan.physical import physical_plan
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
-from penstock.spark.checkpoint import claim
+from penstock.spark.checkpoint.plan_record import claim
 from plan_runner import run_plan
 from spark_session import environment, everything_fused, files, nothing_fused, run_reference
 

@@ -8,12 +8,12 @@ import pytest
 from test_plans import environment, files, random_fusion
 
 from penstock import App, after, agg, col, sliding, source, time, tumbling
-from penstock.codegen.plan import physical_plan
+from penstock.codegen.plan.physical import physical_plan
 from penstock.ir.graph import Application
 from penstock.lang import compile_text
 from penstock.parallel.loops import loops
 from penstock.reference import run
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 from plan_runner import run_plan
 from spark_session import assert_equal_on_spark
 from timed_programs import timed_program

@@ -10,14 +10,14 @@ import pytest
 
 from penstock import App, Operator, agg, col, count, filter_, flat_map, map_, sink, sliding
 from penstock.api.operators import definition_of
-from penstock.codegen.plan import physical_plan
+from penstock.codegen.plan.physical import physical_plan
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.testing import feed
-from penstock.toolkit.program import Program
-from penstock.toolkit.registry import standard
-from penstock.toolkit.runtime import Punctuation
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.runtime import Punctuation
 from plan_runner import run_plan
 
 SCHEMA = (

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.codegen.plan import physical_plan
+from penstock.codegen.plan.physical import physical_plan
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.lang import compile_file
 from penstock.parallel.plan import Joint, Ordering, Region
 from penstock.parallel.regions import parallel_regions
-from penstock.spark.run import SparkRun, run_on_spark
-from penstock.spark.verify_models import verify_models
+from penstock.spark.job.run import SparkRun, run_on_spark
+from penstock.spark.verify.verify_models import verify_models
 from penstock.testing import run
 from plan_runner import run_plan
 from spark_session import everything_fused, files, run_reference, session

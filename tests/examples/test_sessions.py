@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from penstock.codegen.plan import physical_plan
+from penstock.codegen.plan.physical import physical_plan
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file
 from penstock.testing import outputs, run

@@ -6,8 +6,8 @@ import pytest
 
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file
-from penstock.scheduler.formats import problem_from_json
-from penstock.scheduler.macroq import solve
+from penstock.scheduler.io.admission_format import problem_from_json
+from penstock.scheduler.macroq.macroq import solve
 from penstock.testing import run
 
 SIZES = {"Basic": 4, "Cleaned": 5, "Settled": 6}

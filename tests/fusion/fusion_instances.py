@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from penstock.fusion.evaluate import measure, pe_utilizations
-from penstock.fusion.problem import Assignment, FusionProblem
-from penstock.fusion.random_problems import random_problem
-from penstock.fusion.validity import violations
+from penstock.fusion.problem.costs import measure, pe_utilizations
+from penstock.fusion.problem.fusion_problem import Assignment, FusionProblem
+from penstock.fusion.problem.random_problems import random_problem
+from penstock.fusion.problem.validity import violations
 
 
 def varied_problem(seed: int, *, most_operators: int, most_hosts: int) -> tuple[FusionProblem, bool]:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bench.cola_problems import bargain_problem, bargain_streams, large_problem
-from penstock.fusion import Settings, cola, fuse
-from penstock.fusion.random_problems import random_problem
+from penstock.bench.workloads.cola_problems import bargain_problem, bargain_streams, large_problem
+from penstock.fusion import Settings, fuse
+from penstock.fusion.cola import basic_cola as cola
+from penstock.fusion.problem.random_problems import random_problem
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "bargains" / "bargains.py"
 

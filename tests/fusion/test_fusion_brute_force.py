@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from fusion_instances import best_by_brute_force, varied_problem
 
-from penstock.diagnostics import Infeasible
+from penstock.base.diagnostics import Infeasible
 from penstock.fusion import OBJECTIVES, Settings, fuse
-from penstock.fusion.conflicts import CAPACITIES
-from penstock.fusion.evaluate import measure
-from penstock.fusion.problem import Fusion, FusionProblem, describe
-from penstock.fusion.validity import violations
+from penstock.fusion.problem.conflicts import CAPACITIES
+from penstock.fusion.problem.costs import measure
+from penstock.fusion.problem.fusion_problem import Fusion, FusionProblem, describe
+from penstock.fusion.problem.validity import violations
 
 _PROBLEMS, _PACKS = 520, 13
 _NONE = float("inf")

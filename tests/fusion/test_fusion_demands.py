@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.diagnostics import Infeasible
+from penstock.base.diagnostics import Infeasible
 from penstock.fusion import ALGORITHMS, Settings, fuse, fusion_problem
-from penstock.fusion.conflicts import CAPACITIES
+from penstock.fusion.problem.conflicts import CAPACITIES
 from penstock.ir.constraints import Constraint, ConstraintKind
 
 CHAIN = [(0, 1, 9), (1, 2, 1), (2, 3, 9)]

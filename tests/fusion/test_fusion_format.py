@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from penstock.diagnostics import UserError
-from penstock.fusion.json_format import problem_from_json, read_problem
+from penstock.base.diagnostics import UserError
+from penstock.fusion.problem.fusion_format import problem_from_json, read_problem
 
 PROBLEM = {
     "operators": [

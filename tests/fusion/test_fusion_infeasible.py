@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from penstock.diagnostics import Infeasible
+from penstock.base.diagnostics import Infeasible
 from penstock.fusion import Settings, fuse, fusion_problem
-from penstock.fusion.conflicts import CAPACITIES
+from penstock.fusion.problem.conflicts import CAPACITIES
 from penstock.ir.constraints import Constraint, ConstraintKind
 
 _OTHERS = 43

@@ -12,28 +12,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.base.deadline import Deadline
-from penstock.diagnostics import Infeasible
-from penstock.fusion.coarsest import coarsest_groups
-from penstock.fusion.conflicts import valid_graph
-from penstock.fusion.cut_graph import CutGraph, cut_graph
-from penstock.fusion.descent import Descent
-from penstock.fusion.evaluate import measure
-from penstock.fusion.improvement import improve_cut
-from penstock.fusion.leighton_rao import cut_by_flow, ratio_bound
-from penstock.fusion.lemma import fuse_by_lemma
-from penstock.fusion.live import Live
-from penstock.fusion.lpt import schedule_by_lpt
-from penstock.fusion.order import Order
-from penstock.fusion.problem import Assignment, fusion_problem
-from penstock.fusion.random_problems import random_problem
-from penstock.fusion.ratio_cut import minimum_ratio_cut
-from penstock.fusion.scheduling import schedule
-from penstock.fusion.settings import Settings
-from penstock.fusion.spectral import cut_by_spectrum
-from penstock.fusion.splitting import Splitter
-from penstock.fusion.super_graph import Contradiction, super_graph
-from penstock.fusion.unfused import leave_unfused
-from penstock.fusion.validity import is_acyclic, violations
+from penstock.base.diagnostics import Infeasible
+from penstock.fusion.algorithms.unfused import leave_unfused
+from penstock.fusion.cola.lemma import fuse_by_lemma
+from penstock.fusion.cola.lpt import schedule_by_lpt
+from penstock.fusion.cola.pe_scheduler import schedule
+from penstock.fusion.cuts.cut_graph import CutGraph, cut_graph
+from penstock.fusion.cuts.improvement import improve_cut
+from penstock.fusion.cuts.leighton_rao import cut_by_flow, ratio_bound
+from penstock.fusion.cuts.ratio_cut import minimum_ratio_cut
+from penstock.fusion.cuts.spectral import cut_by_spectrum
+from penstock.fusion.graph.coarsest import coarsest_groups
+from penstock.fusion.graph.pe_order import Order
+from penstock.fusion.graph.splitting import Splitter
+from penstock.fusion.graph.super_graph import Contradiction, super_graph
+from penstock.fusion.problem.conflicts import valid_graph
+from penstock.fusion.problem.costs import measure
+from penstock.fusion.problem.fusion_problem import Assignment, fusion_problem
+from penstock.fusion.problem.random_problems import random_problem
+from penstock.fusion.problem.settings import Settings
+from penstock.fusion.problem.validity import is_acyclic, violations
+from penstock.fusion.search.descent import Descent
+from penstock.fusion.search.live import Live
 
 SEEDS = st.integers(0, 100_000)
 QUICK = settings(max_examples=40, deadline=None)

@@ -13,14 +13,14 @@ from scipy.spatial import cKDTree
 
 from penstock.base.deadline import Deadline
 from penstock.base.metis import part_graph
-from penstock.bench.solver_shapes import SHAPES, shaped_problem
+from penstock.bench.workloads.solver_shapes import SHAPES, shaped_problem
 from penstock.fusion import Settings, fuse, fusion_problem
-from penstock.fusion.evaluate import measure
-from penstock.fusion.lemma import heavy_pairs
-from penstock.fusion.merging import Merger
-from penstock.fusion.problem import Assignment, FusionProblem, numbered
-from penstock.fusion.random_problems import random_problem
-from penstock.fusion.super_graph import super_graph
+from penstock.fusion.cola.lemma import heavy_pairs
+from penstock.fusion.graph.merging import Merger
+from penstock.fusion.graph.super_graph import super_graph
+from penstock.fusion.problem.costs import measure
+from penstock.fusion.problem.fusion_problem import Assignment, FusionProblem, numbered
+from penstock.fusion.problem.random_problems import random_problem
 from penstock.ir.constraints import Constraint, ConstraintKind
 
 

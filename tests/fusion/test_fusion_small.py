@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from fusion_instances import best_by_brute_force, varied_problem
 
-from penstock.diagnostics import Infeasible
+from penstock.base.diagnostics import Infeasible
 from penstock.fusion import ALGORITHMS, Settings, fuse
-from penstock.fusion.evaluate import measure
-from penstock.fusion.validity import violations
+from penstock.fusion.problem.costs import measure
+from penstock.fusion.problem.validity import violations
 
 
 def _fuse_or_none(problem, algorithm, acyclic):

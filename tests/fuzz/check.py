@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 
 from .compare import Difference, find_difference
 from .generate import Size, generate

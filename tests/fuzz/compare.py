@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 
 from .execute import Outcome, compile_program, run_compiled, run_reference, write_files
 from .program import FuzzProgram

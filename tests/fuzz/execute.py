@@ -9,23 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from penstock.codegen.channels import choose_channels
-from penstock.codegen.plan import PhysicalPlan, physical_plan
-from penstock.codegen.routes import rerouted, routing_of
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
+from penstock.codegen.plan.channels import choose_channels
+from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
+from penstock.codegen.transport.routes import rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
 from penstock.reference.result import DEAD_LETTERS, DeadLetter
-from penstock.spark.open_loops import why_closed, with_open_loop
-from penstock.spark.sink_loop import rounds_folder
-from penstock.spark.sinks import SinkPE
-from penstock.spark.source_columns import ColumnPE, read_part
-from penstock.spark.source_planner import Planner, make_planner
-from penstock.spark.sources import own_sources
-from penstock.spark.workers import instance_maker
-from penstock.toolkit.program import Program
+from penstock.spark.job.open_loops import why_closed, with_open_loop
+from penstock.spark.sinks.loop_stream import rounds_folder
+from penstock.spark.sinks.sink_pe import SinkPE
+from penstock.spark.sources.by_columns import ColumnPE, read_part
+from penstock.spark.sources.data_source import own_sources
+from penstock.spark.sources.planner import Planner, make_planner
+from penstock.spark.workers.instances import instance_maker
+from penstock.toolkit.core.program import Program
 from plan_runner import Rows, as_rows, run_pe
 
 from .library import REGISTRY
@@ -207,7 +207,7 @@ class _Job:
 def _no_rows() -> list[object]:
     import pyarrow as pa
 
-    from penstock.codegen.transport import ARROW_SCHEMA
+    from penstock.codegen.transport.batches import ARROW_SCHEMA
 
     return [pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA)]
 

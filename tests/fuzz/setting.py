@@ -9,7 +9,7 @@ from itertools import combinations
 from random import Random
 from zlib import crc32
 
-from penstock.codegen.plan import is_sink, is_source
+from penstock.codegen.plan.physical import is_sink, is_source
 from penstock.ir.graph import Application
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.ir.codec import from_json, to_json
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.ir.expressions import Attribute, Binary, InputTuple, Literal, Variable

@@ -4,11 +4,11 @@ import io
 from collections import Counter
 from pathlib import Path
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.reference import run
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "spl"
 VALID = sorted((FIXTURES / "valid").glob("*.spl"))

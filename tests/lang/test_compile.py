@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from programs import messages, outcome
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.lang import compile_file, compile_text
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.model import (
     Cost,
     OperatorProfile,

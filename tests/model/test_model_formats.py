@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from model_strategies import clusters, profiles, transfers
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.model import read_hosts, read_profile, read_transfer, write_profile, write_transfer
 from penstock.model.hosts import hosts_from_json, hosts_to_json
 from penstock.model.profile_format import profile_from_json, profile_to_json

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_strategies import chain_profile, profiles, scale_by_definition, scenes
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.model import (
     Cost,
     Hosts,

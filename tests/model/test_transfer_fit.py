@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.model import Cost, Transfer, TransferSample, fit_costs, fit_transfer
 from penstock.model.transfer import PARTS
 

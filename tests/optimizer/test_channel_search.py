@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from optimizer_settings import setting, simulated
 
-from penstock.diagnostics import Infeasible
+from penstock.base.diagnostics import Infeasible
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.lang import compile_text
 from penstock.model import Profile, equal_hosts

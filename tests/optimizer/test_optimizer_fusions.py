@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from optimizer_settings import branches, setting
 
-from penstock.codegen.plan import physical_plan
-from penstock.diagnostics import Infeasible, UserError
+from penstock.base.diagnostics import Infeasible, UserError
+from penstock.codegen.plan.physical import physical_plan
 from penstock.fusion import ALGORITHMS
 from penstock.lang import compile_text
 from penstock.optimizer import fused_by, inner_operators, predict, ranked, throughput_model, without_profile

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tracemalloc
 
 from penstock.fusion import fusion_problem
-from penstock.fusion.order import topological
-from penstock.fusion.super_graph import super_graph
+from penstock.fusion.graph.pe_order import topological
+from penstock.fusion.graph.super_graph import super_graph
 from penstock.optimizer.search import _Ascent
 
 

@@ -18,7 +18,7 @@ from parallel.graphs import (
     sink,
     source,
 )
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.expr.typing import literal
 from penstock.ir.graph import Application, ErrorPolicy, Operator
 from penstock.ir.models import OperatorModel, Selectivity, State

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from placement_strategies import all_placements, problems
 
+from penstock.base.diagnostics import Infeasible
 from penstock.bench.scheduling import random_graph
-from penstock.diagnostics import Infeasible
 from penstock.placement import (
     ALGORITHMS,
     MetisSettings,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from placement_strategies import problems
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.placement import CommunicationGraph
 from penstock.placement.graph_format import parse_graph, read_graph, write_partition
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.placement import place
 from penstock.placement.json_format import parse_problem, placement_to_json, read_problem
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.bench.in_process import PEs, encoded
+from penstock.bench.measure.in_process import PEs, encoded
 from penstock.bench.profiling import by_group, median_costs
-from penstock.bench.profiling_programs import BURNS, bargains, burning, chain, loop, numbers, ticks
-from penstock.codegen.generate import Generated, generate
-from penstock.codegen.plan import physical_plan
-from penstock.codegen.signals import plain, renamed, signalled, timed
+from penstock.bench.workloads.profiling_programs import BURNS, bargains, burning, chain, loop, numbers, ticks
+from penstock.codegen.plan.physical import physical_plan
+from penstock.codegen.write.generate import Generated, generate
+from penstock.codegen.write.submit_signals import plain, renamed, signalled, timed
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.profiler.sampling import Sampling
-from penstock.spark import workers
+from penstock.spark.workers import instances as workers
 from plan_runner import run_plan
 
 LOOP = """composite Main { graph

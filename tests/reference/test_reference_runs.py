@@ -9,13 +9,13 @@ import sys
 import pytest
 
 from feeding import FINAL, WINDOW, Feed, after, feed, numbers, program, run_graph
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.ir.expressions import Attribute
 from penstock.ir.graph import Application, Assignment, InputPort, Operator, OutputPort
 from penstock.ir.types import INT32, parse_schema
 from penstock.reference import OperatorFailed, StopReason, run
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 ENDLESS = "stream<int32 x> A = Beacon() { param period: 0.5; output A: x = (int32) IterationCount(); }"
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.interpolate import RegularGridInterpolator
 
-from penstock.scheduler.problem import (
+from penstock.scheduler.problem.admission_problem import (
     Flow,
     Job,
     Limits,

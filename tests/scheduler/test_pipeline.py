@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from penstock.base.deadline import Deadline
-from penstock.diagnostics import Infeasible
-from penstock.scheduler.formats import problem_from_json
+from penstock.base.diagnostics import Infeasible
+from penstock.scheduler.io.admission_format import problem_from_json
+from penstock.scheduler.io.nodes_reader import cluster_from_json
 from penstock.scheduler.macro import admitted_pes
-from penstock.scheduler.macroq import solve
-from penstock.scheduler.nodes_reader import cluster_from_json
+from penstock.scheduler.macroq.macroq import solve
 from penstock.scheduler.pipeline import Placement, admit_and_place, place
-from penstock.scheduler.simulator_audit import audit
+from penstock.scheduler.simulation.audit import audit
 
 
 def document(jobs: int = 3, **changes: Any) -> dict[str, Any]:

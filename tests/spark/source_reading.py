@@ -9,16 +9,16 @@ from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from penstock.codegen.plan import PhysicalPlan, physical_plan
-from penstock.codegen.transport import FINAL, PULSE, REPORT, TUPLE, WINDOW, Item, decode
+from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
+from penstock.codegen.transport.batches import FINAL, PULSE, REPORT, TUPLE, WINDOW, Item, decode
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.reference.result import DeadLetter
-from penstock.spark.reports import decode_report
-from penstock.spark.sources import SourceReader, dump, own_sources
-from penstock.toolkit.program import Program
-from penstock.toolkit.runtime import Punctuation
+from penstock.spark.sources.data_source import SourceReader, dump, own_sources
+from penstock.spark.workers.reports import decode_report
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.runtime import Punctuation
 
 Seen = tuple[str, Any]
 """A stream and a tuple, `window` or `final`."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import App, Output, TimedLines, agg, col, time, tumbling
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 
 class Logs(TimedLines):

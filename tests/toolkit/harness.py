@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from penstock.diagnostics import Diagnostics, Span, UserError
+from penstock.base.diagnostics import Diagnostics, Span, UserError
 from penstock.expr.environment import Clock, Environment, Tuple
 from penstock.expr.evaluate import Evaluator
 from penstock.expr.typing import literal
@@ -21,9 +21,9 @@ from penstock.ir.graph import Annotation, Assignment, ErrorPolicy, InputPort, Op
 from penstock.ir.statements import Function, Logic
 from penstock.ir.types import VOID, parse_schema
 from penstock.reference.virtual_time import Timers
-from penstock.toolkit.invoke import invoke
-from penstock.toolkit.registry import standard
-from penstock.toolkit.runtime import Punctuation, Wait
+from penstock.toolkit.core.invoke import invoke
+from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.runtime import Punctuation, Wait
 
 WINDOW = Punctuation.WINDOW
 Value = Expression | bool | int | float | str

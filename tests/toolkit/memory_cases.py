@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from feeding import WINDOW, Feed, after, feed, program
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 SCHEMA = "int32 k, int32 x, float64 f"
 

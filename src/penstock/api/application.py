@@ -18,14 +18,14 @@ from penstock.api.schemas import SchemaLike, schema_of
 from penstock.api.spans import caller_span
 from penstock.api.streams import Stream
 from penstock.api.windows import WindowSpec
-from penstock.diagnostics import Diagnostic, Diagnostics, Span, UserError, did_you_mean
+from penstock.base.diagnostics import Diagnostic, Diagnostics, Span, UserError, did_you_mean
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.ir.graph import Annotation, Application, ErrorPolicy, InputPort, Operator
 from penstock.ir.verify import verify
-from penstock.toolkit.definition import OperatorDefinition
-from penstock.toolkit.invoke import invoke
-from penstock.toolkit.program import Program
-from penstock.toolkit.registry import standard
+from penstock.toolkit.core.definition import OperatorDefinition
+from penstock.toolkit.core.invoke import invoke
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.registry import standard
 
 Kind = str | Callable[..., Any] | type
 """A standard operator's name, a function, or a subclass of `penstock.Operator`."""

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from penstock.api.columns import Column, Scope, lift
-from penstock.diagnostics import Diagnostic, UserError, did_you_mean
+from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean
 from penstock.expr import typing
 from penstock.ir.expressions import Attribute, Expression, InputTuple
-from penstock.toolkit.output_calls import output_call
+from penstock.toolkit.core.output_calls import output_call
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from decimal import Decimal
 from typing import Any
 
 from penstock.api.rows import conform_value
-from penstock.diagnostics import Span, UserError
+from penstock.base.diagnostics import Span, UserError
 from penstock.expr import typing
 from penstock.ir.expressions import Expression
 from penstock.ir.types import TIMESTAMP, Schema, Type, parse_type
-from penstock.toolkit.definition import OperatorDefinition
+from penstock.toolkit.core.definition import OperatorDefinition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

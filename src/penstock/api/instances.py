@@ -17,7 +17,7 @@ from types import CellType, FunctionType
 from typing import Any
 
 from penstock.api.own_code import Name, is_own, own_code_of
-from penstock.diagnostics import Diagnostic, UserError
+from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Operator
 

@@ -10,12 +10,12 @@ from penstock.api.outputs import Output
 from penstock.api.schemas import schema_of
 from penstock.api.streams import Stream
 from penstock.api.windows import WindowSpec
-from penstock.diagnostics import Diagnostic, Span, UserError, did_you_mean
+from penstock.base.diagnostics import Diagnostic, Span, UserError, did_you_mean
 from penstock.expr import typing
 from penstock.ir.expressions import Attribute, Expression, Symbol
 from penstock.ir.graph import Assignment, InputPort, OutputPort, Param, Window
 from penstock.ir.types import VOID, Schema
-from penstock.toolkit.definition import OperatorDefinition, ParamKind
+from penstock.toolkit.core.definition import OperatorDefinition, ParamKind
 
 
 def port_schema(port: tuple[Stream, ...], span: Span | None) -> Schema:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.api.inference import Role, infer_model
-from penstock.diagnostics import Diagnostic, UserError, did_you_mean
+from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean
 from penstock.ir.expressions import Attribute
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, State

@@ -35,9 +35,9 @@ from penstock.api.inference import Role
 from penstock.api.models import model_of
 from penstock.api.parameters import parameters_of
 from penstock.api.runtimes import ROLE_RUNTIMES, ClassRuntime, parameter_values
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.ir.models import OperatorModel
-from penstock.toolkit.definition import OperatorDefinition
+from penstock.toolkit.core.definition import OperatorDefinition
 
 F = TypeVar("F", bound=Callable[..., Any])
 Key = str | Sequence[str]
@@ -181,7 +181,7 @@ def is_operator(value: Any) -> bool:
     if inspect.isclass(value) and issubclass(value, Operator):
         return value is not Operator
     if hasattr(value, "__penstock_definition__"):
-        return bool(value.__module__ != "penstock.api.keyed")
+        return bool(value.__module__ != "penstock.api.keyed.operator")
     return isinstance(getattr(value, "__penstock__", None), Marks)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.ir.types import BOOLEAN, FLOAT64, INT64, RSTRING, ListType, Type
-from penstock.toolkit.definition import ParamKind, ParamSpec
+from penstock.toolkit.core.definition import ParamKind, ParamSpec
 
 PARTITION_BY = ParamSpec(
     name="partitionBy",

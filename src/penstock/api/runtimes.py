@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.api.instances import dump_state, given_by, load_state
-from penstock.api.items import after, at
 from penstock.api.rows import ConformError, conformed, conformer, row_maker
+from penstock.api.sources.items import after, at
 from penstock.expr.environment import Tuple
 from penstock.expr.errors import EvaluationError
 from penstock.expr.values import batch_from_rows, rows_from_batch
 from penstock.ir.graph import Operator as OperatorNode
 from penstock.ir.types import Schema
-from penstock.toolkit.column_source import ColumnSource
-from penstock.toolkit.definition import ParamKind, ParamSpec
+from penstock.toolkit.core.column_source import ColumnSource
+from penstock.toolkit.core.definition import ParamKind, ParamSpec
+from penstock.toolkit.core.memory import Parts, Whole
+from penstock.toolkit.core.runtime import Context, Punctuation, Runtime, Submit, Wait
 from penstock.toolkit.formats import Malformed
-from penstock.toolkit.memory import Parts, Whole
-from penstock.toolkit.runtime import Context, Punctuation, Runtime, Submit, Wait
 
 if TYPE_CHECKING:
     from penstock.api.operators import Operator

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from penstock.api.spans import caller_span
-from penstock.diagnostics import Diagnostic, UserError
+from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.ir.types import (
     BLOB,
     BOOLEAN,

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from types import FrameType
 
-from penstock.diagnostics import SourceFile, Span
+from penstock.base.diagnostics import SourceFile, Span
 
 _PACKAGE = __name__.partition(".")[0]
 

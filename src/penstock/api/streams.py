@@ -18,12 +18,12 @@ from penstock.api.placed import StreamPlacement
 from penstock.api.schemas import SchemaLike, schema_of
 from penstock.api.spans import caller_span
 from penstock.api.windows import WindowSpec
-from penstock.diagnostics import Diagnostic, UserError, did_you_mean
+from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean
 from penstock.expr import typing
 from penstock.ir.expressions import Attribute
 from penstock.ir.graph import Annotation, Param
 from penstock.ir.types import Schema, TupleType, Type, TypedName
-from penstock.toolkit.registry import standard
+from penstock.toolkit.core.registry import standard
 
 if TYPE_CHECKING:
     from penstock.api.application import App

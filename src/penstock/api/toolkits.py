@@ -17,8 +17,8 @@ from types import ModuleType
 
 from penstock.api.operators import definition_of, operators_in
 from penstock.api.toolkit_files import ToolkitFile, python_files
-from penstock.diagnostics import UserError
-from penstock.toolkit.definition import OperatorDefinition
+from penstock.base.diagnostics import UserError
+from penstock.toolkit.core.definition import OperatorDefinition
 
 
 class PythonToolkit:

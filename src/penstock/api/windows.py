@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.api.columns import Column, Scope, lift
 from penstock.api.spans import caller_span
-from penstock.diagnostics import Diagnostic, Span, UserError
+from penstock.base.diagnostics import Diagnostic, Span, UserError
 from penstock.expr import typing
 from penstock.ir.graph import Policy, PolicyKind, Window, WindowKind
 from penstock.ir.types import FLOAT64, INT32, Schema

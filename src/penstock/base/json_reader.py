@@ -16,8 +16,8 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from penstock.diagnostics import Diagnostics, UserError, did_you_mean
-from penstock.json_source import kind_of, nearest, read_json
+from penstock.base.diagnostics import Diagnostics, UserError, did_you_mean
+from penstock.base.json_source import kind_of, nearest, read_json
 
 Object = dict[str, Any]
 Point = tuple[float, float]
@@ -45,7 +45,7 @@ def expect_object(value: object, path: str, example: str) -> Object:
     Example:
         >>> expect_object([], "p.json", '{"tasks": [...]}')
         Traceback (most recent call last):
-        penstock.diagnostics.UserError: error: p.json: the problem is a list; write an object: {"tasks": [...]}
+        penstock.UserError: error: p.json: the problem is a list; write an object: {"tasks": [...]}
     """
     if not isinstance(value, dict):
         raise UserError(f"{path}: the problem is {kind_of(value)}", hint=f"write an object: {example}")

@@ -2,8 +2,8 @@
 
 An experiment is a module `penstock.bench.NAME` with a function `run(bench: Bench) -> None`. It reports rows with
 `bench.row`, says what must hold with `bench.check`, and draws with `bench.figure`. `Bench` keeps the figures, the
-machine's facts and the plots together and writes them as JSON, CSV and PNG; `penstock.bench.results` makes pages of
-them.
+machine's facts and the plots together and writes them as JSON, CSV and PNG; `penstock.bench.pages.results` makes
+pages of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.figures import figure
+from penstock.base.figures import figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

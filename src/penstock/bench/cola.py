@@ -22,13 +22,13 @@ from collections import Counter
 
 import numpy as np
 
+from penstock.base.diagnostics import Infeasible
 from penstock.bench import Bench
-from penstock.bench.cola_problems import bargain_problem
-from penstock.diagnostics import Infeasible
+from penstock.bench.workloads.cola_problems import bargain_problem
 from penstock.fusion import Algorithm, Fusion, FusionProblem, Settings, fuse
-from penstock.fusion.cut_graph import CutGraph, cut_graph
-from penstock.fusion.random_problems import random_problem
-from penstock.fusion.ratio_cut import minimum_ratio_cut
+from penstock.fusion.cuts.cut_graph import CutGraph, cut_graph
+from penstock.fusion.cuts.ratio_cut import minimum_ratio_cut
+from penstock.fusion.problem.random_problems import random_problem
 
 _TABLE_1: tuple[Algorithm, ...] = ("none", "greedy", "cola", "advanced-cola", "throughput")
 _HOSTS = (4, 5, 6, 7)
@@ -36,7 +36,7 @@ _EXACT_SECONDS = 20.0
 _LARGE_SECONDS = 60.0
 _CHILD = """
 import json, resource, sys
-from penstock.bench.cola_problems import large_problem
+from penstock.bench.workloads.cola_problems import large_problem
 from penstock.fusion import Settings, fuse
 acyclic = sys.argv[6] == "acyclic"
 problem = large_problem(*map(int, sys.argv[2:5]))

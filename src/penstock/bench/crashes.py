@@ -28,17 +28,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.base.diagnostics import UserError
+from penstock.base.process_tree import PROC, family, stat_of
 from penstock.bench import Bench
-from penstock.bench.crashing_job import BATCHES, PROGRAM, SINKS
-from penstock.diagnostics import UserError
+from penstock.bench.workloads.crashing_job import BATCHES, PROGRAM, SINKS
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
-from penstock.process_tree import PROC, family, stat_of
 from penstock.reference import run as run_reference
 
 MASTERS = {"worker": "local[2,4]", "executor": "local-cluster[2,1,1024]", "driver": "local[2]"}
 _COMMANDS = {
-    "worker": (b"penstock.spark.daemon", b"python_streaming_source_runner"),
+    "worker": (b"penstock.spark.workers.daemon", b"python_streaming_source_runner"),
     "executor": (b"CoarseGrainedExecutorBackend",),
 }
 _LONGEST_WAIT_SECONDS = 0.5
@@ -165,7 +165,7 @@ class _Driver:
     def _start(self) -> subprocess.Popen[str]:
         waiting = [str(folder) for folder in self._folders if not (folder / "done").exists()]
         return subprocess.Popen(
-            [sys.executable, "-m", "penstock.bench.crashing_job", MASTERS[self.victim], *waiting],
+            [sys.executable, "-m", "penstock.bench.workloads.crashing_job", MASTERS[self.victim], *waiting],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

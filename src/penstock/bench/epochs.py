@@ -14,13 +14,13 @@ import numpy as np
 
 from penstock.base.deadline import Deadline
 from penstock.bench import Bench
-from penstock.scheduler.epochs import Climate, Scenario, random_job, random_scenario
-from penstock.scheduler.macrow_exact import solve
-from penstock.scheduler.macrow_greedy import place_greedily
-from penstock.scheduler.macrow_metrics import objective
-from penstock.scheduler.macrow_task import build_task
-from penstock.scheduler.nodes import Cluster, Node
-from penstock.scheduler.simulator import Pace, Record, simulate
+from penstock.scheduler.macrow.exact_placement import solve
+from penstock.scheduler.macrow.greedy_placement import place_greedily
+from penstock.scheduler.macrow.metrics import objective
+from penstock.scheduler.macrow.task import build_task
+from penstock.scheduler.problem.nodes import Cluster, Node
+from penstock.scheduler.simulation.epoch_simulator import Pace, Record, simulate
+from penstock.scheduler.simulation.epochs import Climate, Scenario, random_job, random_scenario
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.bench import Bench
-from penstock.bench.fusion_subjects import SUBJECTS, Subject, by_composite
-from penstock.bench.on_spark import in_turns, open_bench_session, run_timed
+from penstock.bench.measure.on_spark import in_turns, open_bench_session, run_timed
+from penstock.bench.workloads.fusion_subjects import SUBJECTS, Subject, by_composite
 from penstock.expr.environment import Environment
 from penstock.model import Profile
 from penstock.optimizer import (
@@ -109,7 +109,7 @@ def _measure(bench: Bench, spark: SparkSession, subject: Subject) -> dict[str, f
 
 def _by_the_loop(bench: Bench, spark: SparkSession, subject: Subject) -> tuple[Profile, Candidate]:
     """The profile of the unfused run, and the fusion and channels that the loop ends with."""
-    from penstock.spark.measured_runs import Measuring
+    from penstock.spark.measure.measured_runs import Measuring
 
     size, blank = subject.size, _setting(spark, subject, None)
     numbers = channel_numbers(blank, spark.sparkContext.defaultParallelism)

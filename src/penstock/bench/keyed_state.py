@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.csv
 
+from penstock.base.diagnostics import UserError
 from penstock.bench import Bench
-from penstock.bench.on_spark import by_hand, in_turns, open_bench_session, run_timed, seconds_of
-from penstock.bench.spark_data import keyed_rows, write_csv, write_slices
-from penstock.diagnostics import UserError
+from penstock.bench.measure.on_spark import by_hand, in_turns, open_bench_session, run_timed, seconds_of
+from penstock.bench.workloads.spark_data import keyed_rows, write_csv, write_slices
 from penstock.lang import compile_text
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 
 from penstock import App, agg, col, map_
 from penstock.bench import Bench
-from penstock.bench.on_spark import ROOT, load_file, open_bench_session, run_timed
-from penstock.bench.spark_data import log_lines, write_csv
-from penstock.codegen.transport import ITEMS_PER_VALUE
+from penstock.bench.measure.on_spark import ROOT, load_file, open_bench_session, run_timed
+from penstock.bench.workloads.spark_data import log_lines, write_csv
+from penstock.codegen.transport.batches import ITEMS_PER_VALUE
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.lang import compile_file
@@ -38,7 +38,7 @@ from penstock.optimizer import Setting
 from penstock.optimizer.machine import TYPICAL
 from penstock.optimizer.prediction import predict, throughput_model
 from penstock.optimizer.spark_problem import inner_operators
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,7 +70,7 @@ class Subject:
 
 def run(bench: Bench) -> None:
     """Run the four steps."""
-    from penstock.spark.calibration import calibrate
+    from penstock.spark.measure.calibration import calibrate
 
     spark = open_bench_session()
     bench.progress("calibrating")
@@ -140,7 +140,7 @@ def _compare(
 
 def _profile(bench: Bench, spark: SparkSession, subject: Subject, transfer: Transfer) -> Profile:
     from penstock.profiler.sampling import Sampling
-    from penstock.spark.profiling import profile_on_spark
+    from penstock.spark.measure.profiling import profile_on_spark
 
     bench.progress(f"{subject.name}: profile")
     with tempfile.TemporaryDirectory() as folder:

@@ -2,7 +2,7 @@
 
 One region with a single stateless operator on two channels, under three strategies:
 
-- round-robin: channels take tuples in turns, and no number travels (`codegen.headers`);
+- round-robin: channels take tuples in turns, and no number travels (`codegen.transport.headers`);
 - seqno: the same, but every tuple carries its place;
 - seqno & pulses: the operator may drop tuples, so that only the pulse at the end of a batch tells what will not come.
 
@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.bench import Bench
-from penstock.bench.in_process import Line
-from penstock.bench.on_spark import in_turns, open_bench_session, run_timed
+from penstock.bench.measure.in_process import Line
+from penstock.bench.measure.on_spark import in_turns, open_bench_session, run_timed
 from penstock.bench.scaling import WORK_BODY
-from penstock.codegen.headers import NUMBERS, numbers_on_every_tuple
-from penstock.codegen.plan import physical_plan
+from penstock.codegen.plan.physical import physical_plan
+from penstock.codegen.transport.headers import NUMBERS, numbers_on_every_tuple
 from penstock.lang import compile_text
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

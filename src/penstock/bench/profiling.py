@@ -20,13 +20,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from penstock.bench import Bench
-from penstock.bench.in_process import Outcome, PEs, encoded
-from penstock.bench.profiling_programs import BURNS, bargains, burning, chain, loop, numbers, ticks
-from penstock.codegen.plan import PhysicalPlan, physical_plan
+from penstock.bench.measure.in_process import Outcome, PEs, encoded
+from penstock.bench.workloads.profiling_programs import BURNS, bargains, burning, chain, loop, numbers, ticks
+from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Application
 from penstock.profiler.sampling import Sampling
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 Groups = Sequence[Sequence[str]]
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.bench import Bench
-from penstock.bench.on_spark import open_bench_session, run_timed
+from penstock.bench.measure.on_spark import open_bench_session, run_timed
 from penstock.lang import compile_text
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.base.deadline import Deadline
+from penstock.base.diagnostics import Infeasible
 from penstock.bench import Bench
-from penstock.bench.soda_jobs import (
+from penstock.bench.workloads.soda_jobs import (
     RANKS,
     published_importance,
     published_mips,
@@ -28,9 +29,8 @@ from penstock.bench.soda_jobs import (
     published_waterline,
     synthetic_problem,
 )
-from penstock.diagnostics import Infeasible
-from penstock.scheduler.answer import Answer
-from penstock.scheduler.macroq import solve
+from penstock.scheduler.macroq.macroq import solve
+from penstock.scheduler.problem.answer import Answer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

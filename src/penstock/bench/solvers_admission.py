@@ -8,14 +8,14 @@ import sys
 from typing import Any
 
 from penstock.bench import Bench
-from penstock.bench.admission_shapes import QUICK, SHAPES
+from penstock.bench.workloads.admission_shapes import QUICK, SHAPES
 
 _LATE, _MOST_MIB = 1.0, 1024.0
 _CHILD = """
 import json, resource, sys, time
 from penstock.base.deadline import Deadline
-from penstock.bench.admission_shapes import SHAPES
-from penstock.scheduler.macroq import solve
+from penstock.bench.workloads.admission_shapes import SHAPES
+from penstock.scheduler.macroq.macroq import solve
 problem = SHAPES[sys.argv[1]]()
 began = time.perf_counter()
 answer = solve(problem, deadline=Deadline.after(float(sys.argv[2])))

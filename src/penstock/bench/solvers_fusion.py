@@ -8,14 +8,14 @@ import sys
 from typing import Any
 
 from penstock.bench import Bench
-from penstock.bench.solver_shapes import SHAPES
+from penstock.bench.workloads.solver_shapes import SHAPES
 from penstock.fusion import ALGORITHMS
 
 _LATE, _MOST_MIB = 1.0, 1024.0
 _CHILD = """
 import json, resource, sys, time
-from penstock.bench.solver_shapes import shaped_problem
-from penstock.diagnostics import Infeasible
+from penstock.bench.workloads.solver_shapes import shaped_problem
+from penstock.base.diagnostics import Infeasible
 from penstock.fusion import Settings, fuse
 algorithm, shape, operators, hosts, seconds, demands, plan = sys.argv[1:]
 problem = shaped_problem(shape, operators=int(operators), hosts=int(hosts), is_constrained=demands == "all kinds")

@@ -28,11 +28,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from penstock.base.diagnostics import UserError
 from penstock.bench import Bench
-from penstock.bench.on_spark import ROOT, by_hand, in_turns, open_bench_session, run_timed, seconds_of
-from penstock.bench.processes import peak_memory
-from penstock.bench.spark_data import log_lines, ticks, write_csv, write_slices
-from penstock.diagnostics import UserError
+from penstock.bench.measure.on_spark import ROOT, by_hand, in_turns, open_bench_session, run_timed, seconds_of
+from penstock.bench.measure.processes import peak_memory
+from penstock.bench.workloads.spark_data import log_lines, ticks, write_csv, write_slices
 from penstock.lang import compile_file
 
 if TYPE_CHECKING:

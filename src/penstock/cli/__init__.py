@@ -16,8 +16,8 @@ from typing import NoReturn
 
 import click
 
-from penstock.diagnostics import Infeasible, UserError, did_you_mean
-from penstock.redaction import redact, redact_json
+from penstock.base.diagnostics import Infeasible, UserError, did_you_mean
+from penstock.base.redaction import redact, redact_json
 
 SUBCOMMANDS = {
     "demo": "Tell the whole story on one example, in three minutes.",

@@ -10,19 +10,19 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.base.deadline import Deadline
+from penstock.base.diagnostics import Diagnostics, UserError
+from penstock.base.figures import figure
+from penstock.base.json_source import read_json
 from penstock.cli import print_json
 from penstock.cli.progress import slow_progress
 from penstock.cli.ranges import Number
-from penstock.diagnostics import Diagnostics, UserError
-from penstock.figures import figure
-from penstock.json_source import read_json
-from penstock.scheduler.answer import Answer
-from penstock.scheduler.formats import problem_from_json
-from penstock.scheduler.macroq import solve
-from penstock.scheduler.nodes import Cluster
-from penstock.scheduler.nodes_reader import cluster_from_json
+from penstock.scheduler.io.admission_format import problem_from_json
+from penstock.scheduler.io.nodes_reader import cluster_from_json
+from penstock.scheduler.macroq.macroq import solve
 from penstock.scheduler.pipeline import Placement, admit_and_place
-from penstock.scheduler.problem import Problem
+from penstock.scheduler.problem.admission_problem import Problem
+from penstock.scheduler.problem.answer import Answer
+from penstock.scheduler.problem.nodes import Cluster
 
 DEFAULT_DEADLINE_SECONDS = 60.0
 """The paper's macro epoch: about a minute."""

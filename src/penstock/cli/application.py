@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from penstock.base.diagnostics import UserError, did_you_mean
+from penstock.base.redaction import is_secret_name, protect, redact
 from penstock.cli.local_folder import LocalFolder
 from penstock.cli.python_application import python_program
 from penstock.cli.unread_settings import Watched, unread
-from penstock.diagnostics import UserError, did_you_mean
-from penstock.redaction import is_secret_name, protect, redact
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
-    from penstock.toolkit.program import Program
+    from penstock.toolkit.core.program import Program
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from penstock.model import Profile
     from penstock.optimizer import Groups
     from penstock.profiler.sampling import Sampling
-    from penstock.toolkit.program import Program
+    from penstock.toolkit.core.program import Program
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -135,8 +135,8 @@ def name_shape(application: Application, fusion: Groups, channels: int | None) -
         >>> name_shape(Application(name="Empty"), (), None)
         'no PE but those of sources and sinks'
     """
-    from penstock.codegen.channels import choose_channels
-    from penstock.codegen.region_cuts import cut_at_regions
+    from penstock.codegen.plan.channels import choose_channels
+    from penstock.codegen.plan.region_cuts import cut_at_regions
     from penstock.optimizer import inner_operators
 
     inner, regions = frozenset(inner_operators(application)), choose_channels(application, channels)
@@ -159,7 +159,7 @@ def resumed_plan(
         checkpoint: The folder.
         number: The channels that the user asks for, if any: those go before.
     """
-    from penstock.spark.checkpoint import claimed
+    from penstock.spark.checkpoint.plan_record import claimed
 
     found = (claimed(checkpoint) if checkpoint is not None else None) or {}
     pes, widths = found.get("pes"), found.get("channels")
@@ -174,7 +174,7 @@ def resumed_plan(
 
 def _same_channels(application: Application, had: dict[str, int], is_open: bool) -> int | None:
     """The number that gives every operator the channels that it had; annotated regions may differ from the others."""
-    from penstock.codegen.channels import choose_channels
+    from penstock.codegen.plan.channels import choose_channels
 
     wanted = {o.id: had[o.id] for o in application.operators if o.id in had}
     for number in (None, *sorted(set(had.values()))):

@@ -15,10 +15,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.bench import EXPERIMENTS, Bench, machine_facts
-from penstock.bench.tables import Row, cell, is_text, parts
+from penstock.bench.pages.tables import Row, cell, is_text, parts
 from penstock.cli import print_json
-from penstock.diagnostics import UserError, did_you_mean
 
 ALL = "all"
 

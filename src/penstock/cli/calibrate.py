@@ -51,12 +51,12 @@ def command(output: Path | None, master: str, tuples: int, as_json: bool) -> int
         penstock calibrate
         penstock calibrate -o transfer.json
     """
-    from penstock.cache_folder import cache_folder
+    from penstock.base.cache_folder import cache_folder
     from penstock.model import write_transfer
     from penstock.model.transfer import transfer_to_json
     from penstock.optimizer.machine import CALIBRATION
-    from penstock.spark.calibration import calibrate
-    from penstock.spark.session import open_session
+    from penstock.spark.job.session import open_session
+    from penstock.spark.measure.calibration import calibrate
 
     path = output or cache_folder() / CALIBRATION
     path.parent.mkdir(parents=True, exist_ok=True)

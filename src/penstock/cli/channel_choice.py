@@ -14,7 +14,7 @@ from penstock.cli.fusion_names import AUTO
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
     from penstock.optimizer import Setting
-    from penstock.toolkit.program import Program
+    from penstock.toolkit.core.program import Program
 
 
 class ChannelsType(click.ParamType[int | str]):

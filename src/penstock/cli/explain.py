@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from penstock.base.redaction import redact
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
-from penstock.redaction import redact
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from penstock.codegen.plan import PhysicalPlan
+    from penstock.codegen.plan.physical import PhysicalPlan
     from penstock.ir.graph import Application
     from penstock.model import Profile
     from penstock.optimizer import Groups
-    from penstock.toolkit.program import Program
+    from penstock.toolkit.core.program import Program
 
 STAGES = ("logical", "parallel", "fused", "placed", "generated")
 FUSIONS = ("none", "all", "greedy", "cola", "advanced-cola", "throughput")
@@ -236,8 +236,8 @@ def _drawn(table: Table) -> str:
 
 
 def _fused(application: Application, wanted: Wanted) -> View:
-    from penstock.codegen.plan import physical_plan
-    from penstock.codegen.report import fused_json, fused_text
+    from penstock.codegen.plan.physical import physical_plan
+    from penstock.codegen.plan.stage_text import fused_json, fused_text
 
     plan = physical_plan(application, wanted.groups(application), wanted.channels)
     return View(text=lambda: fused_text(plan), json=lambda: fused_json(plan), page=lambda: _pe_page(plan))
@@ -262,7 +262,7 @@ def _placed(application: Application, wanted: Wanted) -> View:
 
 def _any_profile(application: Application, path: Path | None) -> Profile:
     """The profile that is given, or the last one of the application."""
-    from penstock.diagnostics import UserError
+    from penstock.base.diagnostics import UserError
     from penstock.optimizer.kept_profiles import kept_profile, profile_for
 
     if path is not None:
@@ -275,8 +275,8 @@ def _any_profile(application: Application, path: Path | None) -> Profile:
 
 
 def _generated(program: Program, wanted: Wanted) -> View:
-    from penstock.codegen.plan import physical_plan
-    from penstock.codegen.report import generated_json, generated_text
+    from penstock.codegen.plan.physical import physical_plan
+    from penstock.codegen.plan.stage_text import generated_json, generated_text
 
     plan = physical_plan(program.application, wanted.groups(program.application), wanted.channels)
     return View(
@@ -287,7 +287,7 @@ def _generated(program: Program, wanted: Wanted) -> View:
 
 
 def _pe_page(plan: PhysicalPlan) -> str:
-    from penstock.codegen.report import pe_title
+    from penstock.codegen.plan.stage_text import pe_title
     from penstock.draw.page import Group, graph_page
 
     groups = [Group(label=pe_title(pe), operators=pe.operators) for pe in plan.pes]

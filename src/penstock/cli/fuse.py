@@ -21,9 +21,9 @@ from penstock.fusion import (
     Settings,
     fuse,
 )
-from penstock.fusion.evaluate import measure
-from penstock.fusion.gluing import cycles
-from penstock.fusion.json_format import fusion_to_json, read_problem
+from penstock.fusion.graph.gluing import cycles
+from penstock.fusion.problem.costs import measure
+from penstock.fusion.problem.fusion_format import fusion_to_json, read_problem
 
 _DEFAULT_FOR: dict[Objective, Algorithm] = {"cut": "cola", "balance": "advanced-cola", "throughput": "throughput"}
 _MOST_ROWS = 40

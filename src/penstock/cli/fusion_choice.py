@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from penstock.base.diagnostics import UserError
 from penstock.cli.fusion_names import AUTO
-from penstock.diagnostics import UserError
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.model import Profile
     from penstock.optimizer import Groups
     from penstock.profiler.sampling import Sampling
-    from penstock.toolkit.program import Program
+    from penstock.toolkit.core.program import Program
 
 _SECONDS_TO_FUSE = 5.0
 
@@ -107,8 +107,8 @@ def _check_constraints(application: Application, chosen: Choice) -> None:
     Raises:
         UserError: They do.
     """
-    from penstock.codegen.channels import choose_channels
-    from penstock.codegen.region_cuts import cut_at_regions
+    from penstock.codegen.plan.channels import choose_channels
+    from penstock.codegen.plan.region_cuts import cut_at_regions
     from penstock.optimizer import inner_operators
     from penstock.parallel.pe_demands import broken_demands
 

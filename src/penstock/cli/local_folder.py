@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from penstock.local_paths import local_path
+from penstock.base.local_paths import local_path
 
 
 class LocalFolder(click.Path):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 
 if TYPE_CHECKING:
     from penstock.ir.graph import Application
@@ -59,7 +59,7 @@ def chosen_way(
     Raises:
         UserError: The loop is to lead through batches, and cannot.
     """
-    from penstock.spark.open_loops import why_closed
+    from penstock.spark.job.open_loops import why_closed
 
     inside = Way(is_open=False, channels=channels)
     resumed = _of_checkpoint(checkpoint)
@@ -94,7 +94,7 @@ def _gain(application: Application, channels: int | None, cores: int, batch: int
 
 def _of_checkpoint(checkpoint: Path | None) -> bool | None:
     """What the job did that a checkpoint belongs to."""
-    from penstock.spark.checkpoint import claimed
+    from penstock.spark.checkpoint.plan_record import claimed
 
     found = claimed(checkpoint) if checkpoint is not None else None
     return None if found is None else bool(found.get("open_loop"))

@@ -217,8 +217,8 @@ def _prepared(
     from penstock.model import read_hosts
     from penstock.optimizer import channel_numbers, without_profile
     from penstock.optimizer.machine import machine_setting
-    from penstock.spark.measured_runs import TURNS_PER_BATCH, Measuring
-    from penstock.spark.session import open_session
+    from penstock.spark.job.session import open_session
+    from penstock.spark.measure.measured_runs import TURNS_PER_BATCH, Measuring
 
     environment = arguments.environment(program)
     given = read_hosts(hosts) if hosts is not None else None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.codegen.plan import PE
-from penstock.codegen.report import fused_json, pe_title
+from penstock.base.figures import figure
+from penstock.codegen.plan.physical import PE
+from penstock.codegen.plan.stage_text import fused_json, pe_title
 from penstock.draw.page import Group, graph_page
-from penstock.figures import figure
 from penstock.model import Hosts
 from penstock.placement.pes import Placed, Task
 

@@ -15,8 +15,8 @@ from penstock.cli.local_folder import LocalFolder
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
     from penstock.profiler.sampling import Sampling
-    from penstock.spark.profiling import ProfileRun
-    from penstock.toolkit.program import Program
+    from penstock.spark.measure.profiling import ProfileRun
+    from penstock.toolkit.core.program import Program
 
 _FEW = 30
 """Below so many observations a mean says little."""
@@ -121,8 +121,8 @@ def _profile(
 ) -> ProfileRun:
     from penstock.cli.fusion_choice import without_costs
     from penstock.cli.live import live_progress
-    from penstock.spark.profiling import profile_on_spark
-    from penstock.spark.session import open_session
+    from penstock.spark.job.session import open_session
+    from penstock.spark.measure.profiling import profile_on_spark
 
     click.echo(f"starting Spark at {master}", err=True)
     spark = open_session(master)
@@ -143,8 +143,8 @@ def _profile(
 
 def machine_mips() -> float:
     """The speed of a core: as calibrated, or measured now."""
-    from penstock.cache_folder import cache_folder
-    from penstock.diagnostics import UserError
+    from penstock.base.cache_folder import cache_folder
+    from penstock.base.diagnostics import UserError
     from penstock.model import read_transfer
     from penstock.optimizer.machine import CALIBRATION
     from penstock.profiler.speed import core_mips

@@ -16,10 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from penstock.diagnostics import Diagnostic, UserError, did_you_mean
+from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean
 
 if TYPE_CHECKING:
-    from penstock.toolkit.program import Program
+    from penstock.toolkit.core.program import Program
 
 _OURS = str(Path(__file__).parents[1])
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from penstock.expr.environment import Environment
     from penstock.reference.engine import Engine
     from penstock.reference.result import RunResult
-    from penstock.toolkit.program import Program
+    from penstock.toolkit.core.program import Program
 
 PROGRESS_SECONDS = 3.0
 CHECKS = ("none", "some", "all")
@@ -187,7 +187,7 @@ def command(
         raise click.UsageError("--continuous is for Spark: the reference interpreter reads what there is")
     program = arguments.program()
     if verified != "none":
-        from penstock.spark.verify_models import verify_models, verify_some
+        from penstock.spark.verify.verify_models import verify_models, verify_some
 
         program = verify_models(program) if verified == "all" else verify_some(program)
     if out is not None:
@@ -223,7 +223,7 @@ def command(
 
 def _run_on_reference(program: Program, environment: Environment, seconds: float | None) -> Summary:
     from penstock.reference import run
-    from penstock.toolkit.output_locks import hold_outputs
+    from penstock.toolkit.files.output_locks import hold_outputs
 
     started = time.perf_counter()
     limit_ns = None if seconds is None else round(seconds * 1e9)

@@ -15,7 +15,7 @@ from penstock.cli.summary import Summary
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
-    from penstock.toolkit.program import Program
+    from penstock.toolkit.core.program import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +49,9 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     from penstock.optimizer.kept_profiles import profile_for
     from penstock.parallel.pe_demands import unapplied_demands
     from penstock.reference.result import DEAD_LETTERS
-    from penstock.spark.checkpoint_lock import check_unlocked
-    from penstock.spark.run import run_on_spark
-    from penstock.spark.session import open_session
+    from penstock.spark.checkpoint.lock import check_unlocked
+    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.session import open_session
 
     if settings.plan is not None:
         # What is wrong with it is told before the seconds that Spark takes to start.
@@ -151,7 +151,7 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
 
 def _is_continuous(program: Program, environment: Environment, settings: SparkSettings) -> bool:
     """Whether the run goes on when its sources have no more for now."""
-    from penstock.spark.following import can_follow, can_have_more
+    from penstock.spark.job.following import can_follow, can_have_more
 
     if settings.until_done or settings.continuous:
         return settings.continuous

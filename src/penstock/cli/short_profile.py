@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from penstock.expr.environment import Environment
     from penstock.ir.graph import Application
     from penstock.model import Profile
-    from penstock.spark.run import SparkRun
-    from penstock.toolkit.program import Program
+    from penstock.spark.job.run import SparkRun
+    from penstock.toolkit.core.program import Program
 
 _SECONDS = 5.0
 _TURNS = 20_000
@@ -55,7 +55,7 @@ def _short_profile(program: Program, environment: Environment, spark: Any, chann
     from penstock.cli.fusion_choice import without_costs
     from penstock.optimizer.machine import machine_transfer
     from penstock.profiler.sampling import Sampling
-    from penstock.spark.profiling import profile_on_spark
+    from penstock.spark.measure.profiling import profile_on_spark
 
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from penstock.expr.analysis import calls_of
 from penstock.ir.expressions import Call, Expression, Literal
 from penstock.ir.graph import Application, Operator
-from penstock.toolkit.effects import operator_parts
+from penstock.toolkit.analysis.effects import operator_parts
 
 _ASKING = ("getSubmissionTime", "getCompileTime")
 

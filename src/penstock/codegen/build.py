@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.codegen.generate import Generated
-from penstock.codegen.pieces import pieces_of
-from penstock.codegen.plan import PhysicalPlan
-from penstock.toolkit.program import Program
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.codegen.plan.pieces import pieces_of
+from penstock.codegen.write.generate import Generated
+from penstock.toolkit.core.program import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +38,9 @@ def build(program: Program, plan: PhysicalPlan) -> Build:
     """Generate what can be generated.
 
     Example:
-        >>> from penstock.codegen.plan import physical_plan
+        >>> from penstock.codegen.plan.physical import physical_plan
         >>> from penstock.ir.graph import Application
-        >>> from penstock.toolkit.registry import standard
+        >>> from penstock.toolkit.core.registry import standard
         >>> empty = Program(application=Application(name="Empty"), registry=standard())
         >>> build(empty, physical_plan(empty.application, ())).modules
         {}

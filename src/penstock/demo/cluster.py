@@ -8,12 +8,12 @@ from penstock.ir.graph import Application
 from penstock.model.profile import Profile
 from penstock.placement import ALGORITHMS, communication_graph, equal_machines, place
 from penstock.placement.problem import PlacementProblem
-from penstock.scheduler.answer import Answer
-from penstock.scheduler.formats import problem_from_json
-from penstock.scheduler.macroq import solve
-from penstock.scheduler.nodes_reader import cluster_from_json
+from penstock.scheduler.io.admission_format import problem_from_json
+from penstock.scheduler.io.nodes_reader import cluster_from_json
+from penstock.scheduler.macroq.macroq import solve
 from penstock.scheduler.pipeline import Placement
 from penstock.scheduler.pipeline import place as place_on_nodes
+from penstock.scheduler.problem.answer import Answer
 
 MACHINES = 3
 _CORES = 2

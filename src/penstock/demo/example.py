@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 
 _HERE = Path(__file__).parent
 _PLACES = (_HERE / "bargains", *(parent / "examples/bargains" for parent in _HERE.parents[2:3]))

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.codegen.plan import physical_plan
-from penstock.codegen.report import generated_json
+from penstock.base.diagnostics import UserError
+from penstock.codegen.plan.physical import physical_plan
+from penstock.codegen.plan.stage_text import generated_json
 from penstock.demo import cluster, example
 from penstock.demo.facts import Facts, Groups, Run
 from penstock.demo.narrator import Narrator
-from penstock.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file
 from penstock.model import equal_hosts
@@ -29,14 +29,14 @@ from penstock.parallel.regions import parallel_regions
 from penstock.parallel.report import summary_of
 from penstock.profiler.sampling import Sampling
 from penstock.profiler.speed import core_mips
-from penstock.scheduler.answer import Answer
 from penstock.scheduler.pipeline import Placement
-from penstock.toolkit.program import Program
+from penstock.scheduler.problem.answer import Answer
+from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from penstock.spark.run import SparkRun
+    from penstock.spark.job.run import SparkRun
 
 STEPS = 10
 TICKS = "ticks.csv"
@@ -119,7 +119,7 @@ def shown_regions(program: Program, narrator: Narrator) -> ParallelRegions:
 
 def profiled(program: Program, spark: SparkSession, work: Path, ticks: int, narrator: Narrator) -> Profile:
     """What each operator costs, from a run with submit signals over a part of the ticks."""
-    from penstock.spark.profiling import profile_on_spark
+    from penstock.spark.measure.profiling import profile_on_spark
 
     data = work / "part"
     data.mkdir()
@@ -173,7 +173,7 @@ class _Runner:
 
     def __call__(self, title: str, groups: Groups, name: str, *, at_most: float | None = None) -> tuple[Run, SparkRun]:
         """One run, to the end of its input or of its time."""
-        from penstock.spark.run import run_on_spark
+        from penstock.spark.job.run import run_on_spark
 
         out = self._work / name
         out.mkdir()
@@ -236,7 +236,7 @@ def _stop_if_interrupted(outcome: SparkRun) -> None:
 
 
 def _session(master: str) -> SparkSession:
-    from penstock.spark.session import open_session
+    from penstock.spark.job.session import open_session
 
     return open_session(master)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
-from penstock.local_paths import local_path
+from penstock.base.local_paths import local_path
 
 Tuple = tuple[object, ...]
 """A tuple on a stream: its attribute values, in the schema's order.

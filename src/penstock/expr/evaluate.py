@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.expr.analysis import functions_used, logic_parts, variables_of
-from penstock.expr.emit import owned
-from penstock.expr.emit_functions import emit_functions, emit_logic, tuple_names
-from penstock.expr.emit_parts import LogicState
-from penstock.expr.emit_scope import INDENT, PRELUDE, Locals, Module, Place, Scope, state_text
+from penstock.expr.emit.expressions import owned
+from penstock.expr.emit.functions import emit_functions, emit_logic, tuple_names
+from penstock.expr.emit.parts import LogicState
+from penstock.expr.emit.scope import INDENT, PRELUDE, Locals, Module, Place, Scope, state_text
 from penstock.expr.environment import Environment, Tuple
 from penstock.ir.expressions import Expression
 from penstock.ir.statements import Function, Logic, Statement
@@ -220,7 +220,7 @@ def nesting_reported() -> Iterator[None]:
         >>> with nesting_reported():
         ...     raise RecursionError
         Traceback (most recent call last):
-        penstock.diagnostics.UserError: error: the code is nested too deeply; split it up with variables
+        penstock.UserError: error: the code is nested too deeply; split it up with variables
     """
     try:
         yield

@@ -16,25 +16,25 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from penstock.base.deadline import Deadline
-from penstock.diagnostics import Infeasible
-from penstock.fusion.advanced_cola import fuse_by_advanced_cola
-from penstock.fusion.cola import fuse_by_cola
-from penstock.fusion.complete_search import fits
-from penstock.fusion.conflicts import refuse_overload, refuse_plain_overload, valid_graph
-from penstock.fusion.evaluate import measure
-from penstock.fusion.exact import fuse_exactly
-from penstock.fusion.fewer_hosts import on_fewer_hosts
-from penstock.fusion.full import fuse_all
-from penstock.fusion.greedy import fuse_greedily
-from penstock.fusion.manual import fuse_manually
-from penstock.fusion.objective import OBJECTIVES, Goal
-from penstock.fusion.place_pes import NoHosts
-from penstock.fusion.problem import Assignment, Fusion, FusionProblem, Objective, fusion_problem
-from penstock.fusion.settings import Settings
-from penstock.fusion.super_graph import SuperGraph
-from penstock.fusion.throughput import fuse_for_throughput
-from penstock.fusion.unfused import leave_unfused
-from penstock.fusion.validity import violations
+from penstock.base.diagnostics import Infeasible
+from penstock.fusion.algorithms.exact import fuse_exactly
+from penstock.fusion.algorithms.fewer_hosts import on_fewer_hosts
+from penstock.fusion.algorithms.full import fuse_all
+from penstock.fusion.algorithms.greedy_fuse import fuse_greedily
+from penstock.fusion.algorithms.manual import fuse_manually
+from penstock.fusion.algorithms.place_pes import NoHosts
+from penstock.fusion.algorithms.throughput import fuse_for_throughput
+from penstock.fusion.algorithms.unfused import leave_unfused
+from penstock.fusion.cola.advanced_cola import fuse_by_advanced_cola
+from penstock.fusion.cola.basic_cola import fuse_by_cola
+from penstock.fusion.graph.super_graph import SuperGraph
+from penstock.fusion.problem.conflicts import refuse_overload, refuse_plain_overload, valid_graph
+from penstock.fusion.problem.costs import measure
+from penstock.fusion.problem.fusion_problem import Assignment, Fusion, FusionProblem, Objective, fusion_problem
+from penstock.fusion.problem.objective import OBJECTIVES, Goal
+from penstock.fusion.problem.settings import Settings
+from penstock.fusion.problem.validity import violations
+from penstock.fusion.search.complete import fits
 
 __all__ = [
     "ALGORITHMS",

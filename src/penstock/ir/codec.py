@@ -19,7 +19,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.ir import constraints, expressions, graph, models, statements
 from penstock.ir.graph import Application
 from penstock.ir.types import Type, parse_type

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 
-from penstock.diagnostics import Span
+from penstock.base.diagnostics import Span
 from penstock.ir.types import Type
 
 ARITHMETIC = ("+", "-", "*", "/", "%")

@@ -24,7 +24,7 @@ from enum import Enum
 from functools import cached_property
 from heapq import heappop, heappush
 
-from penstock.diagnostics import Span
+from penstock.base.diagnostics import Span
 from penstock.ir.constraints import Constraint
 from penstock.ir.expressions import Expression
 from penstock.ir.models import UNKNOWN_MODEL, OperatorModel

@@ -23,13 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import indent
 
+from penstock.base.redaction import redact
 from penstock.ir.constraints import Constraint
 from penstock.ir.expressions import Expression
 from penstock.ir.graph import Annotation, Application, InputPort, Operator, OutputPort, Policy, Window
 from penstock.ir.pretty_expressions import expression_text
 from penstock.ir.pretty_statements import INDENT, PortNames, function_text, statement_text
 from penstock.ir.statements import Logic
-from penstock.redaction import redact
 
 __all__ = ["expression_text", "function_text", "operator_text", "pretty", "statement_text"]
 

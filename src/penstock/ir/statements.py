@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 
-from penstock.diagnostics import Span
+from penstock.base.diagnostics import Span
 from penstock.ir.expressions import Expression
 from penstock.ir.types import Type
 

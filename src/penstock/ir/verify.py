@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from penstock.diagnostics import Diagnostics, did_you_mean
+from penstock.base.diagnostics import Diagnostics, did_you_mean
 from penstock.ir.graph import Application, InputPort, Operator
 
 
@@ -26,7 +26,7 @@ def verify(application: Application) -> Application:
         >>> port = InputPort(streams=("A",), schema=parse_schema("int32 x"))
         >>> verify(Application(name="Main", operators=(Operator(id="B", kind="FileSink", inputs=(port,)),)))
         Traceback (most recent call last):
-        penstock.diagnostics.UserError: error: `B` subscribes to `A`, but no operator makes that stream
+        penstock.UserError: error: `B` subscribes to `A`, but no operator makes that stream
     """
     found = Diagnostics()
     for kind, ids in (("operator", [o.id for o in application.operators]), ("stream", list(_stream_ids(application)))):

@@ -9,25 +9,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.diagnostics import Diagnostics, SourceFile, Span, UserError, did_you_mean
+from penstock.base.diagnostics import Diagnostics, SourceFile, Span, UserError, did_you_mean
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.expressions import Expression
 from penstock.ir.graph import Application, Operator
 from penstock.ir.verify import verify
-from penstock.lang import ast
-from penstock.lang.composites import CompositeTarget, Instance
+from penstock.lang.check.functions import FunctionTable
+from penstock.lang.check.invocations import called
+from penstock.lang.check.mistakes import error
+from penstock.lang.check.scope import Compilation
 from penstock.lang.depth import deep_recursion
-from penstock.lang.expand import Expanded, check_unused, expand
-from penstock.lang.feedback import mark_feedback
-from penstock.lang.functions import FunctionTable
-from penstock.lang.invocations import called
+from penstock.lang.expand.composites import CompositeTarget, Instance
+from penstock.lang.expand.expand import Expanded, check_unused, expand
+from penstock.lang.expand.feedback import mark_feedback
+from penstock.lang.expand.host_constraints import placement_constraints
 from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
-from penstock.lang.mistakes import error
-from penstock.lang.placement import placement_constraints
-from penstock.lang.scope import Compilation
-from penstock.toolkit.program import Program
-from penstock.toolkit.registry import Registry, standard
+from penstock.lang.syntax import ast
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.registry import Registry, standard
 
 if TYPE_CHECKING:
     from penstock.api.toolkits import PythonToolkit

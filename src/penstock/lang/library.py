@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.diagnostics import Diagnostics, SourceFile, UserError
-from penstock.lang import ast
-from penstock.lang.parser import parse_file
-from penstock.toolkit.definition import OperatorDefinition
-from penstock.toolkit.registry import Registry, is_standard
+from penstock.base.diagnostics import Diagnostics, SourceFile, UserError
+from penstock.lang.syntax import ast
+from penstock.lang.syntax.parser import parse_file
+from penstock.toolkit.core.definition import OperatorDefinition
+from penstock.toolkit.core.registry import Registry, is_standard
 
 if TYPE_CHECKING:
     from penstock.api.toolkits import PythonToolkit

@@ -19,7 +19,7 @@ from typing import Protocol
 
 import numpy as np
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 
 
 class Arrivals(Protocol):

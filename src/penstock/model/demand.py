@@ -36,7 +36,7 @@ import numpy as np
 from scipy.sparse import csc_array, identity
 from scipy.sparse.linalg import splu
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.model.hosts import Floats, Ints
 from penstock.model.profile import Profile
 from penstock.model.transfer import PARTS, Transfer

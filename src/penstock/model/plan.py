@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from penstock.diagnostics import Diagnostics, did_you_mean
+from penstock.base.diagnostics import Diagnostics, did_you_mean
 from penstock.model.hosts import Hosts
 from penstock.model.profile import Profile
 

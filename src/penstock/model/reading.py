@@ -10,7 +10,7 @@ Example:
     [{'id': 'h1', 'cores': 1}]
     >>> reader.raise_if_any()
     Traceback (most recent call last):
-    penstock.diagnostics.UserError: error: hosts.json: the `cores` of `h2` is 0; write a whole number from 1 up
+    penstock.UserError: error: hosts.json: the `cores` of `h2` is 0; write a whole number from 1 up
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from penstock.diagnostics import Diagnostics, UserError, did_you_mean
-from penstock.json_source import read_json
+from penstock.base.diagnostics import Diagnostics, UserError, did_you_mean
+from penstock.base.json_source import read_json
 
 Record = dict[str, Any]
 

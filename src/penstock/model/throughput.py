@@ -66,7 +66,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.model.demand import demand
 from penstock.model.explain import predict
 from penstock.model.hosts import Hosts

@@ -43,7 +43,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import nnls
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.model.hosts import Floats
 from penstock.model.transfer import PARTS, Cost, Transfer
 

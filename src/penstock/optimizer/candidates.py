@@ -34,10 +34,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from penstock.base.deadline import Deadline
-from penstock.diagnostics import Infeasible
+from penstock.base.diagnostics import Infeasible
 from penstock.fusion import Algorithm, FusionProblem, Settings, fuse
-from penstock.fusion.problem import with_rates
-from penstock.fusion.super_graph import super_graph
+from penstock.fusion.graph.super_graph import super_graph
+from penstock.fusion.problem.fusion_problem import with_rates
 from penstock.optimizer.prediction import predict, throughput_model
 from penstock.optimizer.search import improve
 from penstock.optimizer.spark_problem import Groups, Setting, spark_problem

@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.base.deadline import Deadline
-from penstock.codegen.channels import choose_channels
-from penstock.diagnostics import Infeasible
+from penstock.base.diagnostics import Infeasible
+from penstock.codegen.plan.channels import choose_channels
 from penstock.optimizer.candidates import best_first, fused_by, ranked
 from penstock.optimizer.spark_problem import Candidate, Setting
 

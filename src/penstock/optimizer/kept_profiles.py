@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from penstock.cache_folder import cache_folder
-from penstock.diagnostics import UserError
+from penstock.base.cache_folder import cache_folder
+from penstock.base.diagnostics import UserError
 from penstock.ir.codec import fingerprint
 from penstock.ir.graph import Application
 from penstock.model import Profile, read_profile, write_profile

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from penstock.diagnostics import UserError
-from penstock.json_source import read_json
+from penstock.base.diagnostics import UserError
+from penstock.base.json_source import read_json
 from penstock.model.profile_format import profile_from_json, profile_to_json
 from penstock.optimizer.loop import Iteration
 from penstock.optimizer.spark_problem import Candidate

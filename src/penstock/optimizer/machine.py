@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from penstock.cache_folder import cache_folder
-from penstock.diagnostics import UserError
+from penstock.base.cache_folder import cache_folder
+from penstock.base.diagnostics import UserError
 from penstock.ir.graph import Application
 from penstock.model import Cost, Profile, Transfer, equal_hosts, read_transfer
 from penstock.optimizer.spark_problem import Setting

@@ -1,9 +1,8 @@
 """Whether a loop should lead through the next micro-batch, so that regions on it get channels.
 
-Introduction:
-    Inside one PE a round costs nothing but its work, on one core. Through batches (`spark.open_loops`) the regions on
-    the loop have channels, but each round is a batch, and an item of a source waits until the one before has gone all
-    its rounds.
+Introduction: Inside one PE a round costs nothing but its work, on one core. Through batches (`spark.job.open_loops`)
+the regions on the loop have channels, but each round is a batch, and an item of a source waits until the one before
+has gone all its rounds.
 
 Formulation:
     For an item of the sources let W be the work of all operators, R that of the regions on the loop, n their channels
@@ -11,9 +10,8 @@ Formulation:
     tuple that goes round, at most. Inside a PE it takes W, through batches W - R + R / n + r B, with B the fixed cost
     of a batch.
 
-Example:
-    Ten rounds of 10 s of work on two channels, with batches of 0.9 s: 100 s inside a PE, 60 s through batches. With 1 s
-    of work a round it is 10 s against 15 s.
+Example: Ten rounds of 10 s of work on two channels, with batches of 0.9 s: 100 s inside a PE, 60 s through batches.
+With 1 s of work a round it is 10 s against 15 s.
 
 When it does not apply:
     Loops that cannot be opened, and applications without a region on the loop: nothing is gained.
@@ -23,8 +21,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.codegen.channels import choose_channels
-from penstock.codegen.plan import physical_plan
+from penstock.codegen.plan.channels import choose_channels
+from penstock.codegen.plan.physical import physical_plan
 from penstock.ir.graph import Application, InputPort
 from penstock.model.line import fixed_seconds
 from penstock.optimizer.prediction import placed

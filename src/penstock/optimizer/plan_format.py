@@ -17,10 +17,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.diagnostics import Diagnostics, UserError, did_you_mean
+from penstock.base.diagnostics import Diagnostics, UserError, did_you_mean
+from penstock.base.json_source import read_json
 from penstock.ir.codec import fingerprint
 from penstock.ir.graph import Application
-from penstock.json_source import read_json
 from penstock.model.reading import AMOUNT, COUNT, LIST, NAME, NAMES, OBJECT, TEXT, Field, Reader, Record
 from penstock.optimizer.spark_problem import Groups, inner_operators
 from penstock.parallel.pe_demands import broken_demands

@@ -1,26 +1,23 @@
 """What the throughput model says of a fusion on Spark.
 
-The back end's PEs stand in one line. A stateful PE is a `transformWithState` behind an exchange, so it starts a stage,
-and so does one whose tuples change channels; another stateless PE joins the stage of the PE before it. In the model's
-terms the former are `keyed`. The PE of the sinks runs in the driver. Sources are a PE each, as in `codegen.plan`; one
-that is alone is read in as many tasks as there are channels, unless the task of a PE on one channel reads it.
+The back end's PEs stand in one line. A stateful PE is a `transformWithState` behind an exchange, so it starts a
+stage, and so does one whose tuples change channels; another stateless PE joins the stage of the PE before it. In the
+model's terms the former are `keyed`. The PE of the sinks runs in the driver. Sources are a PE each, as in
+`codegen.plan.physical`; one that is alone is read in as many tasks as there are channels, unless the task of a PE on
+one channel reads it.
 
 A stateless PE that takes one stream from one channel works on each value of the transport as it comes. All other PEs
 put a batch in order first: they gather.
 
-Example:
-    >>> from penstock.ir.graph import Application
-    >>> from penstock.model import Profile, Transfer, equal_hosts
-    >>> setting = Setting(application=Application(name="Empty"), profile=Profile(mips=1.0), transfer=Transfer(mips=1.0),
-    ...                   hosts=equal_hosts(1))
-    >>> model_plan(setting, ()).pes
-    ()
+Example: >>> from penstock.ir.graph import Application >>> from penstock.model import Profile, Transfer, equal_hosts
+>>> setting = Setting(application=Application(name="Empty"), profile=Profile(mips=1.0), transfer=Transfer(mips=1.0),
+...                   hosts=equal_hosts(1)) >>> model_plan(setting, ()).pes ()
 """
 
 from __future__ import annotations
 
-from penstock.codegen.plan import PE, PhysicalPlan, Route, physical_plan
-from penstock.codegen.transport import ITEMS_PER_VALUE
+from penstock.codegen.plan.physical import PE, PhysicalPlan, Route, physical_plan
+from penstock.codegen.transport.batches import ITEMS_PER_VALUE
 from penstock.model import PlacedPE, Plan, Prediction, ThroughputModel
 from penstock.optimizer.spark_problem import Groups, Setting
 

@@ -37,9 +37,9 @@ from itertools import chain
 from operator import itemgetter
 
 from penstock.base.deadline import Deadline
-from penstock.diagnostics import UserError
-from penstock.fusion.order import topological
-from penstock.fusion.super_graph import SuperGraph
+from penstock.base.diagnostics import UserError
+from penstock.fusion.graph.pe_order import topological
+from penstock.fusion.graph.super_graph import SuperGraph
 from penstock.model import ThroughputModel, WhatIf
 from penstock.optimizer.prediction import model_plan
 from penstock.optimizer.spark_problem import Groups, Setting

@@ -22,7 +22,7 @@ When it does not apply:
     Without a profile costs are equal and streams free; then only `none`, `all` and `manual` mean something.
 
 Preserves:
-    Every valid answer is a fusion that `codegen.plan.physical_plan` accepts.
+    Every valid answer is a fusion that `codegen.plan.physical.physical_plan` accepts.
 
 Reference:
     Khandekar et al., Middleware 2009, section 2; Gedik et al., CIKM 2009, section 3.4 for the costs.
@@ -34,8 +34,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from penstock.codegen.channels import Channels, choose_channels
-from penstock.codegen.plan import is_sink, is_source
+from penstock.codegen.plan.channels import Channels, choose_channels
+from penstock.codegen.plan.physical import is_sink, is_source
 from penstock.fusion import FusionProblem, fusion_problem
 from penstock.ir.constraints import Constraint
 from penstock.ir.graph import Application

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any
 
-from penstock.diagnostics import Diagnostic, UserError
+from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.ir.expressions import Expression
 from penstock.ir.graph import Annotation, Operator
 from penstock.parallel.reasons import Reason

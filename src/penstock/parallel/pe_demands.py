@@ -33,7 +33,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
-from penstock.diagnostics import Infeasible
+from penstock.base.diagnostics import Infeasible
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.ir.graph import Application
 from penstock.parallel.fusion_groups import joined

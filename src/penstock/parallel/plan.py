@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from penstock.diagnostics import Diagnostic
+from penstock.base.diagnostics import Diagnostic
 from penstock.ir.expressions import Expression
 from penstock.ir.models import Selectivity
 from penstock.parallel.analysis import Analysis

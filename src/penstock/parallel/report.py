@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.diagnostics import Diagnostic
+from penstock.base.diagnostics import Diagnostic
 from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
 from penstock.ir.pretty import expression_text

@@ -3,10 +3,10 @@
 Introduction:
     Regions are formed; this pass decides what stands at their edges. It changes no region's operators or key.
 
-Formulation:
-    Joint of an entry (`_entry_joint`): a shuffle if its stream leaves another region; else a split. A region without
-    entries starts with a parallel source. Joint of an exit (`_exit_joint`): a shuffle if the receiver is in a region; a
-    merge before any other receiver; a parallel sink where nothing leaves. A feedback edge always has merge and split.
+Formulation: Joint of an entry (`_entry_joint`): a shuffle if its stream leaves another region; else a split. A region
+without entries starts with a parallel source. Joint of an exit (`_exit_joint`): a shuffle if the receiver is in a
+region; a merge before any other receiver; a parallel sink where nothing leaves. A feedback edge always has merge and
+split.
 
     Routing: by hash of the region's key; in turns if it has none; a parallel source has divided its tuples itself.
 
@@ -25,28 +25,27 @@ Formulation:
     if no shuffle is in between, since every channel is a queue. Regions with several entries (`meeting`), regions that
     make several tuples of one and fire by time, and all that shuffles connect with them, keep order by places.
 
-Second-level numbers, and why they keep the order:
-    Number the tuples that enter a region s = 0, 1, 2, ... in sequential order. The sequential program is depth first:
-    all that comes of s leaves before anything that comes of s + 1. Let t come of s, and let k be its position among all
-    tuples that come of s and leave by the same exit. Then the sequential order at that exit is the lexicographic order
-    of (s, k): different s by the first sentence, equal s by the definition of k. It remains to see that a channel can
-    tell k. All that comes of s is on one channel, and every operator inside submits only while a tuple comes in (the
-    extension's condition: prolific operators and those that fire by time are never in one region), so what comes of s
-    is consecutive on every stream of the channel. Each operator sees the tuples of its keys in sequential order
-    (induction over the operators of the region: the split keeps the order of each channel, the streams inside are
-    queues), has the same state for them, and so submits the same tuples in the same order as the sequential operator.
-    So the last operator of the channel meets what comes of s in the order of k, and counts. The numbers have gaps in s,
-    so pulses go with them. Behind a shuffle, what comes of one s may be on several channels; there (s, k) is the number
-    of the tuple that enters, and the argument holds for lexicographic order again: each prolific region in a row of
-    shuffles adds one level.
+Second-level numbers, and why they keep the order: Number the tuples that enter a region s = 0, 1, 2, ... in
+sequential order. The sequential program is depth first: all that comes of s leaves before anything that comes of s +
+1. Let t come of s, and let k be its position among all tuples that come of s and leave by the same exit. Then the
+sequential order at that exit is the lexicographic order of (s, k): different s by the first sentence, equal s by the
+definition of k. It remains to see that a channel can tell k. All that comes of s is on one channel, and every
+operator inside submits only while a tuple comes in (the extension's condition: prolific operators and those that fire
+by time are never in one region), so what comes of s is consecutive on every stream of the channel. Each operator sees
+the tuples of its keys in sequential order (induction over the operators of the region: the split keeps the order of
+each channel, the streams inside are queues), has the same state for them, and so submits the same tuples in the same
+order as the sequential operator. So the last operator of the channel meets what comes of s in the order of k, and
+counts. The numbers have gaps in s, so pulses go with them. Behind a shuffle, what comes of one s may be on several
+channels; there (s, k) is the number of the tuple that enters, and the argument holds for lexicographic order again:
+each prolific region in a row of shuffles adds one level.
 
-Places, and why they keep the order of what is made by time:
-    A place is the time and the number of the item of the sources in hand, and the path from there. What a timer makes
-    has the time at which it is due and a path with the place where the timer was set (`spark.placed_timers`). Of timers
-    of one operator that are due at one time, the one that was set first fires first, in the sequential program as by
-    places; no two channels set a timer at one place, because an item is on one of them. All that one firing makes is
-    made on one channel, one after the other, and counted behind the path. So the order of places is that of the
-    sequential program, however many tuples an item or a firing makes.
+Places, and why they keep the order of what is made by time: A place is the time and the number of the item of the
+sources in hand, and the path from there. What a timer makes has the time at which it is due and a path with the place
+where the timer was set (`spark.workers.placed_timers`). Of timers of one operator that are due at one time, the one
+that was set first fires first, in the sequential program as by places; no two channels set a timer at one place,
+because an item is on one of them. All that one firing makes is made on one channel, one after the other, and counted
+behind the path. So the order of places is that of the sequential program, however many tuples an item or a firing
+makes.
 
 Example:
     >>> table_1(State.PARTITIONED, Selectivity.EXACTLY_ONE).value

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.placement.graph_text import Complaints, check_characters, cut_up
 from penstock.placement.problem import CommunicationGraph, Flags, Ints, Matrix
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.diagnostics import Diagnostics, SourceFile, Span, UserError
+from penstock.base.diagnostics import Diagnostics, SourceFile, Span, UserError
 from penstock.placement.problem import Flags, Ints
 
 _NEWLINE, _PERCENT, _SPACE = (ord(c) for c in "\n% ")

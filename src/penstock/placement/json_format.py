@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock.base.diagnostics import UserError
 from penstock.base.json_reader import JsonReader, expect_object, shown
-from penstock.diagnostics import UserError
-from penstock.json_source import nearest, parse_json, read_json
+from penstock.base.json_source import nearest, parse_json, read_json
 from penstock.placement.measure import cut, loads, volume
 from penstock.placement.problem import (
     DEFAULT_IMBALANCE,

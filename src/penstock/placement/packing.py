@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from penstock.diagnostics import Infeasible
+from penstock.base.diagnostics import Infeasible
 from penstock.placement.measure import fair_loads, imbalance, is_within, limits, loads
 from penstock.placement.problem import Floats, Ints, PlacementProblem
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from penstock.codegen.plan import Edge, PhysicalPlan, Route, physical_plan
+from penstock.codegen.plan.physical import Edge, PhysicalPlan, Route, physical_plan
 from penstock.model import Plan, Prediction
 from penstock.model.demand import demand
 from penstock.optimizer.prediction import model_plan, throughput_model

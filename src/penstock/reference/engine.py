@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Environment, Tuple
 from penstock.reference.exchange import Exchange
 from penstock.reference.failure import OperatorFailed, Stop, reason_of
@@ -16,7 +16,7 @@ from penstock.reference.node import Node
 from penstock.reference.result import DeadLetter, StopReason
 from penstock.reference.streams import StreamState
 from penstock.reference.virtual_time import Timers, Turns
-from penstock.toolkit.runtime import Punctuation, Submit, Wait
+from penstock.toolkit.core.runtime import Punctuation, Submit, Wait
 
 Produced = Iterator[Tuple | Wait | Punctuation | None]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from penstock.reference.feedback import Feedback
 from penstock.reference.node import Node
 from penstock.reference.streams import Item
-from penstock.toolkit.import_ import offer_of, takes
-from penstock.toolkit.runtime import Punctuation
+from penstock.toolkit.adapters.import_ import offer_of, takes
+from penstock.toolkit.core.runtime import Punctuation
 
 
 class Importer:

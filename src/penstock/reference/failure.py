@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.diagnostics import Diagnostic, PenstockError, UserError
+from penstock.base.diagnostics import Diagnostic, PenstockError, UserError
 from penstock.expr.errors import EvaluationError
 from penstock.ir.graph import Operator
 

@@ -12,7 +12,7 @@ from penstock.ir.graph import ErrorPolicy, Operator
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.reference.result import DeadLetter
 from penstock.reference.streams import Edge, Item, StreamState
-from penstock.toolkit.runtime import FatalUserError, Punctuation, Runtime
+from penstock.toolkit.core.runtime import FatalUserError, Punctuation, Runtime
 
 if TYPE_CHECKING:
     from penstock.reference.engine import Engine

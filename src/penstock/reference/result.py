@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 
 from penstock.expr.environment import Tuple
-from penstock.toolkit.runtime import Punctuation
-from penstock.toolkit.sink_names import DEAD_LETTERS
+from penstock.toolkit.core.runtime import Punctuation
+from penstock.toolkit.files.sink_names import DEAD_LETTERS
 
 __all__ = ["DEAD_LETTERS", "DeadLetter", "RunResult", "StopReason"]
 

@@ -11,7 +11,7 @@ Semantics:
     ports have; then its streams end. `docs/semantics.md` says all of this for users.
 
 Example:
-    >>> from penstock.toolkit.registry import standard
+    >>> from penstock.toolkit.core.registry import standard
     >>> from penstock.ir.graph import Application
     >>> run(Program(application=Application(name="Empty"), registry=standard())).stopped.value
     'done'
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from penstock.diagnostics import Diagnostics, did_you_mean
+from penstock.base.diagnostics import Diagnostics, did_you_mean
 from penstock.expr.environment import Environment
 from penstock.reference.engine import Engine, Limits
 from penstock.reference.exchange import Exchange
@@ -34,7 +34,7 @@ from penstock.reference.result import RunResult, StopReason
 from penstock.reference.stack import with_room_for
 from penstock.reference.streams import Item
 from penstock.reference.wiring import Tap, depth, wire
-from penstock.toolkit.program import Program
+from penstock.toolkit.core.program import Program
 
 OnTuple = Callable[[str, Item], None]
 """Called with a stream's id and a tuple or punctuation that it carries."""

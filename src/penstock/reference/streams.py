@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from penstock.expr.environment import Tuple
 from penstock.reference.feedback import Feedback
-from penstock.toolkit.runtime import Punctuation, Submit
+from penstock.toolkit.core.runtime import Punctuation, Submit
 
 if TYPE_CHECKING:
     from penstock.reference.node import Node

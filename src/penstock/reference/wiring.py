@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from penstock.diagnostics import UserError
+from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
 from penstock.expr.evaluate import Evaluator
@@ -18,8 +18,8 @@ from penstock.ir.graph import Application
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.reference.node import Node
 from penstock.reference.streams import Edge, Item, StreamState
-from penstock.toolkit.program import Program
-from penstock.toolkit.runtime import Punctuation, Runtime
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.runtime import Punctuation, Runtime
 
 if TYPE_CHECKING:
     from penstock.reference.engine import Engine

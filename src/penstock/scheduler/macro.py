@@ -21,12 +21,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.base.deadline import Deadline
-from penstock.diagnostics import Infeasible
-from penstock.scheduler.answer import Answer, Verdict
-from penstock.scheduler.macroq import solve
-from penstock.scheduler.macrow import Candidates, choose_candidates
-from penstock.scheduler.nodes import Cluster
-from penstock.scheduler.problem import Job, Pe, Problem
+from penstock.base.diagnostics import Infeasible
+from penstock.scheduler.macroq.macroq import solve
+from penstock.scheduler.macrow.macrow import Candidates, choose_candidates
+from penstock.scheduler.problem.admission_problem import Job, Pe, Problem
+from penstock.scheduler.problem.answer import Answer, Verdict
+from penstock.scheduler.problem.nodes import Cluster
 
 QUANTITY_SHARE = 0.4
 """Of the time there is, for macroQ; macroW, and what has to be decided again, have the rest."""
@@ -70,8 +70,8 @@ def decide(
         Infeasible: The required jobs do not fit, or cannot be placed.
 
     Example:
-        >>> from penstock.scheduler.nodes import Needs, Node
-        >>> from penstock.scheduler.problem import Template
+        >>> from penstock.scheduler.problem.nodes import Needs, Node
+        >>> from penstock.scheduler.problem.admission_problem import Template
         >>> jobs = tuple(
         ...     Job(id=name, templates=(Template(id="t", pes=(Pe(id=f"{name}.p", min_mips=5.0, max_mips=9.0),)),))
         ...     for name in "ab"
@@ -98,7 +98,7 @@ def admitted_pes(problem: Problem, answer: Answer) -> list[Pe]:
     """The PEs of the chosen templates of the admitted jobs.
 
     Example:
-        >>> from penstock.scheduler.problem import Template
+        >>> from penstock.scheduler.problem.admission_problem import Template
         >>> job = Job(id="A", templates=(Template(id="t", pes=(Pe(id="p", max_mips=1.0),)),))
         >>> verdicts = {"A": Verdict(admitted=True, template="t", pes={"p": 1.0})}
         >>> answer = Answer(importance=0, waterline=1, mips_used=1, granularity=1, seconds=0, jobs=verdicts)

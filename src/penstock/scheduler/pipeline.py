@@ -1,8 +1,8 @@
 """From macroQ's answer to mips on nodes: macroW, microQ and microW one after the other.
 
 For an installation of ordinary size the macro and the micro models are solved in sequence (footnote 2 of the SODA
-paper); `penstock admit --place` does that. The epochs of `penstock.scheduler.simulator` call the same functions, each
-at its own pace.
+paper); `penstock admit --place` does that. The epochs of `penstock.scheduler.simulation.epoch_simulator` call the
+same functions, each at its own pace.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from penstock.base.deadline import Deadline
-from penstock.scheduler.answer import Answer
-from penstock.scheduler.composition import compose
 from penstock.scheduler.macro import admitted_pes, decide, finite
-from penstock.scheduler.macrow import Candidates, choose_candidates
-from penstock.scheduler.microq import refine_goals
-from penstock.scheduler.microw import assign
-from penstock.scheduler.nodes import Allocation, Cluster
-from penstock.scheduler.problem import Problem
+from penstock.scheduler.macrow.macrow import Candidates, choose_candidates
+from penstock.scheduler.microq.microq import refine_goals
+from penstock.scheduler.microw.microw import assign
+from penstock.scheduler.problem.admission_problem import Problem
+from penstock.scheduler.problem.answer import Answer
+from penstock.scheduler.problem.composition import compose
+from penstock.scheduler.problem.nodes import Allocation, Cluster
 
 _MACRO_SHARE = 0.8
 """Of the time there is, for the macro models; microQ and microW divide the rest."""

@@ -5,7 +5,7 @@ Everything is unknown unless it is proven, with the reason in words. A declared 
 Example:
     >>> from penstock.ir.types import parse_schema
     >>> schema = parse_schema("rstring sym, float64 price")
-    >>> from penstock.api.items import after
+    >>> from penstock.api.sources.items import after
     >>> model = infer_model(len, Role.MAP, inputs=schema, outputs=(schema,))
     >>> model.state.value, model.selectivity.value, model.why
     ('unknown', 'exactly one', ('state: its source cannot be read',))
@@ -21,8 +21,8 @@ from typing import Any
 from penstock.api.inference.forwarding import forwarded
 from penstock.api.inference.frames import is_generator, walk_scope
 from penstock.api.inference.judgement import Findings, judge
+from penstock.api.inference.names.syntax_trees import FunctionTree, function_tree
 from penstock.api.inference.paths import Count, count_emissions, returned_count
-from penstock.api.inference.sources import FunctionTree, function_tree
 from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
 from penstock.ir.types import Schema, Type
 

@@ -9,10 +9,11 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from penstock.api.inference.analysis import Analysis, name_of
-from penstock.api.inference.bindings import is_library, why_attribute_moves, why_text_moves
+from penstock.api.inference.calls.library import CONTAINERS, DATA, DIGEST, IMPURE, SCALARS
 from penstock.api.inference.frames import Frame
-from penstock.api.inference.library import CONTAINERS, DATA, DIGEST, IMPURE, SCALARS
-from penstock.api.inference.objects import (
+from penstock.api.inference.names.bindings import is_library, why_attribute_moves, why_text_moves
+from penstock.api.inference.names.lookup_tables import fix_attribute, fix_member
+from penstock.api.inference.names.objects import (
     BASES,
     CALLABLES,
     class_member,
@@ -21,8 +22,7 @@ from penstock.api.inference.objects import (
     is_record_class,
     why_member_moves,
 )
-from penstock.api.inference.table_uses import TABLES
-from penstock.api.inference.tables import fix_attribute, fix_member
+from penstock.api.inference.names.table_uses import TABLES
 from penstock.api.inference.values import (
     FOREIGN,
     NOTHING,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.api.inference.judgement import Findings
-from penstock.api.inference.objects import is_record_class
+from penstock.api.inference.names.objects import is_record_class
 from penstock.api.inference.values import Field, Record, Thing, Value
 from penstock.ir.types import Schema
 

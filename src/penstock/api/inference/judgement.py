@@ -43,13 +43,13 @@ from types import FunctionType
 from typing import Any
 
 from penstock.api.inference.analysis import Analysis, Arguments
-from penstock.api.inference.calls import call_value
+from penstock.api.inference.calls.calls import call_value
+from penstock.api.inference.calls.followed import invoke
 from penstock.api.inference.expressions import evaluate
 from penstock.api.inference.frames import Frame
-from penstock.api.inference.functions import invoke
-from penstock.api.inference.objects import BASES, why_hooked
+from penstock.api.inference.names.objects import BASES, why_hooked
+from penstock.api.inference.names.syntax_trees import function_tree
 from penstock.api.inference.operations import test
-from penstock.api.inference.sources import function_tree
 from penstock.api.inference.statements import execute
 from penstock.api.inference.values import (
     NONE,

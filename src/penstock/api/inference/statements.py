@@ -10,11 +10,11 @@ from typing import Any
 
 from penstock.api.inference.analysis import Analysis
 from penstock.api.inference.attributes import store_attribute
+from penstock.api.inference.calls.library import CONTAINERS, ERROR, SCALARS
+from penstock.api.inference.calls.methods import fill_dict
 from penstock.api.inference.expressions import evaluate, make_closure
 from penstock.api.inference.frames import Frame, bound_names
-from penstock.api.inference.library import CONTAINERS, ERROR, SCALARS
-from penstock.api.inference.methods import fill_dict
-from penstock.api.inference.names import bind
+from penstock.api.inference.names.lookup import bind
 from penstock.api.inference.operations import operate, test
 from penstock.api.inference.subscripts import assign, delete_item, read_item
 from penstock.api.inference.values import (

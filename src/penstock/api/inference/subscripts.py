@@ -7,9 +7,9 @@ from typing import Any
 
 from penstock.api.inference.analysis import Analysis, name_of
 from penstock.api.inference.attributes import store_attribute
+from penstock.api.inference.calls.library import CONTAINERS, DATA, DICTS, SCALARS, parts_of
 from penstock.api.inference.frames import Frame
-from penstock.api.inference.library import CONTAINERS, DATA, DICTS, SCALARS, parts_of
-from penstock.api.inference.names import bind
+from penstock.api.inference.names.lookup import bind
 from penstock.api.inference.operations import check_hash
 from penstock.api.inference.values import (
     FOREIGN,

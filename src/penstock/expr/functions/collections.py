@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function
-from penstock.expr.values_default import copier
-from penstock.expr.values_order import ascending
+from penstock.expr.values.default import copier
+from penstock.expr.values.order import ascending
 from penstock.ir.types import ListType, MapType, SetType, Type
 
 List = list[Any]

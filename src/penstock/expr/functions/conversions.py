@@ -8,8 +8,8 @@ from typing import Any
 
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function
-from penstock.expr.values_scalars import interpret_literal
-from penstock.expr.values_text import literal_form, string_literal
+from penstock.expr.values.scalars import interpret_literal
+from penstock.expr.values.text import literal_form, string_literal
 from penstock.ir.types import Type
 
 _FLOAT = re.compile(r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)", re.IGNORECASE | re.ASCII)

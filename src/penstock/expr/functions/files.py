@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, TypeVar, cast
 from penstock.expr.environment import Environment
 from penstock.expr.functions.file_errors import END_OF_FILE
 from penstock.expr.functions.registry import function
-from penstock.expr.values_default import default_value
-from penstock.expr.values_parse import parse_literal_form
-from penstock.expr.values_text import literal_form
+from penstock.expr.values.default import default_value
+from penstock.expr.values.parse import parse_literal_form
+from penstock.expr.values.text import literal_form
 from penstock.ir.types import Type
 
 T = TypeVar("T")

@@ -21,8 +21,8 @@ from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
-from penstock.expr.values_numbers import DECIMAL_CONTEXTS
-from penstock.expr.values_order import ascending
+from penstock.expr.values.numbers import DECIMAL_CONTEXTS
+from penstock.expr.values.order import ascending
 from penstock.ir.types import (
     EnumType,
     ListType,

@@ -9,8 +9,8 @@ from typing import Any
 
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function
-from penstock.expr.values_numbers import DECIMAL_CONTEXTS, as_type
-from penstock.expr.values_order import order_key
+from penstock.expr.values.numbers import DECIMAL_CONTEXTS, as_type
+from penstock.expr.values.order import order_key
 from penstock.ir.types import ListType, Primitive, Type, is_decimal
 
 List = list[Any]

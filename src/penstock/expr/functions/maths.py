@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import Implementation, function
-from penstock.expr.values_numbers import DECIMAL_CONTEXTS, round_float32, wrap_integer
+from penstock.expr.values.numbers import DECIMAL_CONTEXTS, round_float32, wrap_integer
 from penstock.ir.types import FLOAT32, Primitive, Type, is_decimal, is_float, is_integer
 
 Float = Callable[[float], float]

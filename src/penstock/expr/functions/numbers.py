@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from penstock.expr.environment import Environment
 from penstock.expr.functions.maths import vector_of_numbers
 from penstock.expr.functions.registry import Implementation, function
-from penstock.expr.values_numbers import DECIMAL_CONTEXTS, wrap_integer
-from penstock.expr.values_order import order_key
+from penstock.expr.values.numbers import DECIMAL_CONTEXTS, wrap_integer
+from penstock.expr.values.order import order_key
 from penstock.ir.types import EnumType, Primitive, Type, is_decimal, is_float, is_integer
 
 

@@ -36,10 +36,10 @@ from importlib import import_module
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from penstock.diagnostics import UserError, did_you_mean
+from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.expr.functions.overloads import Converts, choose_overload
 from penstock.expr.functions.prototypes import Prototype, parse_prototype
-from penstock.expr.values_default import copier
+from penstock.expr.values.default import copier
 from penstock.ir.types import Type, has_collection, is_collection
 
 Implementation = Callable[..., Any]
@@ -236,7 +236,7 @@ def resolve(name: str, argument_types: Sequence[Type], converts: Converts | None
         >>> from penstock.ir.types import INT32
         >>> resolve("lenght", [INT32])
         Traceback (most recent call last):
-        penstock.diagnostics.UserError: error: there is no function `lenght`; did you mean `length`?
+        penstock.UserError: error: there is no function `lenght`; did you mean `length`?
     """
     found = overloads(name)
     if not found:

@@ -14,9 +14,9 @@ from typing import Any
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.maths import sqrt
 from penstock.expr.functions.registry import function
-from penstock.expr.values_default import default_value
-from penstock.expr.values_numbers import DECIMAL_CONTEXTS, round_float32, wrap_integer
-from penstock.expr.values_order import order_key
+from penstock.expr.values.default import default_value
+from penstock.expr.values.numbers import DECIMAL_CONTEXTS, round_float32, wrap_integer
+from penstock.expr.values.order import order_key
 from penstock.ir.types import FLOAT32, ListType, Primitive, Type, is_decimal, is_float, is_integer, is_numeric
 
 Numbers = list[Any]

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from penstock.diagnostics import Span, UserError
+from penstock.base.diagnostics import Span, UserError
 from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function

@@ -11,7 +11,7 @@ from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.hashing import hasher
 from penstock.expr.functions.registry import function
-from penstock.expr.values_text import literal_form, text_form
+from penstock.expr.values.text import literal_form, text_form
 from penstock.ir.types import ListType, TupleType, Type, is_collection
 
 Print = Callable[[Environment, Any], None]

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function
-from penstock.expr.values_numbers import DECIMAL_CONTEXTS
+from penstock.expr.values.numbers import DECIMAL_CONTEXTS
 
 SECOND_NS = 1_000_000_000
 

@@ -40,10 +40,10 @@ import pyarrow as pa
 from penstock.expr.values import batch_from_rows, default_value
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import FLOAT64, Schema, TupleType, TypedName
+from penstock.toolkit.core.runtime import Wait
 from penstock.toolkit.formats import columns_csv, columns_json, columns_line
 from penstock.toolkit.formats.items import Item, Malformed, Pause, Settings
 from penstock.toolkit.formats.reading import Read, reader
-from penstock.toolkit.runtime import Wait
 
 _MOST_SECONDS = 9e9
 """The time of an application is counted in nanoseconds of 64 bits."""

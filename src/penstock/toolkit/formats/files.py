@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from penstock.toolkit.file_records import ChecksummedFile, FileRecord
+from penstock.toolkit.files.file_records import ChecksummedFile, FileRecord
 
 # A window of 31 bits is how zlib is told to write and read gzip's header and trailer; it leaves name and time empty, so
 # that equal tuples give equal files.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from penstock.expr.environment import Tuple
-from penstock.toolkit.runtime import Punctuation, Wait
+from penstock.toolkit.core.runtime import Punctuation, Wait
 
 Chunks = Iterator[bytes | None]
 """Bytes as they come in; None where no more have come in yet."""

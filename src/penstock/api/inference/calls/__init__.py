@@ -1,0 +1,1 @@
+"""Calls as the analysis follows them: functions, methods, builtins, and what is known of the standard library."""

@@ -1,0 +1,1 @@
+"""Names as the analysis resolves them: bindings, the objects behind them, lookup tables, syntax trees."""

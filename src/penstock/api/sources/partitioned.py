@@ -1,0 +1,103 @@
+"""Sources with partitions that can be read again.
+
+A Kafka topic, a folder of logs, a table with a number for each row: what they have in common is that they consist of
+parts, each an ordered sequence, of which any stretch can be read again. A subclass of `PartitionedSource` says how. On
+Spark its partitions are read in parallel, a batch is a stretch of each, and only the stretches are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, ClassVar
+
+from penstock.api.operators import Marks
+from penstock.api.sources.column_partitions import PartitionColumns
+from penstock.base.diagnostics import UserError
+from penstock.ir.types import Schema
+from penstock.toolkit.core.column_source import ColumnSource
+
+
+class PartitionedSource:
+    """A source that consists of partitions.
+
+    The items of a partition are numbered from 0. Its order is kept; items of different partitions take turns, first one
+    of each partition, then the next of each. A run until everything is done reads what there is when it starts; a
+    continuous run goes on with what comes later, and with partitions that come later.
+
+    `read` must give the same items whenever it is asked, also in another process: an instance is made wherever it is
+    needed, from the parameters of the invocation.
+
+    Attributes:
+        namespace: Where SPL programs find it.
+
+    Example:
+        >>> class Squares(PartitionedSource):
+        ...     def __init__(self, count: int):
+        ...         self.count = count
+        ...     def partitions(self):
+        ...         return ["even", "odd"]
+        ...     def latest_offset(self, partition):
+        ...         return self.count
+        ...     def read(self, partition, start):
+        ...         for i in range(start, self.count):
+        ...             yield (2 * i + (partition == "odd")) ** 2
+        >>> list(Squares(count=3))
+        [0, 1, 4, 9, 16, 25]
+    """
+
+    namespace: ClassVar[str] = ""
+    __penstock__: ClassVar[Marks]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__penstock__ = Marks(role="source", namespace=cls.namespace)
+
+    def partitions(self) -> Sequence[str]:
+        """The names of the partitions; new ones may come to stand behind the old ones."""
+        raise NotImplementedError
+
+    def latest_offset(self, partition: str) -> int:
+        """How many items a partition has by now."""
+        raise NotImplementedError
+
+    def read(self, partition: str, start: int) -> Iterable[Any]:
+        """The items of a partition from a number on, at least those that `latest_offset` tells of.
+
+        Args:
+            partition: Its name.
+            start: The number of the first item.
+        """
+        raise NotImplementedError
+
+    def by_columns(self, schema: Schema, *, follows: bool) -> ColumnSource:
+        """The same by columns."""
+        return PartitionColumns(source=self, schema=schema, is_live=follows)
+
+    def __iter__(self) -> Iterator[Any]:
+        """All items that there are now, in order."""
+        readers = [stretch(self, name, 0, self.latest_offset(name)) for name in self.partitions()]
+        while readers:
+            going = []
+            for reader in readers:
+                for item in islice(reader, 1):
+                    yield item
+                    going.append(reader)
+            readers = going
+
+
+def stretch(source: PartitionedSource, partition: str, start: int, end: int) -> Iterator[Any]:
+    """The items of a partition between two numbers.
+
+    Raises:
+        UserError: There are fewer.
+    """
+    count = start
+    for item in islice(source.read(partition, start), end - start) if end > start else ():
+        yield item
+        count += 1
+    if count < end:
+        raise UserError(
+            f"partition `{partition}` ends at {count}, but its latest offset was {end}",
+            hint="`read` gives every item up to the latest offset, whenever it is asked",
+        )

@@ -1,0 +1,1 @@
+"""How the experiments measure: on Spark, in this process, and the memory of processes."""

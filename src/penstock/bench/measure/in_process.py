@@ -1,0 +1,155 @@
+"""PEs at work in this process: the same workers and the same bytes between them as on Spark, and nothing else.
+
+What PEs cost can be measured so without what Spark does around them.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.codegen.transport.batches import PULSE, PULSE_NUMBER, REPORT, TUPLE, Item, encode
+from penstock.codegen.transport.routes import Router, routing_of
+from penstock.expr.environment import Environment, Tuple
+from penstock.profiler.raw_statistics import Statistics
+from penstock.profiler.refine import own_seconds
+from penstock.spark.sources.by_columns import ColumnPE, read_part
+from penstock.spark.sources.column_planner import ColumnPlanner
+from penstock.spark.workers.instances import Instance, Row, instance_maker
+from penstock.spark.workers.reports import Counts, add, decode_report
+from penstock.toolkit.core.program import Program
+
+Values = list[tuple[int, bytes]]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        cpu_seconds: CPU time of all PEs.
+        statistics: What signals have collected.
+        received: For each operator, the tuples that came in by each input port.
+        submitted: For each operator, the tuples that went out by each output port.
+    """
+
+    cpu_seconds: float = 0.0
+    statistics: Statistics = field(default_factory=Statistics)
+    received: Counts = field(default_factory=dict)
+    submitted: Counts = field(default_factory=dict)
+
+    def costs(self) -> dict[str, float]:
+        """The CPU time of each operator in the whole run, by equation 1."""
+        return {
+            id_: own_seconds(id_, self.statistics, ports, self.submitted.get(id_, []))
+            for id_, ports in self.received.items()
+        }
+
+
+class PEs:
+    """The PEs of a plan but its sources and sinks, on one channel."""
+
+    def __init__(self, program: Program, plan: PhysicalPlan) -> None:
+        self._plan = plan
+        inner = [pe.index for pe in plan.pes if pe.role in ("stateless", "stateful")]
+        self._makers = {pe: instance_maker(program, plan, pe, Environment()) for pe in inner}
+
+    def run(self, batches: Iterable[Values]) -> Outcome:
+        """Process batches, as `encoded` gives them, with fresh state."""
+        outcome = Outcome()
+        instances = {pe: make() for pe, make in self._makers.items()}
+        with _as_in_a_worker():
+            for values in batches:
+                self._take(instances, list(values), outcome)
+        return outcome
+
+    def _take(self, instances: Mapping[int, Instance], values: Values, outcome: Outcome) -> None:
+        for pe, instance in instances.items():
+            mine = {edge.index for edge in self._plan.into(pe)}
+            taken = [value for value in values if value[0] in mine]
+            began = time.process_time()
+            left = list(instance.process_batch(taken))
+            outcome.cpu_seconds += time.process_time() - began
+            values = [value for value in values if value[0] not in mine]
+            for edge, found in left:
+                if edge == REPORT:
+                    _count(found[0], outcome)
+                else:
+                    values += [(edge, value) for value in found]
+
+
+@contextmanager
+def _as_in_a_worker() -> Iterator[None]:
+    """Keep the garbage collector from walking over what was there before, as the daemon of Spark's workers does."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+class Line:
+    """A plan whose only source is read by columns: all PEs but the sinks, on their channels, one after the other.
+
+    What tasks of Spark do at the same time is done by one thread, so that its processor time is that of the tuples.
+    """
+
+    def __init__(self, program: Program, plan: PhysicalPlan) -> None:
+        self._plan = plan
+        source, *inner = (pe for pe in plan.pes if pe.role != "sink")
+        self._source = ColumnPE(program, plan, source.index, Environment())
+        self._planner = ColumnPlanner(self._source, None, waits=False, partitions=plan.channels)
+        makers = {pe.index: instance_maker(program, plan, pe.index, Environment()) for pe in inner}
+        self._instances = {pe.index: [makers[pe.index]() for _ in range(pe.channels)] for pe in inner}
+
+    def cpu_seconds(self, tuples: int) -> float:
+        """Process the next batch; the processor time that it took."""
+        batch = self._planner.next_batch(tuples)
+        assert batch is not None
+        with _as_in_a_worker():
+            began = time.process_time()
+            rows = [row for part in batch.parts for row in _rows(read_part(self._source, part))]
+            for pe, instances in self._instances.items():
+                rows = self._taken(pe, instances, rows)
+            return time.process_time() - began
+
+    def _taken(self, pe: int, instances: Sequence[Instance], rows: list[Row]) -> list[Row]:
+        mine, routing = {edge.index for edge in self._plan.into(pe)}, routing_of(self._plan, pe)
+        left: list[Row] = [row for row in rows if row[0] not in mine]
+        for channel, instance in enumerate(instances):
+            values = [(edge, value) for edge, to, value in rows if edge in mine and to == channel]
+            left += _rows(Router(routing, channel).rows(instance.process_batch(values)))
+        return left
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> list[Row]:
+    return [row for b in batches for row in zip(*(column.to_pylist() for column in b.columns), strict=True)]
+
+
+def _count(value: bytes, outcome: Outcome) -> None:
+    report = decode_report(value)
+    outcome.received = add(outcome.received, report.received)
+    outcome.submitted = add(outcome.submitted, report.submitted)
+    for collected in report.signals:
+        outcome.statistics.merge(Statistics.from_json(collected))
+
+
+def encoded(plan: PhysicalPlan, tuples: Sequence[Tuple], batch: int) -> Iterator[Values]:
+    """The tuples of the plan's only source on their way to all who take them, in batches."""
+    edges = [edge for edge in plan.edges if plan.pes[edge.producer].role == "source"]
+    schema = plan.application.streams[edges[0].stream].schema
+    for start in range(0, len(tuples), batch):
+        part = tuples[start : start + batch]
+        values: Values = []
+        for step, edge in enumerate(edges):
+            items = [Item(0, start + i, step.to_bytes(4), TUPLE, row) for i, row in enumerate(part)]
+            items.append(Item(0, PULSE_NUMBER, b"", PULSE))
+            values += [(edge.index, value) for value in encode(items, schema)]
+        yield values

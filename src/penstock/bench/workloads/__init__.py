@@ -1,0 +1,1 @@
+"""The problems, programs and input that the experiments run."""

@@ -1,0 +1,1 @@
+"""The physical plan: PEs, their edges and channels, and the form that each operator gets."""

@@ -1,0 +1,106 @@
+"""Operators that are functions of the user's: what they are, and how generated code gets at them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.api.operators import Marks
+from penstock.api.rows import ConformError, conformer, row_maker
+from penstock.codegen.kernels.column_operations import typed
+from penstock.codegen.rows.frames import Frame
+from penstock.codegen.write.builder import Builder, branch
+from penstock.expr.environment import Environment, Tuple
+from penstock.expr.errors import EvaluationError
+from penstock.expr.evaluate import Evaluator
+from penstock.expr.vector.frame import Column, to_column
+from penstock.ir.arrow import arrow_type
+from penstock.ir.graph import Operator
+from penstock.ir.types import Schema, Type
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """A function as an operator.
+
+    Attributes:
+        role: `map`, `filter`, `flat map`.
+        batch: Whether it takes and gives record batches.
+    """
+
+    role: str
+    batch: bool
+
+
+def python_function(program: Program, operator: Operator) -> PythonFunction | None:
+    """How an operator uses a function of the user's; None if it is not made of one."""
+    made_by = program.registry.get(operator.kind).runtime
+    made_by = getattr(made_by, "original", made_by)
+    held = inspect.getclosurevars(made_by).nonlocals if inspect.isfunction(made_by) else {}
+    marks = held.get("marks")
+    return PythonFunction(marks.role, marks.batch) if isinstance(marks, Marks) else None
+
+
+class _Context:
+    """What a runtime asks of the world when it is made."""
+
+    def __init__(self, environment: Environment, evaluator: Evaluator) -> None:
+        self.environment = environment
+        self.evaluator = evaluator
+
+
+def functions_of(program: Program, operator: Operator, environment: Environment) -> dict[str, Callable[..., Any]]:
+    """The user's function with its parameters bound, and what turns tuples into rows and back."""
+    evaluator = Evaluator(functions=program.application.functions, environment=environment)
+    runtime: Any = program.registry.get(operator.kind).runtime(operator, _Context(environment, evaluator))  # type: ignore[arg-type]
+    return {
+        "call": runtime.call,
+        "row": row_maker(operator.inputs[0].schema),
+        "conform": conformer(operator.outputs[0].schema),
+        "rows": _rows_of(runtime),
+    }
+
+
+def _rows_of(runtime: Runtime) -> Callable[[Tuple], list[Tuple]]:
+    """The tuples that an operator gives for one, all at once."""
+    made: list[Tuple] = []
+    runtime.submit.append(made.append)
+
+    def rows(tuple_: Tuple) -> list[Tuple]:
+        made.clear()
+        runtime.receiver(0)(tuple_)
+        return list(made)
+
+    return rows
+
+
+def write_batch_map(builder: Builder, operator: Operator) -> None:
+    """A function that takes a batch and gives one with as many rows."""
+    given = builder.input(operator, 0)
+    call = builder.provided(operator, "call")
+    types = [builder.body.type(schema) for schema in (given.schema, operator.outputs[0].schema)]
+    builder.put(operator, 0, f"mapped({given.frame}, {call}, {', '.join(types)}){branch(given.levels)}")
+    builder.count(operator, given.frame)
+
+
+def mapped(frame: Frame, call: Callable[[pa.RecordBatch], Any], inputs: Schema, outputs: Schema) -> Frame:
+    """The frame with the columns that a batch function of the user's makes of it; it is not called without rows."""
+    if not len(frame):
+        return frame.to([], {a.name: typed([], a.type) for a in outputs.attributes})
+    made = call(frame.batch(inputs))
+    if not isinstance(made, pa.RecordBatch | pa.Table) or tuple(made.schema.names) != outputs.names:
+        raise ConformError(f"a batch function returns a RecordBatch with columns ({', '.join(outputs.names)})")
+    if made.num_rows != len(frame):
+        raise EvaluationError(f"a map gives one row for each row, got {made.num_rows} for {len(frame)}")
+    return frame.to([], {a.name: _checked(made.column(i), a.type) for i, a in enumerate(outputs.attributes)})
+
+
+def _checked(array: pa.Array | pa.ChunkedArray, type_: Type) -> Column:
+    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return to_column(whole.cast(arrow_type(type_)), type_)

@@ -1,0 +1,136 @@
+"""Which operators are worked tuple by tuple, and which of them share a loop.
+
+An operator is worked tuple by tuple if it has code of its own (a logic clause, a function of the user's), if its
+expressions have effects, or if numpy and Arrow cannot compute them. A segment is such an operator with all those
+downstream of it that take nothing but what the segment makes: a tree, worked depth first in one loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.codegen.plan.part import Part, Target
+from penstock.codegen.plan.python_functions import PythonFunction, python_function
+from penstock.codegen.write.body import Body
+from penstock.codegen.write.folding import conjuncts, fold
+from penstock.codegen.write.vector_text import VectorText, sight
+from penstock.expr.analysis import is_pure
+from penstock.expr.emit.functions import emit_functions
+from penstock.expr.emit.scope import Module
+from penstock.ir.expressions import Expression, Literal
+from penstock.ir.graph import Operator
+from penstock.ir.models import State
+from penstock.ir.statements import SubmitPunctuation
+from penstock.ir.types import ListType
+from penstock.toolkit.analysis.effects import operator_parts, stateful_calls
+from penstock.toolkit.analysis.submit_counts import count_submits
+from penstock.toolkit.core.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Operators that share a loop.
+
+    Attributes:
+        operators: The head first, then each after its producer.
+    """
+
+    operators: tuple[Operator, ...]
+
+    @property
+    def head(self) -> Operator:
+        """The operator that takes what comes from outside."""
+        return self.operators[0]
+
+
+class PerTuple:
+    """Tells the operators of a PE apart."""
+
+    def __init__(self, program: Program, part: Part) -> None:
+        self.program = program
+        self.part = part
+        self.functions: dict[str, PythonFunction | None] = {o.id: python_function(program, o) for o in part.operators}
+        self.chosen = {o.id for o in part.operators if self._is_per_tuple(o)}
+
+    def why_not(self, operator: Operator) -> str | None:
+        """Why an operator cannot be part of a loop, or None if it can."""
+        function, logic = self.functions[operator.id], operator.logic
+        if function is not None:
+            return None if function.role in ("map", "filter", "flat map") else "has no generated form"
+        if operator.kind not in ("Custom", "Filter", "Functor", "Split") or len(operator.inputs) != 1:
+            return "has no generated form"
+        if operator.kind == "Split" and not operator.param("index"):
+            return "reads its mapping from a file"
+        if logic is None:
+            return None if operator.kind != "Custom" else "does nothing"
+        if logic.on_punctuation or logic.on_process is not None:
+            return "has code for punctuation"
+        if any(isinstance(s, SubmitPunctuation) for s in logic.statements()):
+            return "submits markers"
+        return None
+
+    def has_effects(self, operator: Operator) -> bool:
+        """Whether the order of an operator's calls among those of others can be seen."""
+        if self.functions[operator.id] is not None:
+            return operator.model.state is not State.STATELESS
+        return bool(stateful_calls(operator, self.program.application.functions))
+
+    def segment(self, head: Operator) -> Segment:
+        """The segment that begins with an operator."""
+        members = [head]
+        for member in members:
+            for port in member.outputs:
+                members += [o for t in self.part.targets[port.stream] if (o := self._follower(t, port.stream))]
+        return Segment(tuple(members))
+
+    def _follower(self, target: Target, stream: str) -> Operator | None:
+        """The operator that takes a stream and nothing else, if it is worked tuple by tuple."""
+        if isinstance(target, int) or target[0] not in self.chosen or self.part.inputs[target[0]] != ((stream,),):
+            return None
+        return self.program.application.operator[target[0]]
+
+    def _is_per_tuple(self, operator: Operator) -> bool:
+        function = self.functions[operator.id]
+        if function is not None:
+            return not function.batch or function.role == "flat map"
+        if operator.kind not in ("Custom", "Filter", "Functor", "Split"):
+            return False
+        if operator.kind == "Custom" or operator.logic is not None:
+            return True
+        functions = self.program.application.functions
+        expressions = [x for x in operator_parts(operator) if isinstance(x, Expression)]
+        if not all(is_pure(x, functions) for x in expressions):
+            return True
+        if self._is_list_split(operator):
+            return True
+        parts = [part for x in expressions for part in self._evaluated(x, operator)]
+        return any(self._needs_rows(x, operator) for x in parts)
+
+    def _evaluated(self, x: Expression, operator: Operator) -> Iterable[Expression]:
+        """What is evaluated on its own: the parts of a filter, each on the rows that the one before has left."""
+        return conjuncts(fold(x)) if x in operator.param("filter") and len(operator.outputs) == 1 else (x,)
+
+    def _is_list_split(self, operator: Operator) -> bool:
+        index = operator.param("index")
+        return operator.kind == "Split" and (not index or isinstance(index[0].type, ListType))
+
+    def _needs_rows(self, x: Expression, operator: Operator) -> bool:
+        if isinstance(x, Literal):
+            return False
+        scratch = Module(self.program.application.functions)
+        emit_functions(scratch, self.program.application.functions)
+        vectors = VectorText(Body(scratch))
+        return vectors.column(x, sight(operator.inputs[0].schema, "t")).rows
+
+
+def gives_one_at_most(operator: Operator, function: PythonFunction | None) -> bool:
+    """Whether an operator submits at most one tuple to each port for each tuple, the ports in order."""
+    if function is not None:
+        return function.role != "flat map"
+    if operator.kind == "Split":
+        return not isinstance(operator.param("index")[0].type, ListType)
+    if operator.kind != "Custom":
+        return True
+    assert operator.logic is not None
+    return all((count_submits(h.body).greatest or 2) <= 1 for h in operator.logic.on_tuple)

@@ -1,0 +1,1 @@
+"""Rows as frames of columns, and their places in the sequential order."""

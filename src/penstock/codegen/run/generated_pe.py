@@ -1,0 +1,203 @@
+"""A generated PE at work: one instance, batch after batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock.base.diagnostics import UserError
+from penstock.codegen.kernels.time_windows import Firings, Moments, rebased
+from penstock.codegen.plan.part import Part, Target
+from penstock.codegen.rows.frames import Frame
+from penstock.codegen.rows.places import Array
+from penstock.codegen.rows.timer_places import AFTER_TIMERS
+from penstock.codegen.run.arriving import Arriving, Values, arriving
+from penstock.codegen.run.endings import Endings, exit_edge
+from penstock.codegen.run.leaving import Leaving
+from penstock.codegen.run.loaded_module import LoadedModule
+from penstock.expr.vector.frame import Column
+from penstock.profiler.clock import cpu_ns
+from penstock.profiler.signals import Signals
+
+STATE_VERSION = 3
+
+Counts = dict[str, list[int]]
+
+
+class Batch:
+    """What the generated function sees of a batch.
+
+    Attributes:
+        frames: What has come, by edge.
+        states: The states of operators, by id.
+        received: For each operator, the tuples that came in by each input port.
+        submitted: For each operator, the tuples that went out by each output port.
+        signals: What the submit signals of the function call, if it has any.
+    """
+
+    def __init__(self, arriving: Arriving, leaving: Leaving, states: dict[str, Any], since_ns: int) -> None:
+        self.frames: dict[int, Frame] = arriving.frames
+        self.leave = leaving.add
+        self._arriving = arriving
+        self._leaving = leaving
+        self._is_open = True
+        self._end: int | None = None
+        self._time_ns = np.maximum(arriving.time_ns, since_ns)
+        self._since_ns = since_ns
+        self.states = states
+        self.signals: Signals | None = None
+        self.received: Counts = {}
+        self.submitted: Counts = {}
+
+    def times(self, frame: Frame) -> Array:
+        """The application's time at each row, in ns."""
+        return self._time_ns[frame.places.item]
+
+    def ends(self, streams: int) -> None:
+        """Learn how many streams of the PE have not ended before this batch."""
+        self._is_open = streams > 0
+        finals = self._arriving.finals
+        self._end = finals[-1][0] if streams and len(finals) == streams else None
+
+    def fire_by_time(self, id_: str, frame: Frame, keys: list[Column], columns: list[Column]) -> Frame:
+        """What windows of time make; it descends from no item that came, so nothing else leaves the PE."""
+        firings: Firings = self.states[id_].fire(frame, keys, columns, self._moments(frame))
+        came = self._arriving
+        self._leaving.stand_on(*rebased(firings, came.time_ns, came.number, came.paths))
+        return firings.frame
+
+    def _moments(self, frame: Frame) -> Moments:
+        came, item = self._arriving, frame.places.item
+        until, before = (max(came.latest_ns, self._since_ns) if self._is_open else 0), None
+        if self._end is not None:
+            until = int(self._time_ns[self._end])
+            before = came.paths.at(self._end) if came.number[self._end] == AFTER_TIMERS else None
+        return Moments(self._time_ns[item], came.number[item], came.paths.take(item), until, before)
+
+
+class GeneratedPE:
+    """One instance of a generated PE.
+
+    Attributes:
+        received: For each operator, the tuples that came in by each input port with the last batch.
+        submitted: Likewise, those that went out.
+        signals: What its submit signals have collected, if it has any.
+    """
+
+    def __init__(self, module: LoadedModule) -> None:
+        part = module.generated.part
+        self._module = module
+        self._schemas = part.schemas(part.entering), part.schemas(part.leaving)
+        self._dead = {e.index: part.plan.dead[e.stream] for e in part.leaving}
+        self._merged = frozenset(e.index for e in part.entering if e.senders > 1)
+        self._endings = _endings(part)
+        self._states = module.fresh_states()
+        module.recall_surroundings(None)
+        self._time_ns = 0
+        self.received: Counts = {}
+        self.submitted: Counts = {}
+        self.signals = _signals(module)
+
+    def take(self, values: Values) -> Iterator[tuple[int, list[bytes]]]:
+        """Process a batch; yields the encoded values that leave, by edge.
+
+        Raises:
+            OperatorError: An operator failed; the state is then that of no batch, so the instance is of no more use.
+        """
+        began = cpu_ns()
+        came = self.arrived(values)
+        yield from self.take_arrived(came, cpu_ns() - began)
+
+    def arrived(self, values: Values) -> Arriving:
+        """A batch, decoded and in order."""
+        return arriving(values, self._schemas[0], self._merged)
+
+    def take_arrived(self, came: Arriving, receive_ns: int = 0) -> Iterator[tuple[int, list[bytes]]]:
+        """Process a batch that is decoded."""
+        left = Leaving(came, self._schemas[1], self._dead)
+        batch = Batch(came, left, self._states, self._time_ns)
+        batch.ends(sum(self._endings.open.values()))
+        with np.errstate(all="ignore"):
+            self._process(batch, receive_ns)
+        for item, edge in came.finals:
+            for rank, subscriber in enumerate(self._endings.end(f"feed {edge}")):
+                left.add_final(exit_edge(subscriber), item, rank)
+        self._time_ns = max(self._time_ns, came.latest_ns)
+        self.received, self.submitted = batch.received, batch.submitted
+        if self.signals is None:
+            yield from left.encoded(self._time_ns)
+        else:
+            yield from self._sent(left, self.signals)
+
+    def _process(self, batch: Batch, receive_ns: int) -> None:
+        batch.signals = self.signals
+        if self.signals is None:
+            self._module.process(batch)
+            return
+        self.signals.transfer("receive", receive_ns, sum(map(len, batch.frames.values())))
+        for edge in self._module.generated.part.entering:
+            self.signals.size(edge.stream, batch.frames[edge.index])
+        self.signals.begin()
+        self._module.process(batch)
+        self.signals.end(batch.received, batch.submitted)
+
+    def _sent(self, left: Leaving, signals: Signals) -> list[tuple[int, list[bytes]]]:
+        began = cpu_ns()
+        sent = list(left.encoded(self._time_ns))
+        signals.transfer("send", cpu_ns() - began, left.tuples)
+        return sent
+
+    def remember(self) -> dict[str, Any]:
+        """The state, as plain data."""
+        return {
+            "version": STATE_VERSION,
+            "time_ns": self._time_ns,
+            "open": dict(self._endings.open),
+            "surroundings": self._module.remember_surroundings(),
+            "operators": {id_: state.remember() for id_, state in self._states.items()},
+        }
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Go on where an instance that remembered this has stopped.
+
+        Raises:
+            UserError: The state was written by another version, or not by generated code.
+        """
+        check_version(state, STATE_VERSION)
+        self._time_ns = state["time_ns"]
+        self._endings.open = dict(state["open"])
+        self._module.recall_surroundings(state["surroundings"])
+        for id_, remembered in state["operators"].items():
+            self._states[id_].recall(remembered)
+
+
+def _signals(module: LoadedModule) -> Signals | None:
+    made = module.generated
+    sampling = made.part.plan.signals
+    if sampling is None:
+        return None
+    made_here = {port.stream: port.schema for o in made.part.operators for port in o.outputs}
+    entering = {e.stream: made.part.plan.application.streams[e.stream].schema for e in made.part.entering}
+    return Signals(sampling, made.stretches, made_here | entering, pe=made.part.pe)
+
+
+def check_version(state: Mapping[str, Any], wanted: int) -> None:
+    """Refuse the state of a generated PE that another version has written.
+
+    Raises:
+        UserError: It is of another version, or not by generated code.
+    """
+    if state.get("version") != wanted:
+        found = state.get("version", "that of a container")
+        raise UserError(f"the state of a generated PE has version {wanted}, found {found}")
+
+
+def _endings(part: Part) -> Endings:
+    taken = {stream: [_subscriber(t) for t in targets] for stream, targets in part.targets.items()}
+    return Endings(taken, {o.id: [port.stream for port in o.outputs] for o in part.operators})
+
+
+def _subscriber(target: Target) -> str:
+    return f"exit {target}" if isinstance(target, int) else f"{target[0]}:{target[1]}"

@@ -1,0 +1,1 @@
+"""How tuples travel between PEs: encoding, headers, routes."""

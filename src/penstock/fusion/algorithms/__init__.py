@@ -1,0 +1,1 @@
+"""The algorithms of `penstock fuse`, one module each; COLA has a folder of its own."""

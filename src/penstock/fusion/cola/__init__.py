@@ -1,0 +1,1 @@
+"""Basic and Advanced COLA: pre-processor, PE schedulers, post-processor."""

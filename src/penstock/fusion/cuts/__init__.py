@@ -1,0 +1,1 @@
+"""Where to split a PE: minimum-ratio cuts, exact and approximate."""

@@ -1,0 +1,109 @@
+"""Fusions with little communication that METIS k-way finds: starts beside splitting.
+
+A minimum-ratio cut looks at one PE at a time; METIS looks at all parts at once, and on large graphs with locality it
+cuts less. It knows hosts as shares of the weight, so it runs with a part for each of the hosts that are needed, and
+again with the weights that the last cut implies, because a PE also pays for the streams that are cut. It knows neither
+demands nor acyclic plans: its parts are divided by what operators ask for; in acyclic plans runs of a topological order
+take its place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+import pymetis
+
+from penstock.base.deadline import Deadline
+from penstock.base.metis import part_graph
+from penstock.fusion.algorithms.place_pes import NoHosts
+from penstock.fusion.cola.pe_scheduler import quick
+from penstock.fusion.cuts.cut_graph import cut_graph, whole_numbers
+from penstock.fusion.graph.super_graph import SuperGraph
+from penstock.fusion.problem.fusion_problem import Assignment, Floats, Ints
+from penstock.fusion.problem.settings import Settings
+from penstock.fusion.search.runs import fuse_runs
+
+_ROUNDS = 4
+_UFACTORS = (None, 100, 10)
+"""How uneven parts may be: METIS's own limit, and a wider and a narrower one, in thousandths."""
+
+
+def cut_starts(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Iterator[Assignment]:
+    """Valid fusions that cut little; whether they fit is for the caller to see."""
+    if graph.acyclic:
+        with suppress(NoHosts):
+            yield fuse_runs(graph, settings, deadline)
+    if graph.acyclic or not any(graph.neighbours):
+        return
+    runs = [_metis_parts(graph, count, settings.seed, deadline) for count in _host_counts(graph)]
+    for parts, hosts in (found for row in zip(*runs, strict=False) for found in row):
+        assignment = _assignment(graph, parts, hosts)
+        if assignment is not None:
+            yield assignment
+        if deadline.has_passed():
+            return
+
+
+def _host_counts(graph: SuperGraph) -> list[int]:
+    """How many of the largest hosts to use: all of them, or about as many as the operators need."""
+    capacities = -np.sort(-graph.problem.hosts.capacities)
+    needed = int(np.searchsorted(np.cumsum(capacities), sum(graph.costs) * 1.02)) + 1
+    count = len(capacities)
+    tried = {min(n, count, graph.vertices) for n in (count, needed, needed + 1, (needed + count + 1) // 2)}
+    return sorted(tried - {1}, reverse=True)
+
+
+def _metis_parts(graph: SuperGraph, count: int, seed: int, deadline: Deadline) -> Iterator[tuple[Ints, Ints]]:
+    """The part of each vertex and the host of each part, a few times over."""
+    hosts = np.argsort(-graph.problem.hosts.capacities, kind="stable")[:count]
+    shares = graph.problem.hosts.capacities[hosts] / graph.problem.hosts.capacities[hosts].sum()
+    edges = ((v, u, cost) for v, row in enumerate(graph.neighbours) for u, cost in row.items() if v < u)
+    inside = cut_graph(graph.costs, edges)
+    matrix = inside.matrix()
+    ends = np.repeat(np.arange(graph.vertices), np.diff(matrix.indptr))
+    for ufactor in _UFACTORS:
+        weights: Floats = inside.weights
+        for number in range(_ROUNDS):
+            if deadline.has_passed():
+                return
+            options = (
+                pymetis.Options(seed=seed + number)
+                if ufactor is None
+                else pymetis.Options(seed=seed + number, ufactor=ufactor)
+            )
+            parts = part_graph(
+                count,
+                matrix.indptr,
+                matrix.indices,
+                edge_weights=whole_numbers(matrix.data),
+                vertex_weights=whole_numbers(weights),
+                shares=shares.tolist(),
+                options=options,
+            )
+            yield parts, hosts
+            paid = np.where(parts[ends] != parts[matrix.indices], matrix.data, 0.0)
+            weights = inside.weights + np.bincount(ends, weights=paid, minlength=graph.vertices)
+
+
+def _assignment(graph: SuperGraph, parts: Ints, hosts: Ints) -> Assignment | None:
+    """The parts as PEs on their hosts; where there are demands on hosts, as the scheduler places them."""
+    part_of, sharing = parts.tolist(), Counter(graph.clusters)
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for t, template in enumerate(graph.templates):
+        demands = (_demands(graph, v, sharing) for v in template)
+        groups.setdefault((part_of[template[0]], *demands), []).append(t)
+    pes = [pe for group in groups.values() for pe in graph.real(tuple(group))]
+    if graph.has_needs or any(len(template) > 1 for template in graph.templates):
+        host_of = quick(graph, [graph.pe(pe) for pe in pes]).host_of
+    else:
+        host_of = [int(hosts[part_of[pe[0]]]) for pe in pes]
+    return None if host_of is None else graph.assignment(pes, host_of)
+
+
+def _demands(graph: SuperGraph, v: int, sharing: Counter[int]) -> tuple[object, ...]:
+    """What a vertex asks for: those of a part that ask for the same share a PE, so that hosts are easy to find."""
+    cluster = graph.clusters[v] if sharing[graph.clusters[v]] > 1 else None
+    return graph.kinds[v], cluster, graph.needs[v].signature(), v if graph.exclusions[v] else None

@@ -1,0 +1,1 @@
+"""Local and complete search over fusions."""

@@ -1,0 +1,1 @@
+"""From a syntax tree to typed operators: names, types, expressions, statements, invocations."""

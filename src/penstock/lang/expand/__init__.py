@@ -1,0 +1,1 @@
+"""From composites to one graph: expansion, feedback, placement."""

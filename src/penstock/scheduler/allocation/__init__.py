@@ -1,0 +1,1 @@
+"""Dividing units of resource among components: Fox, Galil and Megiddo, dynamic programming."""

@@ -1,0 +1,1 @@
+"""Admission problems from JSON, with every mistake reported."""

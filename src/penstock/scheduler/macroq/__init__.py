@@ -1,0 +1,1 @@
+"""macroQ: which jobs to admit, with which templates, and how much each PE gets."""

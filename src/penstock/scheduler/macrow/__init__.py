@@ -1,0 +1,1 @@
+"""macroW: on which nodes the admitted PEs may run."""

@@ -1,0 +1,1 @@
+"""microQ: better goals for the PEs, once their candidate nodes are known."""

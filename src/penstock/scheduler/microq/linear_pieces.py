@@ -1,0 +1,110 @@
+"""Piecewise linear functions as rows of a mixed integer program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from penstock.base.integer_program import IntegerProgram
+from penstock.scheduler.problem.admission_problem import Linear, ValueFunction
+
+Points = Sequence[tuple[float, float]]
+
+_SLACK = 1e-9
+
+
+def points_of_value(value: ValueFunction, top: float) -> Points:
+    """The points of a value function up to a rate.
+
+    Example:
+        >>> points_of_value(Linear(slope=2.0), 10.0)
+        ((0.0, 0.0), (10.0, 20.0))
+    """
+    if isinstance(value, Linear):
+        return ((0.0, 0.0), (max(top, 1.0), value.slope * max(top, 1.0)))
+    return value.points
+
+
+def at_most_function(program: IntegerProgram, y: int, x: int, points: Points, top: float, *, hull: bool) -> None:
+    """Keep column y at or below the function of column x, which is linear between points and flat outside them.
+
+    Args:
+        program: To add rows to.
+        y: The column that is pushed up.
+        x: The argument's column.
+        points: Of a function that never falls.
+        top: The largest x that matters.
+        hull: Whether the concave hull may stand for a function that is not concave.
+
+    Example:
+        >>> program = IntegerProgram()
+        >>> x, y = program.columns(1, upper=3.0)[0], program.columns(1, cost=-1.0)[0]
+        >>> at_most_function(program, y, x, [(0.0, 0.0), (2.0, 1.0), (4.0, 5.0)], 10.0, hull=False)
+        >>> round(float(program.solve().values[y]), 6)
+        3.0
+    """
+    points = _from_zero(points, top)
+    if hull or is_concave(points):
+        _add_pieces(program, y, x, concave_hull(points))
+    else:
+        _add_filled_pieces(program, y, x, points, top)
+
+
+def _from_zero(points: Points, top: float) -> Points:
+    """The points from x = 0 on, with the flat part before the first, and none that only say "still flat" after."""
+    first = points[0]
+    kept = [(0.0, first[1])] if first[0] > 0 else []
+    kept += list(points)
+    if kept[-1][0] < top:
+        kept.append((top, kept[-1][1]))
+    return kept
+
+
+def _slopes(points: Points) -> list[float]:
+    return [(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in pairwise(points)]
+
+
+def is_concave(points: Points) -> bool:
+    """Whether the slopes never rise.
+
+    Example:
+        >>> is_concave([(0, 0), (1, 3), (2, 4)]), is_concave([(0, 0), (1, 1), (2, 4)])
+        (True, False)
+    """
+    slopes = _slopes(points)
+    return all(b <= a + _SLACK * (1 + abs(a)) for a, b in pairwise(slopes))
+
+
+def concave_hull(points: Points) -> Points:
+    """The corners of the least concave function above the points.
+
+    Example:
+        >>> concave_hull([(0.0, 0.0), (1.0, 1.0), (2.0, 4.0), (3.0, 4.0)])
+        [(0.0, 0.0), (2.0, 4.0), (3.0, 4.0)]
+    """
+    hull: list[tuple[float, float]] = []
+    for point in points:
+        while len(hull) > 1 and not is_concave([*hull[-2:], point]):
+            hull.pop()
+        hull.append(point)
+    return hull
+
+
+def _add_pieces(program: IntegerProgram, y: int, x: int, points: Points) -> None:
+    """One row for each piece of a concave function, and one for its top."""
+    for (x0, y0), slope in zip(points, _slopes(points), strict=False):
+        program.row([(y, 1.0), (x, -slope)], most=y0 - slope * x0)
+    program.row([(y, 1.0)], most=points[-1][1])
+
+
+def _add_filled_pieces(program: IntegerProgram, y: int, x: int, points: Points, top: float) -> None:
+    """Pieces that fill in order: a binary lets the next one begin when the one before is full."""
+    lengths = [x1 - x0 for (x0, _), (x1, _) in pairwise(points)]
+    fills = [program.columns(1, upper=length)[0] for length in lengths]
+    starts = program.columns(len(lengths) - 1, upper=1.0, integral=True)
+    program.row([*((fill, 1.0) for fill in fills), (x, -1.0)], most=0.0)
+    rises = [(fill, -slope) for fill, slope in zip(fills, _slopes(points), strict=True)]
+    program.row([(y, 1.0), *rises], most=points[0][1])
+    for i, start in enumerate(starts):
+        program.row([(fills[i], 1.0), (start, -lengths[i])], least=0.0)
+        program.row([(fills[i + 1], 1.0), (start, -lengths[i + 1])], most=0.0)

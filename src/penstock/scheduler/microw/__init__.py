@@ -1,0 +1,1 @@
+"""microW: the mips of each PE on each node."""

@@ -1,0 +1,1 @@
+"""The admission problem: jobs, templates, streams, nodes, and how resource functions compose."""

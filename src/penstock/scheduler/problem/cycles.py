@@ -1,0 +1,140 @@
+"""The rates of streams on a cycle: the least fixed point of their resource functions, exactly.
+
+Introduction. On a cycle the load of a PE depends on its own output. The loop starts empty and fills: its rates are the
+least fixed point. Filling it round by round needs as many rounds as the loop has gain: a loop that returns every tuple
+and may carry 100,000 tuples a second, fed with one, is full after 100,000 rounds.
+
+Formulation. Output o of PE p flows at x_o = s_o min(load_p, c_o), where load_p is what comes in from outside plus the
+rates of the cycle's own streams that p reads, and c_o = mips / mips_per_tps. That is the smaller of two linear
+functions, so F(x) = x is a system of concave, monotone equations.
+
+Example: one PE with selectivity 1 and 100 mips at 1 mips a tuple reads its own output and 2 tuples a second from
+outside: 2 + x = load, x = min(load, 100), so x = 100.
+
+Algorithm. What cannot be reached from any inflow carries nothing. On the rest a concave monotone system that is
+positive at 0 has only one fixed point, and it is found from above (`_descend`): begin with every output at its limit,
+see which limits hold at the present rates, solve the linear system in which just these hold, and go on until they
+stay the same. The rates only fall, so a limit that holds no more never holds again: at most one step for each output.
+
+When it does not apply. Resource functions that are not flows; a table does not depend on the load and is a constant
+here. Other functions are filled round by round (`penstock.scheduler.problem.composition`).
+
+Reference. The SODA paper leaves cycles out; the method is policy iteration (Howard 1960), for concave systems from
+above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.scheduler.problem.admission_problem import Flow, Output, Pe
+from penstock.scheduler.problem.resource_functions import Amounts, FloatArray, rate_of
+
+BoolArray = NDArray[np.bool_]
+
+CHUNK = 4096
+"""Allocations whose systems are solved at once: bounds the memory."""
+
+MOST_ROUNDS = 20
+"""Plain rounds after the last system is solved."""
+
+ROUNDING = 1e-12
+"""A load that falls short of a limit by this part of it is at the limit: a loop of gain 1 has no other solution."""
+
+
+def cycle_rates(
+    batch: Sequence[Pe], mips: Mapping[str, Amounts], outside: Mapping[str, Amounts]
+) -> dict[str, FloatArray]:
+    """The rate of each stream that the PEs of a cycle produce, for many allocations at once.
+
+    Example:
+        >>> from penstock.scheduler.problem.admission_problem import Flow, Output
+        >>> out = Output(stream="s", rate=Flow(mips_per_tps=1.0, selectivity=1.0))
+        >>> loop = Pe(id="p", max_mips=100.0, inputs=("s",), outputs=(out,))
+        >>> cycle_rates([loop], {"p": np.array([0.0, 100.0])}, {"p": 2.0})["s"].tolist()
+        [0.0, 100.0]
+    """
+    shape = np.broadcast_shapes(*(np.shape(mips[pe.id]) for pe in batch), *(np.shape(outside[pe.id]) for pe in batch))
+    flat = {pe.id: np.broadcast_to(mips[pe.id], shape).ravel() for pe in batch}
+    inflow = {pe.id: np.broadcast_to(outside[pe.id], shape).ravel() for pe in batch}
+    loop = _Loop(batch)
+    size = len(next(iter(flat.values())))
+    parts = [
+        loop.rates({p: m[i : i + CHUNK] for p, m in flat.items()}, {p: r[i : i + CHUNK] for p, r in inflow.items()})
+        for i in range(0, size, CHUNK)
+    ]
+    rates = np.concatenate(parts) if parts else np.zeros((0, len(loop.outputs)))
+    return {out.stream: rates[:, i].reshape(shape) for i, (_, out) in enumerate(loop.outputs)}
+
+
+class _Loop:
+    """The outputs of a cycle and how they feed each other.
+
+    Attributes:
+        outputs: Each with the PE that produces it.
+    """
+
+    def __init__(self, batch: Sequence[Pe]) -> None:
+        self._batch = batch
+        self.outputs: list[tuple[Pe, Output]] = [(pe, out) for pe in batch for out in pe.outputs]
+        self._selectivity = np.array([_selectivity(out) for _, out in self.outputs])
+        self._feeds = np.array(
+            [[float(source.stream in pe.inputs) for _, source in self.outputs] for pe, _ in self.outputs]
+        )
+
+    def rates(self, mips: Mapping[str, FloatArray], inflow: Mapping[str, FloatArray]) -> FloatArray:
+        """A row for each allocation, a column for each output."""
+        limit, constant = self._limits(mips)
+        outside = np.stack([inflow[pe.id] for pe, _ in self.outputs], axis=1) + constant @ self._feeds.T
+        reached = self._reached(outside > 0, (limit > 0) & (self._selectivity > 0))
+        return constant + self._descend(outside, np.where(reached, limit, 0.0))
+
+    def _limits(self, mips: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """The most tuples that each output can be made of, and the rates of those that do not depend on the load."""
+        limits, constants = [], []
+        for pe, out in self.outputs:
+            own = mips[pe.id]
+            is_flow = isinstance(out.rate, Flow)
+            limits.append(own / out.rate.mips_per_tps if isinstance(out.rate, Flow) else np.zeros(len(own)))
+            constants.append(np.zeros(len(own)) if is_flow else np.asarray(rate_of(out.rate, own, own)))
+        return np.stack(limits, axis=1), np.stack(constants, axis=1)
+
+    def _reached(self, fed: BoolArray, carries: BoolArray) -> BoolArray:
+        """Which outputs carry anything at all: those that some inflow reaches through outputs that carry."""
+        reached = fed & carries
+        for _ in self.outputs:
+            wider = carries & (fed | ((reached @ self._feeds.T) > 0))
+            if (wider == reached).all():
+                break
+            reached = wider
+        return reached
+
+    def _descend(self, outside: FloatArray, limit: FloatArray) -> FloatArray:
+        """Policy iteration from above: which limits hold, and the rates that follow from that."""
+        holds = np.ones(limit.shape, dtype=bool)
+        rates = self._selectivity * limit
+        for _ in range(len(self.outputs) + 1):
+            load = outside + rates @ self._feeds.T
+            still = holds & (load >= limit * (1 - ROUNDING))
+            if (still == holds).all():
+                break
+            holds = still
+            rates = self._solve(outside, limit, holds)
+        # Elimination mixes streams of very different rates, and small ones drown; a few plain rounds bring them back.
+        for _ in self.outputs[:MOST_ROUNDS]:
+            rates = self._selectivity * np.minimum(outside + rates @ self._feeds.T, limit)
+        return rates
+
+    def _solve(self, outside: FloatArray, limit: FloatArray, holds: BoolArray) -> FloatArray:
+        """The rates when some outputs run at their limit and the others pass on all their load."""
+        passes = np.where(holds, 0.0, self._selectivity)
+        system = np.eye(len(self.outputs)) - passes[:, :, None] * self._feeds
+        known = np.where(holds, self._selectivity * limit, passes * outside)
+        return np.maximum(np.linalg.solve(system, known[:, :, None])[:, :, 0], 0.0)
+
+
+def _selectivity(out: Output) -> float:
+    return out.rate.selectivity if isinstance(out.rate, Flow) else 0.0

@@ -1,0 +1,1 @@
+"""A scenario played against the scheduler, epoch by epoch."""

@@ -1,0 +1,196 @@
+"""A plan is versioned with the checkpoint that it wrote.
+
+State is stored by PE, so a checkpoint belongs to one graph and one way to cut it into PEs. Starting from it with
+another is refused, with a message that says what changed: nothing is ever dropped or mixed up in silence.
+
+The Python code of operators is compared, too (`code_fingerprint`). A stateless operator goes on with new code; of one
+that has state the user has to say that the new code can go on with what the old code has left.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.base.diagnostics import UserError
+from penstock.base.durable_files import LOST, make_folder, write_durably
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.ir.codec import fingerprint
+from penstock.ir.graph import Application
+from penstock.ir.models import OperatorModel, State
+from penstock.spark.checkpoint.code_fingerprint import PYTHON
+from penstock.spark.job.open_loops import has_open_loop
+from penstock.spark.job.waiting import has_gate
+
+FORMAT = 2
+FILE = "plan.json"
+
+
+def claim(
+    checkpoint: Path,
+    plan: PhysicalPlan,
+    code: Mapping[str, str] | None = None,
+    *,
+    accept_changed_code: bool = False,
+    notice: Callable[[str], None] = print,
+) -> bool:
+    """Take a checkpoint folder for a plan; tells whether a job is to be resumed there.
+
+    Args:
+        checkpoint: The folder.
+        plan: How the job is cut into PEs.
+        code: The fingerprint of each operator that is written in Python.
+        accept_changed_code: Whether code of operators with state may have changed.
+        notice: Is told of code that has changed.
+
+    Raises:
+        UserError: The folder belongs to another graph, another plan or another version; it is damaged; or the code of
+            an operator with state has changed.
+    """
+    mine, theirs = {**_fingerprint(plan), "python": PYTHON, "code": dict(code or {})}, claimed(checkpoint)
+    if theirs is None:
+        _refuse_remains(checkpoint)
+        _write(checkpoint, mine)
+        return False
+    changed = _difference(theirs, mine)
+    if changed:
+        raise UserError(
+            f"the checkpoint `{checkpoint}` cannot be resumed: {changed}",
+            hint="start with the program and options that wrote it, or with a new checkpoint folder",
+        )
+    _compare_code(checkpoint, plan.application, theirs, mine, accept_changed_code, notice)
+    if theirs != mine:
+        _write(checkpoint, mine)
+    return True
+
+
+def _write(checkpoint: Path, mine: Mapping[str, object]) -> None:
+    make_folder(checkpoint)
+    write_durably(checkpoint / FILE, json.dumps(mine, indent=2).encode() + b"\n")
+
+
+def _refuse_remains(checkpoint: Path) -> None:
+    """Refuse a folder in which a job has run that nothing is known of."""
+    left = [path.name for path in checkpoint.iterdir()] if checkpoint.exists() else []
+    remains = sorted({"sinks", "sources", "spark"}.intersection(left))
+    if remains:
+        raise UserError(
+            f"the checkpoint `{checkpoint}` is damaged: there is no `{checkpoint / FILE}`, but `{remains[0]}`",
+            hint=LOST,
+        )
+
+
+def _compare_code(
+    checkpoint: Path,
+    application: Application,
+    theirs: Mapping[str, Any],
+    mine: Mapping[str, Any],
+    accepts: bool,
+    notice: Callable[[str], None],
+) -> None:
+    if theirs.get("python") != mine["python"]:
+        notice(
+            f"the checkpoint was written with Python {theirs.get('python')}, this is {mine['python']}: "
+            "whether the code of operators has changed cannot be told"
+        )
+        return
+    then, now = theirs.get("code", {}), mine["code"]
+    changed = sorted(id_ for id_ in now.keys() | then.keys() if now.get(id_) != then.get(id_))
+    with_state = [id_ for id_ in changed if _has_state(application, id_)]
+    if with_state and not accepts:
+        raise UserError(
+            f"the Python code of {_listed(with_state)} has changed since the checkpoint `{checkpoint}` was written, "
+            "and it has state",
+            hint="--accept-changed-code goes on with the state that the old code has left; "
+            "or start with a new checkpoint folder",
+        )
+    if changed:
+        notice(f"the Python code of {_listed(changed)} has changed since the checkpoint was written; going on with it")
+
+
+def _has_state(application: Application, id_: str) -> bool:
+    operator = application.operator.get(id_)
+    return operator is None or not operator.inputs or operator.model.state is not State.STATELESS
+
+
+def _listed(ids: list[str]) -> str:
+    return ", ".join(f"`{id_}`" for id_ in ids)
+
+
+def clear_false_start(folder: Path) -> None:
+    """Remove the halves of files that a query has left which died while it logged its very first batch.
+
+    Spark would refuse to start there (`STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`), although nothing was processed.
+
+    Args:
+        folder: Spark's own, inside the checkpoint.
+    """
+    offsets = folder / "offsets"
+    left = list(offsets.iterdir()) if offsets.exists() else []
+    if not any(path.name.isdecimal() for path in left):
+        for path in left:
+            path.unlink(missing_ok=True)
+
+
+def claimed(checkpoint: Path) -> dict[str, Any] | None:
+    """What a checkpoint folder says of the plan that it was taken for; None if no job has taken it.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    path = checkpoint / FILE
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise UserError(f"the checkpoint `{checkpoint}` is damaged: `{path}` is not the plan of a job", hint=LOST)
+    return found
+
+
+def _fingerprint(plan: PhysicalPlan) -> dict[str, object]:
+    return {
+        "format": FORMAT,
+        "application": plan.application.name,
+        "graph": fingerprint(_as_stored(plan.application)),
+        "pes": [list(pe.operators) for pe in plan.pes],
+        "channels": [pe.channels for pe in plan.pes],
+        "open_loop": has_open_loop(plan.application),
+        "gate": has_gate(plan.application),
+    }
+
+
+def _as_stored(application: Application) -> Application:
+    """The graph with nothing in its models but what decides where state lies; the rest may follow from code."""
+    operators = tuple(
+        replace(o, model=OperatorModel(state=o.model.state, partition_by=o.model.partition_by))
+        for o in application.operators
+    )
+    return replace(application, operators=operators)
+
+
+def _difference(theirs: dict[str, object], mine: dict[str, object]) -> str | None:
+    if theirs.get("format") != mine["format"]:
+        return f"it has format {theirs.get('format')}, this version of penstock writes {mine['format']}"
+    if theirs.get("application") != mine["application"]:
+        return f"it belongs to the application `{theirs.get('application')}`, this is `{mine['application']}`"
+    if theirs.get("open_loop", False) != mine["open_loop"]:
+        ways = ("inside one PE", "through batches")
+        return f"its loop led {ways[bool(theirs.get('open_loop'))]}, now it is to lead {ways[bool(mine['open_loop'])]}"
+    if theirs.get("gate", False) != mine["gate"]:
+        return "it was written by another version of penstock, which read Kafka in another way"
+    if theirs.get("graph") != mine["graph"]:
+        return "the application has changed since it was written"
+    if theirs.get("pes") != mine["pes"]:
+        then, now = theirs.get("pes"), mine["pes"]
+        assert isinstance(then, list)
+        assert isinstance(now, list)
+        return f"its operators were fused into {len(then)} PEs, now they are fused into {len(now)} others"
+    if theirs.get("channels") != mine["channels"]:
+        return f"its PEs had {theirs.get('channels')} channels, now they have {mine['channels']}"
+    return None

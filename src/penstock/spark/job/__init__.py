@@ -1,0 +1,1 @@
+"""A job on Spark: session, query, run, watch."""

@@ -1,0 +1,51 @@
+"""Which runs go on when their sources have no more for now.
+
+Some sources never say that they have ended: whoever reads a topic or a hot file wants what comes later, so a run with
+one of them goes on until it is stopped. Others (`PartitionedSource`, `TimedLines`) can go on, but mostly hold what is
+to be processed once; a run goes on with them if the user says for how long, or that it shall.
+"""
+
+from __future__ import annotations
+
+from penstock.codegen.plan.physical import physical_plan
+from penstock.expr.environment import Environment
+from penstock.expr.evaluate import Evaluator
+from penstock.ir.graph import Application, Operator
+from penstock.spark.sources.data_source import own_sources
+from penstock.spark.workers.container import Container
+from penstock.toolkit.core.column_source import ReadByColumns
+from penstock.toolkit.core.program import Program
+
+ENDLESS = frozenset({"DirectoryScan", "Import", "KafkaConsumer", "TCPSource"})
+"""The sources that never say that they have ended."""
+
+
+def can_have_more(application: Application, environment: Environment | None = None) -> bool:
+    """Whether some source never says that it has ended.
+
+    Example:
+        >>> can_have_more(Application(name="Empty"))
+        False
+    """
+    evaluator = Evaluator(functions=application.functions, environment=environment or Environment())
+    return any(
+        o.kind.rpartition("::")[2] in ENDLESS or _is_hot(o, evaluator) for o in application.operators if not o.inputs
+    )
+
+
+def can_follow(program: Program, environment: Environment) -> bool:
+    """Whether some source can go on with what comes later."""
+    if can_have_more(program.application, environment):
+        return True
+    plan = physical_plan(program.application, [[o.id for o in program.application.operators]])
+    for pe in own_sources(plan):
+        (operator,) = plan.pes[pe].operators
+        runtime = Container(program, plan, pe, environment.renewed()).node[operator].runtime
+        source = runtime.columns(follows=True) if isinstance(runtime, ReadByColumns) else None
+        if source is not None and source.is_live:
+            return True
+    return False
+
+
+def _is_hot(operator: Operator, evaluator: Evaluator) -> bool:
+    return operator.kind == "FileSource" and any(evaluator.constant(value) for value in operator.param("hotFile"))

@@ -1,0 +1,112 @@
+"""Sources that Spark reads by itself, without a source PE: imported streams, and Kafka."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.base.durable_files import write_durably
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.expr.environment import Environment
+from penstock.expr.evaluate import Evaluator
+from penstock.ir.graph import Operator
+from penstock.spark.kafka.connector import messages, transport_rows
+from penstock.spark.kafka.kafka_streams import imported_rows, kafka_streams
+from penstock.spark.sources.door import source_door
+from penstock.spark.sources.outside_rows import SourcePE, source_pe
+from penstock.spark.streams.imported import FORMAT, ImportReader
+from penstock.spark.streams.stream_tables import streams_folder
+from penstock.toolkit.adapters.import_ import wanted_by
+from penstock.toolkit.adapters.kafka_consumer import message_form, topics_of
+from penstock.toolkit.adapters.kafka_params import kafka_properties
+from penstock.toolkit.core.logic_runtime import symbol
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MESSAGES_PER_BATCH = 200
+"""Of exported streams over Kafka; a message has many tuples."""
+
+
+def outside_source(
+    spark: SparkSession,
+    plan: PhysicalPlan,
+    pe: int,
+    environment: Environment,
+    checkpoint: Path,
+    *,
+    items_per_batch: int,
+    continuous: bool = False,
+) -> DataFrame | None:
+    """The rows of a source that Spark reads by itself; None if a source PE has to run.
+
+    Args:
+        spark: The session.
+        plan: Of the job.
+        pe: The source's PE.
+        environment: The job's surroundings.
+        checkpoint: The job's folder.
+        items_per_batch: About how many items a batch has at most.
+        continuous: Whether the run goes on when there is nothing new.
+    """
+    (id_,) = plan.pes[pe].operators
+    operator = plan.application.operator[id_]
+    evaluator = Evaluator(functions=plan.application.functions, environment=environment)
+    if operator.kind == "KafkaConsumer":
+        return _from_kafka(spark, operator, source_pe(plan, pe), evaluator, environment, items_per_batch)
+    if operator.kind != "Import":
+        return None
+    streams = kafka_streams()
+    if streams is not None:
+        wanted = wanted_by(operator, evaluator)
+        found = messages(spark, streams.pattern(wanted), streams.properties, latest=False, per_batch=MESSAGES_PER_BATCH)
+        filter_ = import_options(operator, evaluator).get("filter")
+        return imported_rows(found.coalesce(1), source_pe(plan, pe), wanted, filter_)
+    source = checkpoint / f"source-{pe}.pickle"
+    write_durably(source, pickle.dumps(source_pe(plan, pe)))
+    spark.dataSource.register(source_door(FORMAT, ImportReader.__module__, ImportReader.__name__))
+    return (
+        spark.readStream.format(FORMAT)
+        .options(**import_options(operator, evaluator))
+        .option("streams", str(streams_folder(environment)))
+        .option("source", str(source))
+        .option("items_per_batch", str(items_per_batch))
+        .option("continuous", str(continuous).lower())
+        .load()
+    )
+
+
+def _from_kafka(
+    spark: SparkSession,
+    operator: Operator,
+    source: SourcePE,
+    evaluator: Evaluator,
+    environment: Environment,
+    items_per_batch: int,
+) -> DataFrame:
+    topics = topics_of(operator, evaluator)
+    found = messages(
+        spark,
+        topics,
+        kafka_properties(operator, evaluator, environment),
+        latest=symbol(operator, "startPosition", "Beginning") == "End",
+        per_batch=items_per_batch,
+    )
+    return transport_rows(found, source, message_form(operator, evaluator), topics)
+
+
+def import_options(operator: Operator, evaluator: Evaluator) -> dict[str, str]:
+    """What the reader of stream tables has to know of an Import."""
+    wanted = wanted_by(operator, evaluator)
+    asked = {
+        "schema": str(wanted.schema),
+        "stream_id": wanted.stream_id,
+        "application": wanted.application,
+        "subscription": wanted.subscription,
+    }
+    found = {"wanted": json.dumps(asked)}
+    for value in operator.param("filter"):
+        found["filter"] = str(evaluator.constant(value))
+    return found

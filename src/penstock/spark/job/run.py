@@ -1,0 +1,236 @@
+"""Runs a program on Spark to its end, and tells what happened in the user's terms."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.base.diagnostics import Diagnostic, UserError
+from penstock.base.durable_files import LOST
+from penstock.codegen.plan.channels import choose_channels
+from penstock.codegen.plan.physical import physical_plan
+from penstock.expr.environment import Environment
+from penstock.ir.graph import Application
+from penstock.profiler.raw_statistics import Statistics
+from penstock.profiler.sampling import Sampling
+from penstock.spark.checkpoint.code_fingerprint import fingerprint_code
+from penstock.spark.checkpoint.inspection import inspect_checkpoint
+from penstock.spark.checkpoint.lock import lock_checkpoint
+from penstock.spark.checkpoint.plan_record import claim
+from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
+from penstock.spark.gate.gating import on_the_wall
+from penstock.spark.job.open_loops import with_open_loop
+from penstock.spark.job.pickling import ship_user_modules
+from penstock.spark.job.query import Job, start
+from penstock.spark.job.waiting import has_gate
+from penstock.spark.job.watch import Notice, Progress, watch
+from penstock.spark.sinks.sink_pe import SinkPE, Totals
+from penstock.spark.sources.data_source import own_sources
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.files.output_locks import hold_outputs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkRun:
+    """The outcome of a run on Spark.
+
+    Attributes:
+        stopped: `done`, `interrupted`, or `time` if the time that was asked for has passed.
+        batches: How many batches were processed.
+        seconds: How long it took, the start of the query included.
+        pes: The operators of each PE.
+        resumed: Whether the run went on from a checkpoint.
+        totals: The tuples in and out of each operator, and what was set aside.
+        statistics: What submit signals have collected, if there were any.
+    """
+
+    stopped: str
+    batches: int
+    seconds: float
+    pes: tuple[tuple[str, ...], ...]
+    resumed: bool
+    totals: Totals
+    statistics: Statistics
+
+
+def run_on_spark(
+    program: Program,
+    spark: SparkSession,
+    *,
+    fusion: Sequence[Sequence[str]],
+    environment: Environment,
+    checkpoint: Path,
+    channels: int | None = 1,
+    turns_per_batch: int = 200_000,
+    continuous: bool = False,
+    seconds: float | None = None,
+    on_progress: Progress | None = None,
+    notice: Notice = print,
+    signals: Sampling | None = None,
+    open_loop: bool = False,
+    take_over: bool = False,
+    accept_changed_code: bool = False,
+) -> SparkRun:
+    """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
+
+    Args:
+        program: What to run.
+        spark: Where.
+        fusion: The operators of each PE.
+        environment: Its surroundings.
+        checkpoint: Where Spark keeps what it needs to go on after a stop or a crash.
+        channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
+        turns_per_batch: How many turns a source takes for one batch.
+        continuous: Go on waiting for more where sources can have more, instead of ending when they have none now.
+        seconds: Stop after so many seconds, at the end of a batch.
+        on_progress: Is told of every batch: Spark's progress, with `totals` so far.
+        notice: Is told what the user should know at once.
+        signals: How much to profile; without it, nothing.
+        open_loop: Whether the application's loop leads through the next batch, instead of staying inside one PE.
+
+        take_over: Whether to go on although another process holds the checkpoint.
+        accept_changed_code: Whether to go on although the Python code of an operator with state has changed.
+
+    Raises:
+        UserError: An operator failed; the message names it, the tuple and the cause. Or the loop cannot be opened, or
+            another process holds the checkpoint, or the checkpoint is of another program or damaged.
+    """
+    # The regions are those of the graph with its loop: what goes round has a merge and a split, wherever it leads.
+    regions = choose_channels(program.application, channels, loops_are_open=open_loop)
+    if open_loop:
+        program = with_open_loop(program)
+    ship_user_modules(program)
+    plan = replace(physical_plan(program.application, fusion, regions), signals=signals)
+    # Workers of a cluster have folders of their own to start in.
+    checkpoint = checkpoint.absolute()
+    started = time.perf_counter()
+    with lock_checkpoint(checkpoint, take_over=take_over, helper=_java_of(spark), notice=notice) as lock:
+        code = fingerprint_code(program)
+        resumed = claim(checkpoint, plan, code, accept_changed_code=accept_changed_code, notice=notice)
+        if continuous and has_gate(plan.application):
+            environment = on_the_wall(environment, checkpoint)
+        if resumed:
+            inspect_checkpoint(checkpoint, has_log=bool(own_sources(plan)))
+        job = Job(
+            program=program,
+            plan=plan,
+            environment=environment,
+            checkpoint=checkpoint,
+            lock=lock,
+            turns_per_batch=turns_per_batch,
+            continuous=continuous,
+        )
+        before = None if lock.predecessor is None else lock.predecessor.process
+        with hold_outputs(plan.application, environment, before):
+            batches, sinks, stopped = _run(spark, job, on_progress, notice, seconds)
+    return SparkRun(
+        stopped=stopped,
+        batches=batches,
+        seconds=time.perf_counter() - started,
+        pes=tuple(pe.operators for pe in plan.pes),
+        resumed=resumed,
+        totals=sinks.totals,
+        statistics=sinks.statistics,
+    )
+
+
+def _run(
+    spark: SparkSession, job: Job, on_progress: Progress | None, notice: Notice, seconds: float | None
+) -> tuple[int, SinkPE, str]:
+    """Run a job that has its checkpoint; how many batches it processed, its sinks, and why it stopped."""
+    query, sinks = start(spark, job)
+    batches = 0
+
+    late: set[str] = set()
+
+    def tell(progress: dict[str, Any]) -> None:
+        nonlocal batches
+        batches += 1
+        for source in sinks.totals.late.keys() - late:
+            notice(f"warning: tuples of `{source}` came late: they stand at the time that the clock had come to")
+            late.add(source)
+        if on_progress is not None:
+            on_progress({**progress, "totals": sinks.totals})
+
+    try:
+        stopped = _watched(query, job, tell, notice, seconds)
+        sinks.check_unwritten()
+    finally:
+        sinks.close()
+    return batches, sinks, stopped
+
+
+def _java_of(spark: SparkSession) -> int | None:
+    """The process that runs Spark for us, if we have started one."""
+    process = getattr(spark.sparkContext._gateway, "proc", None)
+    return None if process is None else int(process.pid)
+
+
+def _watched(query: Any, job: Job, on_progress: Progress, notice: Notice, seconds: float | None) -> str:
+    from pyspark.errors import StreamingQueryException
+
+    try:
+        return watch(query, on_progress, notice, seconds=seconds)
+    except StreamingQueryException as error:
+        # One that was taken over may fail in many ways before it comes to write.
+        job.lock.check()
+        raise in_users_terms(str(error), job.program.application, job.checkpoint) from None
+    finally:
+        if query.isActive:
+            query.stop()
+
+
+_FAILURE = re.compile(r"OperatorFailed: (?:\S+:\d+:\d+: )?error: (?P<message>[^\n]*)")
+_USER_ERROR = re.compile(r"UserError: (?:\S+:\d+:\d+: )?error: (?P<message>[^\n]*)")
+
+
+def in_users_terms(text: str, application: Application, checkpoint: Path | None = None) -> Exception:
+    """The error that a worker raised, out of the text that Spark wraps around it, with the operator's place.
+
+    Args:
+        text: What Spark says.
+        application: What was running.
+        checkpoint: Of the job; what Spark says of a file there is told with the file's name.
+
+    Example:
+        >>> wrapped = "Job aborted ... UserError: error: no such file\\n at java.lang"
+        >>> in_users_terms(wrapped, Application(name="Main")).args
+        ('error: no such file',)
+    """
+    for pattern in (_FAILURE, _USER_ERROR):
+        found = pattern.search(text)
+        if found is not None:
+            message = found["message"]
+            named = [o for o in application.operators if message.startswith(f"operator `{o.id}` (")]
+            return UserError(Diagnostic(message=message, span=named[0].span if named else None))
+    if "failed to connect back" in text:
+        return UserError(
+            "Spark gave up on a Python worker that did not start in time",
+            hint="the machine is busy: resume with the same command, or ask for fewer channels and PEs",
+        )
+    return _about_checkpoint(text, checkpoint) or RuntimeError(text)
+
+
+def _about_checkpoint(text: str, checkpoint: Path | None) -> UserError | None:
+    """What Spark says of a file in the checkpoint, if it names one."""
+    if checkpoint is None:
+        return None
+    if "CONCURRENT_STREAM_LOG_UPDATE" in text:
+        message = f"another job has written to the checkpoint `{checkpoint}` at the same time"
+        return UserError(message, hint="see that there is only one, and start it again")
+    # Spark names the folder itself in whatever it says.
+    kinds = "metadata|offsets|commits|state|sources"
+    found = re.search(rf"{re.escape(str(checkpoint / SPARK_FOLDER))}/({kinds})[^\s,;:'\"`)\]]*", text)
+    if found is None:
+        return None
+    causes = re.findall(r"Caused by: ([^\n]+)", text) or text.splitlines()[:1]
+    reason = causes[-1].replace(found[0], "it")[:300]
+    message = f"Spark cannot use the file `{found[0].rstrip('.')}` of the checkpoint: {reason}"
+    return UserError(message, hint=f"if the disk is full, make space; otherwise {LOST}")

@@ -1,0 +1,138 @@
+"""The Spark session that Penstock's jobs run in."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.base.diagnostics import UserError
+from penstock.spark.job.connectors import connector_settings
+from penstock.spark.job.spark_home import without_zipped_python
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn")
+_PATIENCE_SECONDS = 5.0
+
+QUIET = Path(__file__).with_name("log4j2.properties")
+
+SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
+    "spark.sql.pyspark.jvmStacktrace.enabled": "false",
+    # Of a batch that is larger, the rows come by files (`collected_rows`), not through the driver's memory of 1 GiB.
+    "spark.driver.maxResultSize": "256m",
+    "spark.python.daemon.module": "penstock.spark.workers.daemon",
+    # The daemon is forked after imports, so libraries must not have started threads.
+    "spark.executorEnv.OMP_NUM_THREADS": "1",
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+ON_ONE_MACHINE = {
+    # Spark's usual manager of checkpoint files starts programs, and takes three times as long for a file.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+
+
+def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
+    """Open a session with the settings that our plans rely on.
+
+    Raises:
+        UserError: There is no Java, or no such master.
+    """
+    _check_master(master)
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise UserError(
+            "Spark needs Java 17 or newer, and there is none on this machine",
+            hint="install one (Debian: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)",
+        )
+    # Workers run the interpreter that has our packages, not whatever `python3` means.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    is_local = master.startswith("local")
+    if is_local:
+        # One machine talks to itself; nothing is offered to the network.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET.as_uri()}"}
+    conf = SparkConf().setAppName("penstock").setMaster(master)
+    local = ON_ONE_MACHINE if is_local else {}
+    conf.setAll(list({**SETTINGS, **local, **quiet, **connector_settings(), **settings}.items()))
+    if SparkContext._active_spark_context is None:
+        with without_zipped_python() if is_local else nullcontext():
+            gateway = _gateway(conf)
+        SparkContext(conf=conf, gateway=gateway)
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _check_master(master: str) -> None:
+    """Refuse what is no master at once; Spark itself would try for a minute, and then fail in another place."""
+    if not _MASTER.fullmatch(master):
+        hint = "write local[*] for this machine, or spark://HOST:7077, yarn or k8s://URL for a cluster"
+        raise UserError(f"`{master}` is not the URL of a Spark master", hint=hint)
+    if not master.startswith("spark://"):
+        return
+    masters = [name.rpartition(":") for name in master.removeprefix("spark://").split(",")]
+    if not any(_answers(host, port) for host, _, port in masters):
+        hint = "start one there, or write local[*] for this machine"
+        raise UserError(f"no Spark master answers at `{master}`", hint=hint)
+
+
+def _answers(host: str, port: str) -> bool:
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE_SECONDS).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _gateway(conf: SparkConf) -> Any:
+    """Start Java; what it and Spark's workers print is shown only if PENSTOCK_SPARK_LOG asks for it.
+
+    Raises:
+        UserError: It does not start.
+    """
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    launch: Any = launch_gateway
+    if "PENSTOCK_SPARK_LOG" in os.environ:
+        return launch(conf)
+    logging.getLogger().addFilter(_is_not_of_py4j)
+    with tempfile.TemporaryFile() as printed:
+        try:
+            return launch(conf, {"stderr": printed})
+        except PySparkRuntimeError:
+            printed.seek(0)
+            words = _without_stack(printed.read().decode(errors="replace"))
+            raise UserError(
+                f"Spark does not start: {words[-1] if words else 'it printed nothing'}",
+                hint="PENSTOCK_SPARK_LOG=info shows all that it prints; it needs Java 17 or newer",
+            ) from None
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Ctrl-C during a call of Java is logged by py4j with a traceback, and then raised all the same."""
+    return "py4j" not in record.pathname
+
+
+def _without_stack(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("\tat ", "\t..."))]

@@ -1,0 +1,1 @@
+"""Kafka by Spark's own connector."""

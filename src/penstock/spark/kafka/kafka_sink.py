@@ -1,0 +1,44 @@
+"""KafkaProducer on Spark: a message for each tuple (`topic` says how each is written exactly once)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from penstock.expr.values import rows_from_batch
+from penstock.ir.graph import Operator
+from penstock.spark.kafka.topic import TopicWriter
+from penstock.spark.sinks.order import Chunk
+from penstock.toolkit.adapters.kafka_params import kafka_properties
+from penstock.toolkit.adapters.kafka_producer import message_writer
+
+if TYPE_CHECKING:
+    from penstock.spark.sinks.kinds import JobOutput
+
+
+class KafkaSink:
+    """Writes the messages of a KafkaProducer."""
+
+    def __init__(self, operator: Operator, output: JobOutput) -> None:
+        properties = kafka_properties(operator, output.evaluator, output.environment)
+        name = str(output.evaluator.constant(operator.param("topic")[0]))
+        note = output.folder / f"kafka-{quote(operator.id, '')}.json"
+        self._topic = TopicWriter(name, properties, output.id, note)
+        self._form = message_writer(operator, output.evaluator)
+        self._schema = operator.inputs[0].schema
+
+    def begin(self, batch: int) -> None:
+        """A batch comes."""
+        self._topic.begin(batch)
+
+    def take(self, chunk: Chunk) -> None:
+        """Write messages."""
+        rows = rows_from_batch(chunk.tuples, self._schema)
+        self._topic.add([self._form.key(row) for row in rows], [self._form.value(row) for row in rows])
+
+    def commit(self, *, has_ended: bool) -> None:
+        """Write what waits."""
+        self._topic.flush()
+
+    def close(self) -> None:
+        """Nothing is held open."""

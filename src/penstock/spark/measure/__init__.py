@@ -1,0 +1,1 @@
+"""Measurements on Spark: calibration, profiles, timed runs."""

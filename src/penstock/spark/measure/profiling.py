@@ -1,0 +1,165 @@
+"""Profile runs on Spark: a run with submit signals, and what Spark itself has metered."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.expr.environment import Environment
+from penstock.model.profile import Profile
+from penstock.profiler.refine import refine
+from penstock.profiler.sampling import Sampling
+from penstock.spark.job.run import SparkRun, run_on_spark
+from penstock.toolkit.core.program import Program
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[dict[str, Any]], None]
+
+_MILLISECONDS = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRun:
+    """The outcome of a profile run.
+
+    Attributes:
+        profile: What operators cost.
+        run: What happened.
+        python_metrics: What Spark has metered of its Python workers in this run, by its own names: seconds and bytes.
+    """
+
+    profile: Profile
+    run: SparkRun
+    python_metrics: dict[str, float]
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def profile_on_spark(
+    program: Program,
+    spark: SparkSession,
+    *,
+    sampling: Sampling,
+    mips: float,
+    fusion: Sequence[Sequence[str]],
+    environment: Environment,
+    checkpoint: Path,
+    channels: int | None = 1,
+    seconds: float | None = None,
+    turns_per_batch: int = 50_000,
+    on_progress: Progress | None = None,
+) -> ProfileRun:
+    """Run a program with submit signals on, and refine what they collect.
+
+    Rates are those of the time in which batches were processed: the start of the query and waiting for input are not
+    counted.
+
+    Raises:
+        UserError: An operator failed.
+    """
+    busy_ms = 0
+
+    def tell(progress: dict[str, Any]) -> None:
+        nonlocal busy_ms
+        busy_ms += progress["batchDuration"]
+        if on_progress is not None:
+            on_progress(progress)
+
+    before = set(_executions(spark))
+    run = run_on_spark(
+        program,
+        spark,
+        fusion=fusion,
+        environment=environment,
+        checkpoint=checkpoint,
+        channels=channels,
+        seconds=seconds,
+        turns_per_batch=turns_per_batch,
+        on_progress=tell,
+        notice=_tell,
+        signals=sampling,
+    )
+    profile = refine(
+        program.application,
+        run.statistics,
+        received=run.totals.received,
+        submitted=run.totals.submitted,
+        seconds=max(busy_ms * _MILLISECONDS, _MILLISECONDS),
+        mips=mips,
+    )
+    return ProfileRun(profile=profile, run=run, python_metrics=python_metrics(spark, before))
+
+
+PYTHON_METRICS = {
+    "time to run Python workers": "run",
+    "time to start Python workers": "start",
+    "time to initialize Python workers": "initialize",
+    "data sent to Python workers": "sent",
+    "data returned from Python workers": "returned",
+}
+"""What Spark meters of every Python node, and what we call it."""
+
+
+def python_metrics(spark: SparkSession, but: set[int] | frozenset[int] = frozenset()) -> dict[str, float]:
+    """What Spark has metered of its Python workers, over all executions but some: seconds, or bytes."""
+    store = spark._jsparkSession.sharedState().statusStore()
+    total = dict.fromkeys(PYTHON_METRICS.values(), 0.0)
+    for id_, execution in _executions(spark).items():
+        if id_ in but:
+            continue
+        values = store.executionMetrics(id_)
+        for metric in _items(execution.metrics()):
+            name = next((short for text, short in PYTHON_METRICS.items() if text in metric.name()), None)
+            found = values.get(metric.accumulatorId())
+            if name is not None and found.isDefined():
+                total[name] += amount_of(found.get())
+    return total
+
+
+def _executions(spark: SparkSession) -> dict[int, Any]:
+    """The executions that Spark remembers, by id."""
+    store = spark._jsparkSession.sharedState().statusStore()
+    return {execution.executionId(): execution for execution in _items(store.executionsList())}
+
+
+def _items(sequence: Any) -> Iterator[Any]:
+    """The items of a Scala sequence."""
+    iterator = sequence.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+_UNITS = {
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "B": 1.0,
+    "KiB": 2.0**10,
+    "MiB": 2.0**20,
+    "GiB": 2.0**30,
+    "TiB": 2.0**40,
+}
+
+
+def amount_of(text: str) -> float:
+    """The number in a metric as Spark writes it for people: in seconds, or in bytes.
+
+    Example:
+        >>> amount_of("1.5 s"), amount_of("20 ms"), amount_of("2.0 KiB")
+        (1.5, 0.02, 2048.0)
+        >>> amount_of("total (min, med, max (stageId: taskId))\\n1.2 s (5 ms, 6 ms, 7 ms (stage 1.0: task 2))")
+        1.2
+    """
+    found = re.search(r"([\d.,]+)\s*([A-Za-z]*)", text.rpartition("\n")[2])
+    if found is None:
+        return 0.0
+    return float(found[1].replace(",", "")) * _UNITS.get(found[2], 1.0)

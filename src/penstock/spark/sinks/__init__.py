@@ -1,0 +1,1 @@
+"""Sinks on Spark: the PE in the driver that writes each batch exactly once, in order."""

@@ -1,0 +1,1 @@
+"""Sources on Spark: planning batches, reading them, the log of what each batch holds."""

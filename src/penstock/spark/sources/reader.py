@@ -1,0 +1,121 @@
+"""Spark's reader of a job's sources: what its methods need is imported when they need it.
+
+Spark makes the reader in a process that it starts for each query, and asks it for offsets and partitions there. Most of
+the time it only looks into the log for what has been planned already, so it imports next to nothing until a batch is to
+be planned, or read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+
+from penstock.spark.checkpoint.lock import epoch_check
+from penstock.spark.sources.ahead import Ahead
+from penstock.spark.sources.log import LoggedRows, SourceLog
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from penstock.spark.sources.data_source import Planning
+
+REST_SECONDS = 0.05
+"""How long a continuous run rests where there is nothing new."""
+
+Offset = dict[str, int]
+"""`batch`: how many batches have been planned; `ended`: whether nothing follows."""
+
+
+class Part(InputPartition):
+    """What one task reads: rows of the log, or a part of a batch that is read by columns."""
+
+    def __init__(self, value: LoggedRows | dict[str, Any]) -> None:
+        super().__init__(value)
+
+
+class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans the batches of a job's sources, and reads them.
+
+    Args:
+        options: `program` (the path of what `sources.dump` wrote), `log` (a folder); `turns_per_batch` (what suits the
+            sources without it); `continuous`, whether the run goes on when there is nothing new (false without it);
+            `partitions`, how many tasks read a batch of a source that is read by columns (without it one for each
+            channel of the job, or for each partition of the source); `rounds`, a folder, if the job's loop is open;
+            `epoch`, that of the job on its checkpoint, if it has one.
+    """
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.options = options
+        self._check = epoch_check(options)
+        self._log = SourceLog(Path(options["log"]))
+        self._is_continuous = options.get("continuous", "false") == "true"
+        # A round of a loop is known only when the batch before is done.
+        self._may_plan_ahead = not self._is_continuous and "rounds" not in options
+        self._ahead = Ahead()
+        self._planning: Planning | None = None
+
+    def initialOffset(self) -> Offset:
+        """Before the first batch."""
+        return {"batch": 0, "ended": 0}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """A bounded source is read to its end in batches of the usual size."""
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The size of a batch is ours to choose."""
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """Plan one more batch, unless it was planned before: ahead of time, or before a crash.
+
+        Raises:
+            UserError: Another job has taken the checkpoint over, so nothing may be planned here any more.
+        """
+        self._check()
+        if start["ended"]:
+            return start
+        number = start["batch"]
+        self._ahead.wait()
+        batch = self._log.batch(number)
+        if batch is None:
+            self._plan(number)
+            batch = self._log.batch(number)
+        if batch is None:
+            # Spark asks again at once.
+            time.sleep(REST_SECONDS)
+            return start
+        if not batch.has_ended and batch.rows is not None and self._may_plan_ahead:
+            self._ahead.begin(lambda: self._plan(number + 1))
+        return {"batch": number + 1, "ended": int(batch.has_ended)}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """What tasks are to read between two offsets."""
+        found: list[InputPartition] = []
+        for number in range(start["batch"], end["batch"]):
+            batch = self._log.planned_batch(number)
+            found += [Part(part) for part in batch.parts]
+            if batch.rows is not None:
+                found.append(Part(batch.rows))
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a part."""
+        from penstock.spark.sources.data_source import read_partition
+
+        return read_partition(self.options["program"], partition.value, follows=self._is_continuous)
+
+    def commit(self, end: Offset) -> None:
+        """Forget what will not be asked for again."""
+        self._log.forget(end["batch"])
+
+    def _plan(self, number: int) -> None:
+        from penstock.spark.sources.data_source import Planning, load
+
+        if self._planning is None:
+            self._planning = Planning(load(self.options["program"]), self.options)
+        self._planning.plan(number)

@@ -1,0 +1,1 @@
+"""Streams between jobs, as folders that other jobs read."""

@@ -1,0 +1,171 @@
+"""Import on Spark: a Python data source that reads stream tables.
+
+An offset says how many lines of each table's log have been read. Lines are never changed and files are never written
+again, so a batch that is replayed is the same, and the source needs no log of its own. Tables are looked for with every
+batch: an exporter may start after its importers.
+
+Within a batch the items of several tables are taken in the order of their time; what has the same time is taken table
+by table. An until-done run reads what is there: the stream ends if every exporter's has, and also if there is no
+exporter, as in the reference. A continuous run goes on waiting for more.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+
+from penstock.codegen.rows.places import Array
+from penstock.codegen.transport.batches import TUPLE
+from penstock.expr.values import rows_from_batch
+from penstock.ir.arrow import arrow_schema
+from penstock.ir.types import Schema, parse_schema
+from penstock.spark.sources.outside_rows import Items, SourcePE
+from penstock.spark.streams.exported import KIND, TIME, file_schema
+from penstock.spark.streams.stream_tables import Table, between, tables
+from penstock.toolkit.adapters.import_ import Wanted
+from penstock.toolkit.adapters.subscription import parse_predicate
+
+FORMAT = "penstock_streams"
+
+IDLE_SECONDS = 0.1
+"""How long a continuous run waits before it looks for more."""
+
+Offset = dict[str, Any]
+
+
+class Stretch(InputPartition):
+    """What one batch reads: for each file, where it lies; and whether the stream ends."""
+
+    def __init__(self, files: list[str], ends: bool) -> None:
+        super().__init__((tuple(files), ends))
+
+
+class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans batches by the tables' logs, and reads their files.
+
+    Args:
+        options: `streams`, the folder of all tables; `wanted`, as JSON; `filter`, a predicate over tuples; `source`,
+            the pickled `SourcePE`; `items_per_batch`; `continuous`.
+    """
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._root = Path(options["streams"])
+        wanted = json.loads(options["wanted"])
+        self._schema: Schema = parse_schema(wanted.pop("schema"))
+        self._wanted = Wanted(schema=self._schema, **wanted)
+        self._filter = options.get("filter") or None
+        self._source_file = options["source"]
+        self._items_per_batch = int(options.get("items_per_batch", "200000"))
+        self._is_continuous = options.get("continuous") == "true"
+        self._known: dict[str, bool] = {}
+
+    @cached_property
+    def _source(self) -> SourcePE:
+        source: SourcePE = pickle.loads(Path(self._source_file).read_bytes())
+        return source
+
+    def initialOffset(self) -> Offset:
+        """Nothing has been read."""
+        return {"tables": {}, "ended": 0}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What an exporter adds meanwhile is welcome: a run ends when a batch finds nothing new."""
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The size of a batch is ours to choose."""
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """As far as one batch goes."""
+        if start["ended"]:
+            return start
+        found = self._tables(start)
+        read, room, is_over = dict(start["tables"]), self._items_per_batch, True
+        for table in found:
+            position = read.get(table.name, 0)
+            has_ended = bool(position and table.entries(position - 1)[0].has_ended)
+            for entry in table.entries(position):
+                if room <= 0:
+                    break
+                room -= entry.items
+                read[table.name] = position = position + 1
+                has_ended = entry.has_ended
+            is_over = is_over and has_ended
+        if self._is_continuous and read == start["tables"]:
+            # Spark asks again at once.
+            time.sleep(IDLE_SECONDS)
+        return {"tables": read, "ended": int(is_over and not self._is_continuous)}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """One, for what comes from several tables is put in one order."""
+        files = [
+            str(table.folder / entry.file)
+            for table, entries in between(self._tables(end), start["tables"], end["tables"])
+            for entry in entries
+            if entry.file is not None
+        ]
+        return [Stretch(files, bool(end["ended"] and not start["ended"]))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a batch."""
+        files, ends = partition.value
+        batches = [batch for file in files for batch in _read_file(Path(file))]
+        yield from self._source.rows(items_of(batches, self._schema, self._filter), ends=ends)
+
+    def _tables(self, offset: Offset) -> list[Table]:
+        """The tables that are wanted: those not superseded, and those that we have begun with."""
+        found = [table for table in tables(self._root) if self._is_wanted(table)]
+        return [table for table in found if table.name in offset["tables"] or not table.is_superseded]
+
+    def _is_wanted(self, table: Table) -> bool:
+        if table.name not in self._known:
+            self._known[table.name] = self._wanted.takes(table.offer())
+        return self._known[table.name]
+
+
+def items_of(batches: Sequence[pa.RecordBatch], schema: Schema, filter_: str | None) -> Items:
+    """The items that rows of stream tables hold, in the order of their time, without those that a filter keeps out."""
+    whole = pa.Table.from_batches(batches, schema=file_schema(schema))
+    time_ns = np.maximum(whole.column(TIME).to_numpy(), 0)
+    order = np.argsort(time_ns, kind="stable")
+    if not (np.diff(order) == 1).all():
+        whole, time_ns = whole.take(pa.array(order)), time_ns[order]
+    kind = whole.column(KIND).to_numpy()
+    tuples = _tuples(whole, kind, schema)
+    return _filtered(Items(time_ns=time_ns, kind=kind, tuples=tuples), filter_, schema)
+
+
+def _read_file(path: Path) -> list[pa.RecordBatch]:
+    with pa.OSFile(str(path)) as file:
+        reader = pa.ipc.open_file(file)
+        return [reader.get_batch(i) for i in range(reader.num_record_batches)]
+
+
+def _tuples(whole: pa.Table, kind: Array, schema: Schema) -> pa.RecordBatch:
+    """The values of the items that are tuples."""
+    kept = whole.drop_columns([TIME, KIND]).filter(pa.array(kind == TUPLE)).combine_chunks()
+    arrays = [c.chunk(0) if c.num_chunks else pa.array([], c.type) for c in kept.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
+
+
+def _filtered(items: Items, text: str | None, schema: Schema) -> Items:
+    """Without the tuples that an Import's filter keeps out."""
+    if text is None:
+        return items
+    predicate, names = parse_predicate(text), schema.names
+    passes = np.array(
+        [predicate(dict(zip(names, row, strict=True))) for row in rows_from_batch(items.tuples, schema)], bool
+    )
+    kept = np.ones(len(items.kind), bool)
+    kept[items.kind == TUPLE] = passes
+    return Items(time_ns=items.time_ns[kept], kind=items.kind[kept], tuples=items.tuples.filter(pa.array(passes)))

@@ -1,0 +1,1 @@
+"""Operator models verified while a job runs: `--verify-models`."""

@@ -1,0 +1,125 @@
+"""Catches operators that lie in their models: what `--verify-models` does.
+
+Introduction:
+    Parallel regions are as safe as the models are true. Models of standard operators and of SPL code are worked out;
+    those of Python operators are inferred or declared, and a declaration is believed. The paper leaves it at trust
+    (section 3.2). Here every run checks the claims of Python operators on their first tuples (`some`), and can check
+    every claim of every operator on every tuple, at about three times the cost (`all`).
+
+Formulation:
+    An operator with inputs and outputs is given a watcher around its instance. For each tuple it checks
+      - selectivity: how many tuples are submitted while the tuple is in hand, over all outputs;
+      - forwarding: that attributes which are said to be copied are (those of the key, if there is state: other
+        attributes may come from a tuple before);
+      - spontaneous: that nothing is submitted while no tuple is in hand, if that is the claim;
+      - state: that replicas, each of which sees only a part of the tuples, give for each of their tuples what the
+        operator itself gives. This is what channels would do: replicas of a stateless operator take turns, those of an
+        operator with partitioned state are chosen by the hash of the key.
+
+Example:
+    A map that is declared stateless but numbers its tuples: the second tuple goes to a replica that has not seen the
+    first, which numbers it 0 instead of 1. The run ends, with the operator, the tuple and the claim.
+
+When it does not apply:
+    Unknown state claims nothing. Operators with side effects, and those that fire by time, get no replicas. A lie that
+    shows in no output shows nowhere. Sources and sinks are not watched.
+
+Algorithm:
+    `all`: the program's operators are renamed to kinds of their own, which code generation does not know: so they run
+    in containers, on Spark as in the reference interpreter. `some`: kinds and plans stay as they are. A function is
+    called through a `CheckedCall`, also by generated code; an instance of a class has a watcher with one replica, which
+    takes every other tuple, or the keys of one of two channels. After the first tuples both step aside.
+
+Preserves:
+    What every sink receives.
+
+Reference:
+    Auto-parallelization paper, section 3.2, which asks for the trust that this replaces.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.api.operators import Marks
+from penstock.ir.graph import Operator
+from penstock.parallel.meeting import WATCHED
+from penstock.spark.verify.checked_calls import CheckedCall
+from penstock.spark.verify.watcher import Watcher
+from penstock.toolkit.core.definition import OperatorDefinition
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.runtime import Context, Runtime
+
+FIRST_TUPLES = 2000
+"""How many tuples of an instance are checked if nothing else is said."""
+
+
+def verify_some(program: Program) -> Program:
+    """The same program, in which Python operators are checked on their first tuples."""
+    kinds = {o.kind for o in program.application.operators if o.inputs and o.outputs}
+    definitions = [program.registry.get(kind) for kind in sorted(kinds)]
+    checked = [replace(d, runtime=_First(d.runtime)) for d in definitions if _is_python(d.runtime)]
+    return replace(program, registry=program.registry.replaced(checked)) if checked else program
+
+
+def _is_python(runtime: Any) -> bool:
+    return str(getattr(runtime, "__module__", "")).startswith("penstock.api.")
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """Makes instances that are checked on their first tuples; `original` makes them without."""
+
+    original: Any
+
+    def __call__(self, operator: Operator, context: Context) -> Runtime:
+        held = inspect.getclosurevars(self.original).nonlocals if inspect.isfunction(self.original) else {}
+        marks = held.get("marks")
+        if not isinstance(marks, Marks):
+            owner = held.get("owner")
+            is_free = owner is None or "environment" not in inspect.signature(owner).parameters
+            return Watcher(operator, context, self.original, limit=FIRST_TUPLES, replicas=1 if is_free else 0)
+        runtime = self.original(operator, context)
+        if not marks.batch:
+            runtime.call = CheckedCall(operator, runtime.call, marks.role, FIRST_TUPLES)
+        return runtime  # type: ignore[no-any-return] # the factory of a definition
+
+
+def verify_models(program: Program) -> Program:
+    """The same program with a watcher around every operator that has inputs and outputs.
+
+    Example:
+        >>> from penstock.lang import compile_text
+        >>> text = "composite Main { graph stream<int32 x> A = Beacon() { } stream<A> B = Functor(A) { } }"
+        >>> program = compile_text(text)
+        >>> [o.kind for o in verify_models(program).application.operators]
+        ['Beacon', 'watched::Functor']
+    """
+    watched = {o.kind for o in program.application.operators if o.inputs and o.outputs}
+    definitions = [_watched(program.registry.get(kind)) for kind in sorted(watched)]
+    operators = tuple(
+        replace(o, kind=WATCHED + o.kind) if o.inputs and o.outputs else o for o in program.application.operators
+    )
+    return replace(
+        program,
+        application=replace(program.application, operators=operators),
+        registry=program.registry.extended(definitions),
+    )
+
+
+def _watched(definition: OperatorDefinition) -> OperatorDefinition:
+    namespace, name = WATCHED.removesuffix("::"), definition.kind
+    return replace(definition, name=name, namespace=namespace, runtime=_Factory(definition))
+
+
+@dataclass(frozen=True, slots=True)
+class _Factory:
+    """Makes watchers around the instances of a definition."""
+
+    definition: OperatorDefinition
+
+    def __call__(self, operator: Operator, context: Context) -> Runtime:
+        original = replace(operator, kind=self.definition.kind)
+        return Watcher(original, context, self.definition.runtime)

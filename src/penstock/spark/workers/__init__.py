@@ -1,0 +1,1 @@
+"""The PEs in Spark's Python workers."""

@@ -1,0 +1,218 @@
+"""What runs in Spark's Python workers: an instance of a PE, fed with one batch."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from penstock.base.diagnostics import UserError
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.codegen.transport.routes import Router, Routing, routing_of
+from penstock.expr.environment import Environment
+from penstock.spark.sources.data_source import load
+from penstock.spark.workers.container import Container
+from penstock.spark.workers.container_instance import ContainerInstance, Left, Values, process_batch
+from penstock.spark.workers.generated import GeneratedContainer, LoadedPE, loaded_module, may_be_kept
+from penstock.toolkit.core.program import Program
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import ValueState
+
+STATE_VERSION = 1
+
+Row = tuple[int, int, bytes]
+"""Edge, channel and IPC stream."""
+
+
+class Instance(Protocol):
+    """One instance of a PE: generated code, or a container."""
+
+    def process_batch(self, values: Values) -> Left:
+        """Take a batch; yields a report, and what leaves."""
+
+    def remember(self) -> dict[str, Any]:
+        """The state, as plain data."""
+
+    def recall(self, state: dict[str, Any]) -> None:
+        """Go on where an instance that remembered this has stopped."""
+
+
+def stateless_pe(
+    program: str, plan: PhysicalPlan, pe: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function of a stateless PE for `mapInArrow`.
+
+    Where tuples come by one edge and in order, they are processed as they come, so that the PEs before and behind work
+    at the same time; elsewhere a batch is put in order first.
+    """
+    mine = [edge.index for edge in plan.into(pe)]
+    in_pieces = len(mine) == 1 and plan.into(pe)[0].senders == 1
+    routing = routing_of(plan, pe)
+
+    def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        identity = _identity(program, pe)
+        instance: Instance | None = None
+        waiting: list[Row] = []
+        for batch in batches:
+            found, others = told_apart(batch, mine)
+            yield from others
+            waiting += found
+            if waiting and in_pieces:
+                instance = instance or load_instance(identity)
+                yield from _processed(instance, waiting, routing)
+                waiting = []
+        if waiting:
+            instance = load_instance(identity)
+            yield from _processed(instance, waiting, routing)
+        if instance is not None:
+            _keep(instance, identity)
+
+    return process
+
+
+def told_apart(batch: pa.RecordBatch, mine: Sequence[int]) -> tuple[list[Row], list[pa.RecordBatch]]:
+    """The rows of some edges, and the others as they are."""
+    is_mine = np.isin(batch.column(0).to_numpy(), mine)
+    others = [] if is_mine.all() else [batch.filter(pa.array(~is_mine))]
+    chosen = batch if is_mine.all() else batch.filter(pa.array(is_mine))
+    return list(zip(*(column.to_pylist() for column in chosen.columns), strict=True)), others
+
+
+def _processed(instance: Instance, rows: Sequence[Row], routing: Routing) -> Iterator[pa.RecordBatch]:
+    """What an instance makes of rows, which are all for one channel, routed."""
+    left = instance.process_batch([(edge, value) for edge, _, value in rows])
+    return Router(routing, rows[0][1]).rows(left)
+
+
+def stateful_pe(
+    state: ValueState, rows: Iterator[pd.DataFrame], program: str, pe: int, mine: frozenset[int], routing: bytes
+) -> Iterator[pd.DataFrame]:
+    """Process a batch of one channel of a stateful PE: recall, feed, remember.
+
+    Args:
+        state: Holds (version, form, data); data is what the instance remembers.
+        rows: Of the channel; those of other PEs' edges are passed on.
+        program: The path of the pickled program.
+        pe: The PE's index.
+        mine: The edges that lead to the PE.
+        routing: Of the PE, pickled.
+    """
+    arriving: list[Row] = []
+    for frame in rows:
+        is_mine = frame["edge"].isin(mine)
+        if not is_mine.all():
+            yield frame.loc[~is_mine, ["edge", "channel", "tuples"]]
+        arriving += [(int(e), int(c), v) for e, c, v in _triples(frame[is_mine])]
+    if not arriving:
+        return
+    instance = load_instance(_identity(program, pe))
+    form = type(instance).__name__
+    before = state.get()
+    if before is not None:
+        check_form(before[0], before[1], form)
+        instance.recall(pickle.loads(before[2]))
+    for batch in _processed(instance, arriving, pickle.loads(routing)):
+        yield batch.to_pandas()
+    state.update((STATE_VERSION, form, pickle.dumps(instance.remember(), protocol=5)))
+
+
+def _triples(frame: pd.DataFrame) -> Iterable[tuple[Any, Any, bytes]]:
+    return zip(frame["edge"], frame["channel"], frame["tuples"], strict=True)
+
+
+def check_form(version: int, form: str, wanted: str) -> None:
+    """Refuse state that another version, or another kind of instance, has stored.
+
+    Raises:
+        UserError: The state cannot be read.
+    """
+    if (version, form) != (STATE_VERSION, wanted):
+        raise UserError(
+            f"the state is of version {version} by a {form}, this is version {STATE_VERSION} by a {wanted}",
+            hint="resume it with the version of penstock that wrote it, or start with a new checkpoint folder",
+        )
+
+
+_Identity = tuple[str, int, int]
+"""The path of a program, when it was written, and a PE: a worker may have seen another program in the same place."""
+
+KEPT_PROGRAMS = 4
+"""Of how many programs a worker keeps code: several queries of a session take turns in it."""
+
+_programs: dict[str, int] = {}
+"""When each program was written, by its path; the one that was loaded last is the last."""
+
+_modules: dict[_Identity, LoadedPE] = {}
+_containers: dict[_Identity, ContainerInstance] = {}
+"""Containers of PEs without state, while nobody uses them: what an operator has loaded once serves all batches."""
+
+
+def load_instance(identity: _Identity) -> Instance:
+    """An instance of a PE of a pickled program: a fresh one, or one without state that has served a batch."""
+    path, _, pe = identity
+    module = _modules.get(identity)
+    if module is not None:
+        return GeneratedContainer(module, lambda values: _by_container(load(path), pe, values))
+    if identity in _containers:
+        return _containers.pop(identity)
+    _make_room(identity)
+    program, plan, environment = load(path)
+    module = loaded_module(program, plan, pe, environment)
+    if module is not None and may_be_kept(module):
+        _modules[identity] = module
+    return _instance(module, program, plan, pe, environment)
+
+
+def _keep(instance: Instance, identity: _Identity) -> None:
+    """Let an instance without state, which has done its work, serve another batch."""
+    if isinstance(instance, GeneratedContainer):
+        instance.keep_containers()
+    elif isinstance(instance, ContainerInstance) and instance.may_be_kept:
+        instance.rewind()
+        _containers[identity] = instance
+
+
+def _make_room(identity: _Identity) -> None:
+    """Let go of what stood in a program's place before, and of the program that was loaded longest ago."""
+    path, written_ns, _ = identity
+    _programs.pop(path, None)
+    _programs[path] = written_ns
+    while len(_programs) > KEPT_PROGRAMS:
+        del _programs[next(iter(_programs))]
+    for kept in (_modules, _containers):
+        for other in [key for key in kept if _programs.get(key[0]) != key[1]]:
+            del kept[other]
+
+
+def _identity(path: str, pe: int) -> _Identity:
+    return path, os.stat(path).st_mtime_ns, pe
+
+
+def make_instance(program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> Instance:
+    """A fresh instance of a PE: generated code where there is any, else a container."""
+    return instance_maker(program, plan, pe, environment)()
+
+
+def instance_maker(program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> Callable[[], Instance]:
+    """Makes fresh instances of a PE, which share its generated code; each has a time of its own."""
+    module = loaded_module(program, plan, pe, environment)
+    return lambda: _instance(module, program, plan, pe, environment.renewed())
+
+
+def _instance(
+    module: LoadedPE | None, program: Program, plan: PhysicalPlan, pe: int, environment: Environment
+) -> Instance:
+    if module is None:
+        return ContainerInstance(Container(program, plan, pe, environment))
+    return GeneratedContainer(module, lambda values: _by_container((program, plan, environment), pe, values))
+
+
+def _by_container(loaded: tuple[Program, PhysicalPlan, Environment], pe: int, values: Values) -> Left:
+    program, plan, environment = loaded
+    return process_batch(Container(program, plan, pe, environment), values)

@@ -1,0 +1,47 @@
+"""A stateful PE's door to Spark, small enough to be carried around.
+
+For each `transformWithState` Spark first asks the processor, in a process of its own, which state it has. This class is
+pickled by value and imports what processes tuples when they come, so that process imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.codegen.transport.routes import routing_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql.streaming.stateful_processor import TimerValues
+
+
+def stateful_door(program: str, plan: PhysicalPlan, pe: int) -> StatefulProcessor:
+    """The processor of a stateful PE for `transformWithState`; being local to a function, it is pickled by value."""
+    mine = frozenset(edge.index for edge in plan.into(pe))
+    # As bytes, because what is inside would be imported wherever it is unpickled.
+    routing = pickle.dumps(routing_of(plan, pe))
+
+    class Door(StatefulProcessor):
+        """The state of each channel is one versioned value."""
+
+        def init(self, handle: StatefulProcessorHandle) -> None:
+            """Open the state."""
+            self.state = handle.getValueState("pe", "version int, form string, data binary")
+
+        def handleInputRows(
+            self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
+        ) -> Iterator[pd.DataFrame]:
+            """Process a batch."""
+            from penstock.spark.workers.instances import stateful_pe
+
+            return stateful_pe(self.state, rows, program, pe, mine, routing)
+
+        def close(self) -> None:
+            """Nothing is held open."""
+
+    return Door()

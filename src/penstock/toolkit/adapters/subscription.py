@@ -1,0 +1,189 @@
+"""Predicates over named values, as Import's `subscription` and `filter` write them.
+
+    predicate  = clause {"&&" clause} {"||" ...}       parentheses and "!" as usual
+    clause     = value ("==" | "!=" | "<" | "<=" | ">" | ">=") value | literal "in" name | name
+    value      = name ["[" integer "]"] ["%" integer] | literal
+    literal    = string, integer or number, with or without a type suffix, true, false
+
+A name that a stream does not have, a subscript out of range and values that cannot be compared make a clause false.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from penstock.base.diagnostics import UserError
+from penstock.expr.values import interpret_literal
+
+Values = Mapping[str, Any]
+Predicate = Callable[[Values], bool]
+Value = Callable[[Values], Any]
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')[ru]?
+    |(?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[a-z]{0,2}
+    |(?P<name>[A-Za-z_]\w*)
+    |(?P<sign>&&|\|\||[=!<>]=|[<>!()%\[\]]))""",
+    re.VERBOSE,
+)
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class _Missing(Exception):
+    """A stream does not have what a clause speaks of."""
+
+
+def parse_predicate(text: str) -> Predicate:
+    """A function that tells whether named values satisfy the predicate.
+
+    Raises:
+        UserError: The text is no predicate.
+
+    Example:
+        >>> predicate = parse_predicate('kind == "bargains" && ("x" in tags || g[1] > 6.7)')
+        >>> predicate({"kind": "bargains", "tags": ["y"], "g": [1.0, 7.0]})
+        True
+        >>> predicate({"kind": "bargains"})
+        False
+    """
+    parser = _Parser(text)
+    predicate = parser.disjunction()
+    if parser.token:
+        parser.fail("the end")
+    return predicate
+
+
+class _Parser:
+    """Recursive descent over the tokens."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self.kind = self.token = ""
+        self.advance()
+
+    def advance(self) -> str:
+        taken = self.token
+        match = _TOKEN.match(self.text, self.position)
+        rest = self.text[self.position :].strip()
+        if match is None and rest:
+            raise UserError(f"`{self.text}` is no predicate: unexpected `{rest[:10]}`")
+        self.kind, self.token = (match.lastgroup or "", match[match.lastgroup or 0]) if match else ("", "")
+        self.position = match.end() if match else len(self.text)
+        return taken
+
+    def fail(self, wanted: str) -> None:
+        raise UserError(f"`{self.text}` is no predicate: expected {wanted}, found `{self.token or 'the end'}`")
+
+    def expect(self, token: str) -> None:
+        if self.token != token:
+            self.fail(f"`{token}`")
+        self.advance()
+
+    def disjunction(self) -> Predicate:
+        parts = [self.conjunction()]
+        while self.token == "||":
+            self.advance()
+            parts.append(self.conjunction())
+        return parts[0] if len(parts) == 1 else lambda values: any(p(values) for p in parts)
+
+    def conjunction(self) -> Predicate:
+        parts = [self.clause()]
+        while self.token == "&&":
+            self.advance()
+            parts.append(self.clause())
+        return parts[0] if len(parts) == 1 else lambda values: all(p(values) for p in parts)
+
+    def clause(self) -> Predicate:
+        if self.token == "!" and self.kind == "sign":
+            self.advance()
+            negated = self.clause()
+            return lambda values: not negated(values)
+        if self.token == "(" and self.kind == "sign":
+            self.advance()
+            inner = self.disjunction()
+            self.expect(")")
+            return inner
+        return self.comparison()
+
+    def comparison(self) -> Predicate:
+        left = self.value()
+        if self.kind == "name" and self.token == "in":
+            self.advance()
+            container = self.value()
+            return _clause(lambda values: left(values) in container(values))
+        if self.kind == "sign" and self.token in _COMPARISONS:
+            compare = _COMPARISONS[self.advance()]
+            right = self.value()
+            return _clause(lambda values: compare(left(values), right(values)))
+        return _clause(lambda values: left(values) is True)
+
+    def value(self) -> Value:
+        kind, token = self.kind, self.token
+        if kind not in ("string", "number", "name"):
+            self.fail("a name or a literal")
+        self.advance()
+        if kind == "name" and token not in ("true", "false"):
+            return self.named(token)
+        literal = _literal(kind, token)
+        return lambda values: literal
+
+    def named(self, name: str) -> Value:
+        found: Value = partial(_look_up, name)
+        if self.token == "[":
+            self.advance()
+            index = self.integer()
+            self.expect("]")
+            found = _subscript(found, index)
+        if self.token == "%":
+            self.advance()
+            found = _remainder(found, self.integer())
+        return found
+
+    def integer(self) -> int:
+        if self.kind != "number" or not self.token.isdigit():
+            self.fail("an integer")
+        return int(self.advance())
+
+
+def _literal(kind: str, token: str) -> Any:
+    if kind == "string":
+        return interpret_literal(token)
+    if kind == "name":
+        return token == "true"
+    return float(token) if any(c in token for c in ".eE") else int(token)
+
+
+def _look_up(name: str, values: Values) -> Any:
+    if name not in values:
+        raise _Missing
+    return values[name]
+
+
+def _subscript(value: Value, index: int) -> Value:
+    return lambda values: value(values)[index]
+
+
+def _remainder(value: Value, divisor: int) -> Value:
+    return lambda values: value(values) % divisor
+
+
+def _clause(test: Predicate) -> Predicate:
+    def safe(values: Values) -> bool:
+        try:
+            return bool(test(values))
+        except (_Missing, TypeError, LookupError, ZeroDivisionError):
+            return False
+
+    return safe

@@ -1,0 +1,1 @@
+"""Output functions of Aggregate and Match."""

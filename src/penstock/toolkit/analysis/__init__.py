@@ -1,0 +1,1 @@
+"""Operator models from SPL code: effects, keyed state, numbers of tuples submitted."""

@@ -1,0 +1,24 @@
+"""A program: the graph and the operator definitions that its kinds mean. What every front end makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.ir.graph import Application
+from penstock.toolkit.core.registry import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A checked application, ready to be compiled or interpreted.
+
+    Attributes:
+        application: The logical graph.
+        registry: Finds the definition of every kind in it.
+        directory: Where its text lies; its `data` folder is the default for relative file names.
+    """
+
+    application: Application
+    registry: Registry
+    directory: Path = Path()

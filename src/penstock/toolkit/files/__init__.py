@@ -1,0 +1,1 @@
+"""Files that sinks write and sources read in blocks: names, records, locks."""

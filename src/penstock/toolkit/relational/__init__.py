@@ -1,0 +1,1 @@
+"""The relational operators: Aggregate, Filter, Functor, Join, Match, Punctor, Sort."""

@@ -1,0 +1,1 @@
+"""The utility operators: sources for tests, splits, barriers, gates, delays, custom code."""

@@ -1,0 +1,1 @@
+"""Windows: partitions, policies, eviction, triggers."""

@@ -1,0 +1,62 @@
+"""A measured run that the user does not wait for: nothing is made of the part that was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from penstock.cli import short_profile
+from penstock.expr.environment import Environment
+from penstock.lang import compile_text
+from penstock.spark.measure import measured_runs, profiling
+from penstock.spark.measure.measured_runs import Measuring
+from penstock.spark.measure.profiling import ProfileRun
+
+PROGRAM = """
+composite Main {
+  graph
+    stream<int32 a> In = Beacon() { param iterations: 9u; output In: a = (int32) IterationCount(); }
+    () as Out = FileSink(In) { param file: "out.csv"; }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    stopped: str = "interrupted"
+
+
+def interrupted_run(*given: object, **options: object) -> ProfileRun:
+    return ProfileRun(profile=None, run=Interrupted(), python_metrics={})  # type: ignore[arg-type] # only how it ended
+
+
+def measuring() -> Measuring:
+    return Measuring(program=compile_text(PROGRAM), environment=Environment(), spark=None, mips=1000.0)  # type: ignore[arg-type]
+
+
+def test_ctrl_c_ends_the_loop_and_not_only_the_run(monkeypatch):
+    monkeypatch.setattr(measured_runs, "profile_on_spark", interrupted_run)
+    with pytest.raises(KeyboardInterrupt):
+        measuring().run([["In"], ["Out"]], 1)
+
+
+def test_every_run_has_its_own_channels(monkeypatch):
+    asked = []
+
+    def watched(*given: object, **options: object) -> ProfileRun:
+        asked.append(options["channels"])
+        return interrupted_run()
+
+    monkeypatch.setattr(measured_runs, "profile_on_spark", watched)
+    for channels in (None, 4):
+        with pytest.raises(KeyboardInterrupt):
+            measuring().run([["In"], ["Out"]], channels)
+    assert asked == [None, 4]
+
+
+def test_ctrl_c_in_a_short_profile_ends_the_command(monkeypatch, tmp_path):
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
+    monkeypatch.setattr(profiling, "profile_on_spark", interrupted_run)
+    with pytest.raises(KeyboardInterrupt):
+        short_profile.known_profile(compile_text(PROGRAM), Environment(), None, 1, lambda text: None)
