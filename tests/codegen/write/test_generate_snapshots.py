@@ -1,6 +1,7 @@
 """The text of generated modules, as people read it.
 
-After a change on purpose: `PENSTOCK_SNAPSHOTS=write pytest tests/codegen/write/test_generate_snapshots.py`, then read the difference.
+After a change on purpose, write them anew and read the difference:
+`PENSTOCK_SNAPSHOTS=write pytest tests/codegen/write/test_generate_snapshots.py`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Operators with an instance for each key: the class, what runs it, its timers, and what its instances must not share."""
+"""Operators with an instance for each key: the class, its runtime, its timers, and what instances must not share."""
