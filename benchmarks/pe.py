@@ -21,7 +21,7 @@ from penstock.codegen.transport.batches import PULSE, TUPLE, Item, decode, encod
 from penstock.codegen.write.generate import Generated, generate
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file, compile_text
-from penstock.spark.workers.container import Container
+from penstock.runtime.pes.container import Container
 from penstock.toolkit.core.program import Program
 
 BARGAINS = Path(__file__).parents[1] / "examples" / "bargains" / "bargains.spl"

@@ -17,11 +17,11 @@ from penstock.codegen.transport.batches import REPORT
 from penstock.codegen.transport.routes import Router, rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.reference.result import DeadLetter
+from penstock.runtime.pes.container import Container
+from penstock.runtime.pes.reports import decode_report
+from penstock.runtime.sources.turns import SourceRun
 from penstock.spark.sources.planner import TurnPlanner
-from penstock.spark.sources.turns import SourceRun
-from penstock.spark.workers.container import Container
 from penstock.spark.workers.instances import ContainerInstance, Instance, make_instance
-from penstock.spark.workers.reports import decode_report
 from penstock.toolkit.core.program import Program
 
 Rows = list[tuple[int, int, bytes]]

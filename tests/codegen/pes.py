@@ -14,7 +14,7 @@ from penstock.codegen.transport.batches import FINAL, PULSE, TUPLE, WINDOW, Item
 from penstock.codegen.write.generate import Generated, generate
 from penstock.codegen.write.marks import streams_with_marks
 from penstock.expr.environment import Environment
-from penstock.spark.workers.container import Container
+from penstock.runtime.pes.container import Container
 from penstock.toolkit.core.program import Program
 
 Batch = Sequence[tuple[int, Item]]

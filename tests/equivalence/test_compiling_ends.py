@@ -21,7 +21,7 @@ from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
 from penstock.expr.environment import Environment
 from penstock.ir.pretty import pretty
 from penstock.lang import compile_text
-from penstock.spark.sources.by_columns import is_read_by_columns
+from penstock.runtime.sources.by_columns import is_read_by_columns
 from penstock.toolkit.core.program import Program
 
 PROGRAMS = int(os.environ.get("PENSTOCK_COMPILES", "150"))

@@ -138,7 +138,7 @@ def unordered(container, values):
 def test_without_the_merges_order_every_pipeline_on_channels_differs(tmp_path, monkeypatch):
     program, wanted = all_pairs()
     plan = physical_plan(program.application, everything_fused(program.application), 3)
-    monkeypatch.setattr("penstock.spark.workers.container_instance.in_order", unordered)
+    monkeypatch.setattr("penstock.runtime.pes.container_instance.in_order", unordered)
     run_plan(program, plan, environment(HERE, tmp_path), turns_per_batch=1000)
     found = files(tmp_path)
     merged = {f"{e.stream}.csv" for e in plan.edges if e.senders > 1 and e.route is Route.ONE} & wanted.keys()

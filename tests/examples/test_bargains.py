@@ -10,7 +10,7 @@ import pytest
 
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file, compile_text
-from penstock.spark.verify.verify_models import verify_models
+from penstock.runtime.verify.verify_models import verify_models
 from penstock.testing import apply, run
 
 

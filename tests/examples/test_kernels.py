@@ -17,8 +17,8 @@ from penstock.ir.graph import Application
 from penstock.lang import compile_file
 from penstock.parallel.plan import Joint, Ordering, Region
 from penstock.parallel.regions import parallel_regions
+from penstock.runtime.verify.verify_models import verify_models
 from penstock.spark.job.run import SparkRun, run_on_spark
-from penstock.spark.verify.verify_models import verify_models
 from penstock.testing import run
 from plan_runner import run_plan
 from spark_session import everything_fused, files, run_reference, session

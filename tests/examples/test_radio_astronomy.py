@@ -14,7 +14,7 @@ from penstock.codegen.plan.physical import physical_plan
 from penstock.codegen.write.generate import Generated, generate
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file
-from penstock.spark.verify.verify_models import verify_models
+from penstock.runtime.verify.verify_models import verify_models
 from penstock.testing import apply, run
 
 SPL = "radio_astronomy/radio_astronomy.spl"

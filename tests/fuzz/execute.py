@@ -18,10 +18,10 @@ from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
 from penstock.reference.result import DEAD_LETTERS, DeadLetter
+from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.spark.job.open_loops import why_closed, with_open_loop
 from penstock.spark.sinks.loop_stream import rounds_folder
 from penstock.spark.sinks.sink_pe import SinkPE
-from penstock.spark.sources.by_columns import ColumnPE, read_part
 from penstock.spark.sources.data_source import own_sources
 from penstock.spark.sources.planner import Planner, make_planner
 from penstock.spark.workers.instances import instance_maker

@@ -84,7 +84,7 @@ def test_what_is_wrong_is_found_and_made_small(monkeypatch):
 
 
 def test_a_report_tells_how_to_see_it_again(monkeypatch):
-    monkeypatch.setattr("penstock.spark.workers.container_instance.in_order", lambda container, values: [])
+    monkeypatch.setattr("penstock.runtime.pes.container_instance.in_order", lambda container, values: [])
     report = next(filter(None, (check_seed((seed, SIZE, False))[1] for seed in range(40))))
     assert "python -m tests.fuzz --seeds " in report
     assert "composite Main {" in report

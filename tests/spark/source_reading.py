@@ -15,8 +15,8 @@ from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.reference.result import DeadLetter
+from penstock.runtime.pes.reports import decode_report
 from penstock.spark.sources.data_source import SourceReader, dump, own_sources
-from penstock.spark.workers.reports import decode_report
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Punctuation
 

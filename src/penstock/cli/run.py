@@ -187,7 +187,7 @@ def command(
         raise click.UsageError("--continuous is for Spark: the reference interpreter reads what there is")
     program = arguments.program()
     if verified != "none":
-        from penstock.spark.verify.verify_models import verify_models, verify_some
+        from penstock.runtime.verify.verify_models import verify_models, verify_some
 
         program = verify_models(program) if verified == "all" else verify_some(program)
     if out is not None:

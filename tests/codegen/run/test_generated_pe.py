@@ -10,10 +10,10 @@ from penstock.base.diagnostics import UserError
 from penstock.codegen.transport.batches import REPORT, TUPLE, decode, encode
 from penstock.expr.environment import Environment
 from penstock.reference.failure import OperatorFailed
-from penstock.spark.workers.container import Container
-from penstock.spark.workers.container_instance import process_batch
-from penstock.spark.workers.generated import GeneratedContainer, loaded_module, may_be_kept
-from penstock.spark.workers.reports import decode_report
+from penstock.runtime.pes.container import Container
+from penstock.runtime.pes.container_instance import process_batch
+from penstock.runtime.pes.generated_instance import GeneratedContainer, loaded_module, may_be_kept
+from penstock.runtime.pes.reports import decode_report
 
 SINK = '() as Sink = FileSink(O) { param file: "o"; }'
 

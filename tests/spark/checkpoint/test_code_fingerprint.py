@@ -11,9 +11,9 @@ import pytest
 
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import physical_plan
+from penstock.runtime.verify.verify_models import verify_models
 from penstock.spark.checkpoint.code_fingerprint import fingerprint_code
 from penstock.spark.checkpoint.plan_record import claim
-from penstock.spark.verify.verify_models import verify_models
 
 TEXT = '''
 import helping

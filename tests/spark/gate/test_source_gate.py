@@ -17,13 +17,13 @@ from penstock.codegen.transport.batches import FINAL, PULSE, REPORT, TUPLE, Item
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.lang import compile_text
+from penstock.runtime.pes.reports import decode_report
+from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.plan_record import claim
 from penstock.spark.gate.clock_reader import ClockReader, positions
 from penstock.spark.gate.gating import _gated_sources
 from penstock.spark.gate.source_gate import CLOCK, Gate, GateState, Row
-from penstock.spark.job.waiting import has_gate
 from penstock.spark.kafka.messages import tuples_of
-from penstock.spark.workers.reports import decode_report
 from penstock.toolkit.adapters.kafka_consumer import message_form
 
 SECOND = 1_000_000_000

@@ -178,7 +178,7 @@ def test_tuples_are_counted_once_whatever_way_they_take(tmp_path):
 
 
 def test_a_batch_larger_than_the_memory_for_it_waits_on_disk(tmp_path, monkeypatch):
-    from penstock.spark.sinks import order as sink_order
+    from penstock.runtime.sinks import order as sink_order
 
     spilled = []
     rollover = sink_order.tempfile.SpooledTemporaryFile.rollover

@@ -13,8 +13,8 @@ from penstock.base.diagnostics import UserError
 from penstock.codegen.transport.batches import REPORT
 from penstock.lang import compile_text
 from penstock.reference.result import DEAD_LETTERS, DeadLetter
-from penstock.spark.sinks.dead_letters import WaitingLetters
-from penstock.spark.workers.reports import LETTERS_PER_VALUE, Report
+from penstock.runtime.pes.reports import LETTERS_PER_VALUE, Report
+from penstock.runtime.sinks.dead_letters import WaitingLetters
 from sink_runner import Sinks
 
 ROWS = [(f"S{n % 3}", n) for n in range(60)]

@@ -30,7 +30,7 @@ class Wall:
 @pytest.fixture
 def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
     clock = Wall()
-    monkeypatch.setattr("penstock.spark.sources.wall_clock.time.time_ns", clock)
+    monkeypatch.setattr("penstock.runtime.sources.wall_clock.time.time_ns", clock)
     return clock
 
 

@@ -17,9 +17,9 @@ from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.lang import compile_text
 from penstock.reference import run
+from penstock.runtime.sources.outside_rows import source_pe
 from penstock.spark.job.outside_sources import import_options
 from penstock.spark.job.run import run_on_spark
-from penstock.spark.sources.outside_rows import source_pe
 from penstock.spark.streams.imported import ImportReader, Stretch
 from penstock.testing import feed
 from sink_runner import Sinks

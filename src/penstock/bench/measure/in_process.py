@@ -19,10 +19,10 @@ from penstock.codegen.transport.routes import Router, routing_of
 from penstock.expr.environment import Environment, Tuple
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.refine import own_seconds
-from penstock.spark.sources.by_columns import ColumnPE, read_part
-from penstock.spark.sources.column_planner import ColumnPlanner
+from penstock.runtime.pes.reports import Counts, add, decode_report
+from penstock.runtime.sources.by_columns import ColumnPE, read_part
+from penstock.runtime.sources.column_planner import ColumnPlanner
 from penstock.spark.workers.instances import Instance, Row, instance_maker
-from penstock.spark.workers.reports import Counts, add, decode_report
 from penstock.toolkit.core.program import Program
 
 Values = list[tuple[int, bytes]]

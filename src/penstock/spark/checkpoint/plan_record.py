@@ -21,9 +21,9 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.ir.codec import fingerprint
 from penstock.ir.graph import Application
 from penstock.ir.models import OperatorModel, State
+from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.code_fingerprint import PYTHON
 from penstock.spark.job.open_loops import has_open_loop
-from penstock.spark.job.waiting import has_gate
 
 FORMAT = 2
 FILE = "plan.json"

@@ -14,12 +14,12 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.expr.environment import Clock, Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
+from penstock.runtime.sources.outside_rows import OUTSIDE, source_pe
 from penstock.spark.gate.clock_reader import FORMAT, ClockReader
 from penstock.spark.gate.gate_door import gated
 from penstock.spark.gate.source_gate import GatedSource
 from penstock.spark.kafka.connector import ends_of
 from penstock.spark.sources.door import source_door
-from penstock.spark.sources.outside_rows import OUTSIDE, source_pe
 from penstock.toolkit.adapters.kafka_consumer import idle_seconds, topics_of
 from penstock.toolkit.adapters.kafka_params import kafka_properties
 

@@ -49,8 +49,8 @@ from penstock.codegen.transport.batches import (
     read_batches,
 )
 from penstock.codegen.transport.routes import Router
-from penstock.spark.sources.outside_rows import SourcePE
-from penstock.spark.workers.reports import Report
+from penstock.runtime.pes.reports import Report
+from penstock.runtime.sources.outside_rows import SourcePE
 
 CLOCK = -2
 """Stands for the edge in a row that tells the time on the wall, or which lanes have ended."""

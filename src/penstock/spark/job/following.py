@@ -11,8 +11,8 @@ from penstock.codegen.plan.physical import physical_plan
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Application, Operator
+from penstock.runtime.pes.container import Container
 from penstock.spark.sources.data_source import own_sources
-from penstock.spark.workers.container import Container
 from penstock.toolkit.core.column_source import ReadByColumns
 from penstock.toolkit.core.program import Program
 

@@ -35,8 +35,8 @@ from dataclasses import replace
 from penstock.base.diagnostics import UserError
 from penstock.ir.graph import Application, InputPort, Operator, OutputPort
 from penstock.ir.models import UNKNOWN_MODEL
-from penstock.spark.job.waiting import waits_for_time
-from penstock.spark.sources.outside_rows import OUTSIDE
+from penstock.runtime.sources.outside_rows import OUTSIDE
+from penstock.runtime.sources.waiting import waits_for_time
 from penstock.toolkit.analysis.logic_analysis import ends_a_stream
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.program import Program

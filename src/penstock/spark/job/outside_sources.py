@@ -12,10 +12,10 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
+from penstock.runtime.sources.outside_rows import SourcePE, source_pe
 from penstock.spark.kafka.connector import messages, transport_rows
 from penstock.spark.kafka.kafka_streams import imported_rows, kafka_streams
 from penstock.spark.sources.door import source_door
-from penstock.spark.sources.outside_rows import SourcePE, source_pe
 from penstock.spark.streams.imported import FORMAT, ImportReader
 from penstock.spark.streams.stream_tables import streams_folder
 from penstock.toolkit.adapters.import_ import wanted_by

@@ -21,6 +21,7 @@ import pyspark.sql.functions as F
 from penstock.codegen.plan.physical import PE, PhysicalPlan, Route
 from penstock.codegen.transport.batches import SPARK_SCHEMA
 from penstock.expr.environment import Environment
+from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.lock import CheckpointLock
 from penstock.spark.checkpoint.plan_record import clear_false_start
 from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
@@ -29,7 +30,6 @@ from penstock.spark.gate.gating import with_gate
 from penstock.spark.job.open_loops import has_open_loop
 from penstock.spark.job.outside_sources import outside_source
 from penstock.spark.job.slots import channel_keys
-from penstock.spark.job.waiting import has_gate
 from penstock.spark.sinks.loop_stream import rounds_folder
 from penstock.spark.sinks.sink_pe import Committing, SinkPE
 from penstock.spark.sources.data_source import FORMAT, SourceReader, dump, own_sources, plan_ahead

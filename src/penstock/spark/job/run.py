@@ -17,6 +17,7 @@ from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.sampling import Sampling
+from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.code_fingerprint import fingerprint_code
 from penstock.spark.checkpoint.inspection import inspect_checkpoint
 from penstock.spark.checkpoint.lock import lock_checkpoint
@@ -26,7 +27,6 @@ from penstock.spark.gate.gating import on_the_wall
 from penstock.spark.job.open_loops import with_open_loop
 from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, start
-from penstock.spark.job.waiting import has_gate
 from penstock.spark.job.watch import Notice, Progress, watch
 from penstock.spark.sinks.sink_pe import SinkPE, Totals
 from penstock.spark.sources.data_source import own_sources

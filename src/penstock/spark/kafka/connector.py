@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from penstock.base.diagnostics import UserError
 from penstock.codegen.transport.batches import SPARK_SCHEMA
+from penstock.runtime.sources.outside_rows import SourcePE
 from penstock.spark.kafka.messages import tuples_of
-from penstock.spark.sources.outside_rows import SourcePE
 from penstock.toolkit.adapters.kafka_consumer import MessageForm
 
 if TYPE_CHECKING:

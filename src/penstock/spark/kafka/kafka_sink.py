@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from penstock.expr.values import rows_from_batch
 from penstock.ir.graph import Operator
+from penstock.runtime.sinks.order import Chunk
 from penstock.spark.kafka.topic import TopicWriter
-from penstock.spark.sinks.order import Chunk
 from penstock.toolkit.adapters.kafka_params import kafka_properties
 from penstock.toolkit.adapters.kafka_producer import message_writer
 

@@ -26,9 +26,9 @@ import pyarrow as pa
 from penstock.base.diagnostics import UserError
 from penstock.codegen.transport.batches import SPARK_SCHEMA
 from penstock.ir.graph import Operator
+from penstock.runtime.sinks.order import Chunk
+from penstock.runtime.sources.outside_rows import SourcePE
 from penstock.spark.kafka.topic import TopicWriter
-from penstock.spark.sinks.order import Chunk
-from penstock.spark.sources.outside_rows import SourcePE
 from penstock.spark.streams.exported import file_rows, file_schema
 from penstock.spark.streams.imported import items_of
 from penstock.spark.streams.stream_tables import VARIABLE, described, offer_from

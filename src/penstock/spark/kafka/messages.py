@@ -21,8 +21,8 @@ from penstock.expr.values import to_arrow_array
 from penstock.ir.arrow import arrow_schema, arrow_type
 from penstock.ir.types import BLOB, TIMESTAMP, Type
 from penstock.reference.result import DeadLetter
+from penstock.runtime.sources.outside_rows import Items
 from penstock.spark.gate.source_gate import LANES
-from penstock.spark.sources.outside_rows import Items
 from penstock.toolkit.adapters.kafka_consumer import MessageForm
 from penstock.toolkit.formats import Settings, csv, json_lines
 

@@ -25,11 +25,11 @@ from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
 from penstock.ir.models import UNKNOWN_MODEL
 from penstock.reference.node import Node
+from penstock.runtime.sinks.order import Chunk
 from penstock.spark.job.open_loops import END
 from penstock.spark.kafka.kafka_sink import KafkaSink
 from penstock.spark.kafka.kafka_streams import KafkaExportSink, kafka_streams
 from penstock.spark.sinks.loop_stream import LoopSink
-from penstock.spark.sinks.order import Chunk
 from penstock.spark.sinks.postgres import PostgresBatchSink
 from penstock.spark.streams.exported import ExportSink
 from penstock.toolkit.core.definition import OperatorDefinition

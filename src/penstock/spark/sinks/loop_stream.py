@@ -16,7 +16,7 @@ from penstock.base.durable_files import make_folder, write_durably
 from penstock.codegen.transport.batches import TUPLE
 from penstock.ir.graph import Operator
 from penstock.ir.types import Schema
-from penstock.spark.sinks.order import Chunk
+from penstock.runtime.sinks.order import Chunk
 from penstock.spark.streams.exported import file_rows, file_schema
 
 if TYPE_CHECKING:

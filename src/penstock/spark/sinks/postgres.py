@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from penstock.expr.values import rows_from_batch
 from penstock.ir.graph import Operator
-from penstock.spark.sinks.order import Chunk
+from penstock.runtime.sinks.order import Chunk
 from penstock.toolkit.adapters.postgres_sink import table_of
 
 if TYPE_CHECKING:

@@ -31,13 +31,13 @@ from penstock.expr.evaluate import Evaluator
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.raw_statistics import Statistics
 from penstock.reference.result import DeadLetter
+from penstock.runtime.pes.container import Container
+from penstock.runtime.pes.container_instance import in_order
+from penstock.runtime.pes.reports import Counts, Report, add, decode_report
+from penstock.runtime.sinks.dead_letters import MOST_AT_ONCE, LetterFile, WaitingLetters
+from penstock.runtime.sinks.order import Chunk, Spool
 from penstock.spark.sinks.collected_rows import RowsOfBatches
-from penstock.spark.sinks.dead_letters import MOST_AT_ONCE, LetterFile, WaitingLetters
 from penstock.spark.sinks.kinds import BatchSink, JobOutput, batch_sink, column_takers, fed_by_tuple, with_outlets
-from penstock.spark.sinks.order import Chunk, Spool
-from penstock.spark.workers.container import Container
-from penstock.spark.workers.container_instance import in_order
-from penstock.spark.workers.reports import Counts, Report, add, decode_report
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.files.file_records import FileRecord
 

@@ -29,14 +29,14 @@ from penstock.base.durable_files import write_durably
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.routes import Routing, rerouted, routing_of
 from penstock.expr.environment import Environment
+from penstock.runtime.sources.by_columns import ColumnPE, read_part
+from penstock.runtime.sources.column_planner import ColumnPlanner
+from penstock.runtime.sources.outside_rows import OUTSIDE
+from penstock.runtime.sources.turns import SourceRun
 from penstock.spark.checkpoint.lock import epoch_check
-from penstock.spark.sources.by_columns import ColumnPE, read_part
-from penstock.spark.sources.column_planner import ColumnPlanner
 from penstock.spark.sources.log import LoggedRows, SourceLog, read_rows
-from penstock.spark.sources.outside_rows import OUTSIDE
 from penstock.spark.sources.planner import Planner, make_planner
 from penstock.spark.sources.reader import SourceReader
-from penstock.spark.sources.turns import SourceRun
 from penstock.toolkit.core.program import Program
 
 __all__ = ["FORMAT", "SourceReader", "SourceRun", "dump", "load", "plan_ahead"]

@@ -29,7 +29,7 @@ from penstock.base.durable_files import LOST, create_durably, make_folder, read_
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from penstock.spark.sources.batch import PlannedBatch
+    from penstock.runtime.sources.batch import PlannedBatch
 
 _WHAT = "the log of the sources"
 
@@ -81,7 +81,7 @@ class SourceLog:
 
     Example:
         >>> import tempfile
-        >>> from penstock.spark.sources.batch import PlannedBatch
+        >>> from penstock.runtime.sources.batch import PlannedBatch
         >>> log = SourceLog(Path(tempfile.mkdtemp()))
         >>> log.write(0, PlannedBatch(has_ended=True), {"position": 5})
         True

@@ -35,14 +35,14 @@ from typing import Any, Protocol
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import LAST_PULSE, PULSE_NUMBER
 from penstock.expr.environment import Environment
-from penstock.spark.job.waiting import waits_for_time
-from penstock.spark.sources.batch import PlannedBatch, check_form
-from penstock.spark.sources.by_columns import ColumnPE, is_read_by_columns
-from penstock.spark.sources.column_planner import ColumnPlanner
-from penstock.spark.sources.column_run import ColumnRun, TimedColumnRun
+from penstock.runtime.sources.batch import PlannedBatch, check_form
+from penstock.runtime.sources.by_columns import ColumnPE, is_read_by_columns
+from penstock.runtime.sources.column_planner import ColumnPlanner
+from penstock.runtime.sources.column_run import ColumnRun, TimedColumnRun
+from penstock.runtime.sources.turns import SourceRun
+from penstock.runtime.sources.waiting import waits_for_time
+from penstock.runtime.sources.wall_clock import WallClock, began, is_due, set_began
 from penstock.spark.sources.loop_planner import LoopPlanner, start_of_loop
-from penstock.spark.sources.turns import SourceRun
-from penstock.spark.sources.wall_clock import WallClock, began, is_due, set_began
 from penstock.toolkit.core.column_source import SetsClock
 from penstock.toolkit.core.program import Program
 

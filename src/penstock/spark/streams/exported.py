@@ -12,7 +12,7 @@ from penstock.codegen.transport.batches import FINAL, TUPLE
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.graph import Operator
 from penstock.ir.types import Schema
-from penstock.spark.sinks.order import Chunk
+from penstock.runtime.sinks.order import Chunk
 from penstock.spark.streams.stream_tables import TableWriter, streams_folder
 from penstock.toolkit.adapters.import_ import offer_of
 

@@ -29,7 +29,7 @@ from penstock.codegen.transport.batches import TUPLE
 from penstock.expr.values import rows_from_batch
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import Schema, parse_schema
-from penstock.spark.sources.outside_rows import Items, SourcePE
+from penstock.runtime.sources.outside_rows import Items, SourcePE
 from penstock.spark.streams.exported import KIND, TIME, file_schema
 from penstock.spark.streams.stream_tables import Table, between, tables
 from penstock.toolkit.adapters.import_ import Wanted

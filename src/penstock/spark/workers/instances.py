@@ -15,10 +15,10 @@ from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.routes import Router, Routing, routing_of
 from penstock.expr.environment import Environment
+from penstock.runtime.pes.container import Container
+from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values, process_batch
+from penstock.runtime.pes.generated_instance import GeneratedContainer, LoadedPE, loaded_module, may_be_kept
 from penstock.spark.sources.data_source import load
-from penstock.spark.workers.container import Container
-from penstock.spark.workers.container_instance import ContainerInstance, Left, Values, process_batch
-from penstock.spark.workers.generated import GeneratedContainer, LoadedPE, loaded_module, may_be_kept
 from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from penstock.spark.sources.batch import PlannedBatch, check_form
-from penstock.spark.sources.by_columns import ColumnPE
-from penstock.spark.sources.wall_clock import WallClock, began, is_due, set_began
+from penstock.runtime.sources.batch import PlannedBatch, check_form
+from penstock.runtime.sources.by_columns import ColumnPE
+from penstock.runtime.sources.wall_clock import WallClock, began, is_due, set_began
 from penstock.toolkit.core.column_source import Extent
 
 TUPLES_PER_BATCH = 400_000

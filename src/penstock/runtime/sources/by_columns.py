@@ -34,9 +34,9 @@ from penstock.codegen.transport.routes import Router, Routing, rerouted, routing
 from penstock.expr.environment import Environment
 from penstock.profiler.clock import cpu_ns
 from penstock.reference.failure import OperatorFailed, reason_of
-from penstock.spark.sources.selection import Selection, selection
-from penstock.spark.workers.container import Container
-from penstock.spark.workers.reports import Report, add
+from penstock.runtime.pes.container import Container
+from penstock.runtime.pes.reports import Report, add
+from penstock.runtime.sources.selection import Selection, selection
 from penstock.toolkit.core.column_source import Chunk, ColumnSource, Extent, Planned, Position, ReadByColumns, SetsClock
 from penstock.toolkit.core.program import Program
 

@@ -27,7 +27,7 @@ from penstock.codegen.transport.batches import (
 )
 from penstock.codegen.transport.routes import Router, Routing, routing_of
 from penstock.reference.result import DeadLetter
-from penstock.spark.workers.reports import Report
+from penstock.runtime.pes.reports import Report
 
 OUTSIDE = frozenset({"Import", "KafkaConsumer"})
 """The operators that Spark reads itself."""

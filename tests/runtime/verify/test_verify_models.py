@@ -20,9 +20,9 @@ from penstock.lang import compile_text
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.regions import parallel_regions
 from penstock.reference import run
-from penstock.spark.verify import verify_models as checks
-from penstock.spark.verify.verify_models import verify_models, verify_some
-from penstock.spark.workers.container_instance import ContainerInstance
+from penstock.runtime.pes.container_instance import ContainerInstance
+from penstock.runtime.verify import verify_models as checks
+from penstock.runtime.verify.verify_models import verify_models, verify_some
 from penstock.spark.workers.instances import make_instance
 from penstock.testing import feed
 from plan_runner import run_plan

@@ -16,7 +16,7 @@ from penstock.codegen.write.generate import Generated
 from penstock.expr.environment import Environment
 from penstock.expr.values import text_form
 from penstock.reference.failure import OperatorFailed, reason_of
-from penstock.spark.workers.container import Container
+from penstock.runtime.pes.container import Container
 from penstock.toolkit.core.logic_runtime import VARIABLES
 from penstock.toolkit.core.program import Program
 

@@ -13,8 +13,8 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import PULSE, PULSE_NUMBER, REPORT, Item, rows, values_as_rows
 from penstock.expr.environment import Environment
 from penstock.reference.failure import OperatorFailed, reason_of
-from penstock.spark.sources.batch import check_form
-from penstock.spark.workers.container import Container
+from penstock.runtime.pes.container import Container
+from penstock.runtime.sources.batch import check_form
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Punctuation, Wait
 

@@ -9,7 +9,7 @@ import pytest
 from penstock import App, KeyedOperator, col
 from penstock.base.diagnostics import UserError
 from penstock.reference import run
-from penstock.spark.verify.verify_models import verify_models
+from penstock.runtime.verify.verify_models import verify_models
 from penstock.testing import feed
 from spark_session import environment
 

@@ -24,10 +24,10 @@ from penstock.reference.engine import Engine, Limits
 from penstock.reference.exchange import Exchange
 from penstock.reference.node import Node
 from penstock.reference.wiring import wire
-from penstock.spark.sources.outside_rows import OUTSIDE
-from penstock.spark.workers.container_signals import ContainerSignals
-from penstock.spark.workers.placed_timers import PlacedFeedback, PlacedTimers
-from penstock.spark.workers.reports import Counts, Report, counts_of
+from penstock.runtime.pes.container_signals import ContainerSignals
+from penstock.runtime.pes.placed_timers import PlacedFeedback, PlacedTimers
+from penstock.runtime.pes.reports import Counts, Report, counts_of
+from penstock.runtime.sources.outside_rows import OUTSIDE
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Context, Punctuation, Runtime, Submit

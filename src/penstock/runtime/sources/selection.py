@@ -34,7 +34,7 @@ from penstock.expr.evaluate import Evaluator
 from penstock.expr.vector.evaluator import compile_vector
 from penstock.ir.expressions import Expression
 from penstock.ir.graph import Operator
-from penstock.spark.workers.reports import Counts
+from penstock.runtime.pes.reports import Counts
 
 _ENOUGH_SEEN = 50_000
 _LEAST_DROPPED = 0.1

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.codegen.transport.batches import FINAL, PULSE, PULSE_NUMBER, WINDOW
-from penstock.spark.sources.batch import check_form
-from penstock.spark.sources.by_columns import ColumnPE, numbers_of, times_of
+from penstock.runtime.sources.batch import check_form
+from penstock.runtime.sources.by_columns import ColumnPE, numbers_of, times_of
 from penstock.toolkit.core.column_source import Chunk, Extent
 
 

@@ -12,8 +12,8 @@ import pytest
 from penstock.codegen.plan.physical import physical_plan
 from penstock.lang import compile_text
 from penstock.profiler.sampling import Sampling
-from penstock.spark.sources import selection as source_selection
-from penstock.spark.sources.selection import Selection, selection
+from penstock.runtime.sources import selection as source_selection
+from penstock.runtime.sources.selection import Selection, selection
 from spark_session import everything_fused, nothing_fused, run_reference, run_spark
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -22,10 +22,10 @@ from penstock.codegen.transport.batches import REPORT
 from penstock.expr.environment import Clock, Environment
 from penstock.ir.models import State
 from penstock.reference.failure import OperatorFailed, reason_of
-from penstock.spark.workers.container import Container
-from penstock.spark.workers.container_instance import ContainerInstance, Left, Values
-from penstock.spark.workers.failures import told
-from penstock.spark.workers.reports import Report, decode_report
+from penstock.runtime.pes.container import Container
+from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values
+from penstock.runtime.pes.failures import told
+from penstock.runtime.pes.reports import Report, decode_report
 from penstock.toolkit.core.program import Program
 
 STATE_VERSION = 2

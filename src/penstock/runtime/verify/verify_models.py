@@ -46,8 +46,8 @@ from typing import Any
 from penstock.api.operators import Marks
 from penstock.ir.graph import Operator
 from penstock.parallel.meeting import WATCHED
-from penstock.spark.verify.checked_calls import CheckedCall
-from penstock.spark.verify.watcher import Watcher
+from penstock.runtime.verify.checked_calls import CheckedCall
+from penstock.runtime.verify.watcher import Watcher
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Context, Runtime

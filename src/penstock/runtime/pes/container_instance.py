@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from penstock.codegen.transport.batches import FINAL, REPORT, WINDOW, Item, decode, encode
 from penstock.profiler.clock import cpu_ns
-from penstock.spark.workers.container import Container
+from penstock.runtime.pes.container import Container
 
 Values = Iterable[tuple[int, bytes]]
 """(edge, IPC stream) pairs, as they arrive."""
