@@ -1,0 +1,62 @@
+"""The house in order: short modules and functions, readable folders, and tests that lie where their subject lies."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "src" / "penstock"
+ACROSS = {"docs", "e2e", "equivalence", "examples", "fixtures", "fuzz", "packaging", "servers"}
+"""Folders of tests that are about the whole, and of what tests need."""
+MOST_MODULES, MOST_LINES, MOST_LINES_OF_FUNCTION = 25, 400, 60
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def test_no_folder_has_too_many_modules_to_read() -> None:
+    folders = {path.parent for path in modules()}
+    counts = {str(folder.relative_to(PACKAGE)): len(list(folder.glob("*.py"))) for folder in folders}
+    assert {name: n for name, n in counts.items() if n > MOST_MODULES + 1} == {}  # one is `__init__.py`
+
+
+def test_every_folder_says_what_it_is() -> None:
+    for folder in {path.parent for path in modules()}:
+        text = (folder / "__init__.py").read_text(encoding="utf-8")
+        assert ast.get_docstring(ast.parse(text)), f"{folder.relative_to(PACKAGE)}/__init__.py has no docstring"
+
+
+def test_no_module_is_too_long() -> None:
+    lengths = {path.relative_to(PACKAGE).as_posix(): len(path.read_text("utf-8").splitlines()) for path in modules()}
+    assert {name: n for name, n in lengths.items() if n > MOST_LINES} == {}
+
+
+def test_no_function_is_too_long() -> None:
+    lengths = {name: n for path in modules() for name, n in lengths_of_functions(path)}
+    assert {name: n for name, n in lengths.items() if n > MOST_LINES_OF_FUNCTION} == {}
+
+
+def lengths_of_functions(path: Path) -> Iterator[tuple[str, int]]:
+    """The lines of each function, its docstring and what stands in front of it apart."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+            yield f"{path.relative_to(PACKAGE).as_posix()}:{node.name}", (node.end_lineno or 0) - first.lineno + 1
+
+
+def mirrored_tests() -> list[Path]:
+    own = (path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
+    return sorted(path for path in own if len(path.parts) > 1 and path.parts[0] not in ACROSS)
+
+
+@pytest.mark.parametrize("test", mirrored_tests(), ids=str)
+def test_a_test_lies_where_its_subject_lies(test: Path) -> None:
+    folder = PACKAGE / test.parent
+    assert (folder / "__init__.py").is_file(), f"there is no package penstock/{test.parent.as_posix()}"
+    subjects = {folder.name} | {path.stem for path in folder.iterdir() if path.suffix in ("", ".py")}
+    stem = test.stem.removeprefix("test_")
+    named = any(stem == subject or stem.startswith(f"{subject}_") for subject in subjects)
+    assert named, f"`{test}` names no module of penstock/{test.parent.as_posix()}, nor the package"
