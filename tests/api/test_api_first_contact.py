@@ -86,7 +86,7 @@ def test_a_wrong_call_is_explained_where_it_stands(what):
         call(numbers(App()))
     text = str(caught.value)
     assert message in text
-    assert text.partition(":")[0].endswith("test_first_contact.py")
+    assert text.partition(":")[0].endswith("test_api_first_contact.py")
 
 
 def test_a_row_that_does_not_fit_is_explained_without_names_of_our_classes():

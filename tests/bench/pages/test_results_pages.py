@@ -10,7 +10,7 @@ import pytest
 from penstock.bench import EXPERIMENTS
 from penstock.bench.pages.results import pages, read_results, refresh
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RESULTS = read_results(ROOT / "docs/results")
 QUOTING = sorted({ROOT / "README.md", *ROOT.glob("docs/**/*.md")})
 
