@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from penstock.bench.measure.on_spark import open_bench_session
+from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.spark.job.run import run_on_spark
@@ -68,22 +69,19 @@ def main() -> None:
     arguments = parser.parse_args()
     spark = open_bench_session()
     program = compile_text(PROGRAM)
-    everything = [[o.id for o in program.application.operators]]
 
     def run(channels: int, rounds: int, work: float) -> tuple[float, bytes]:
         times = round(work / TASKS / SECONDS_PER_MULTIPLICATION)
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder)
             settings = {"rounds": [str(rounds)], "times": [str(times)]}
-            outcome = run_on_spark(
-                program,
-                spark,
-                fusion=everything,
+            options = Options(
                 environment=Environment(data_directory=out, output_directory=out, submission_values=settings),
-                checkpoint=out / "job",
+                fusion="all",
                 channels=channels,
-                open_loop=channels > 1,
+                loops="batches" if channels > 1 else "inside",
             )
+            outcome = run_on_spark(compile(program, options), spark, checkpoint=out / "job")
             return outcome.seconds, (out / "results.csv").read_bytes()
 
     ways = {"inside one PE": 1, f"through batches on {arguments.channels} channels": arguments.channels}

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from penstock.codegen.plan.channels import choose_channels
-from penstock.codegen.plan.physical import physical_plan
+from compiling import compile_fused
 from penstock.codegen.transport.routes import rerouted, routing_of
 from penstock.expr.environment import Environment
-from penstock.spark.job.open_loops import with_open_loop
 from penstock.spark.sinks.loop_stream import rounds_folder
 from penstock.spark.sinks.sink_pe import SinkPE
 from penstock.spark.sources.data_source import Planning, own_sources
 from penstock.spark.sources.log import SourceLog, read_rows
 from penstock.toolkit.core.program import Program
-from plan_runner import as_rows, run_pe
+from plan_runner import as_rows, instance_makers, run_pe
 
 MOST_BATCHES = 500
 
@@ -39,9 +37,8 @@ def run_with_open_loop(
         folder: The checkpoint.
         crashes: Batches behind which everything in memory is lost, and which then come again.
     """
-    opened = with_open_loop(program)
-    regions = choose_channels(program.application, channels, loops_are_open=True)
-    plan = physical_plan(opened.application, fusion, regions)
+    job = compile_fused(program, fusion, channels=channels, loops="batches")
+    opened, plan = job.program, job.plan
     options = {"log": str(folder / "sources"), "rounds": str(rounds_folder(folder / "sinks"))}
     log = SourceLog(folder / "sources")
     routing = {e: route for pe in own_sources(plan) for e, route in routing_of(plan, pe).items()}
@@ -53,6 +50,7 @@ def run_with_open_loop(
 
     planning, sinks = start()
     states: dict[tuple[int, int], bytes] = {}
+    makers = instance_makers(opened, plan, environment)
     again = set(crashes)
     number = 0
     while number < MOST_BATCHES:
@@ -63,7 +61,7 @@ def run_with_open_loop(
         before = dict(states)
         for pe in plan.pes:
             if pe.role not in ("source", "sink"):
-                rows = run_pe(opened, plan, pe, environment, rows, states)
+                rows = run_pe(plan, pe, rows, states, makers[pe.index])
         sinks.write_rows([(edge, value) for edge, _, value in rows], number)
         if number in again:
             again.discard(number)

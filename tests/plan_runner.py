@@ -12,16 +12,18 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from penstock.codegen.build import build
 from penstock.codegen.plan.physical import PE, PhysicalPlan
 from penstock.codegen.transport.batches import REPORT
 from penstock.codegen.transport.routes import Router, rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.reference.result import DeadLetter
 from penstock.runtime.pes.container import Container
+from penstock.runtime.pes.container_instance import ContainerInstance
+from penstock.runtime.pes.generated_instance import Instance, instance_maker
 from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.sources.turns import SourceRun
 from penstock.spark.sources.planner import TurnPlanner
-from penstock.spark.workers.instances import ContainerInstance, Instance, make_instance
 from penstock.toolkit.core.program import Program
 
 Rows = list[tuple[int, int, bytes]]
@@ -38,43 +40,48 @@ def run_plan(
     routing = {edge: route for pe in of_source for edge, route in routing_of(plan, pe).items()}
     states: dict[tuple[int, int], bytes] = {}
     letters: list[DeadLetter] = []
+    makers = instance_makers(program, plan, environment)
     while True:
         batch = planner.next_batch(turns_per_batch)
         assert batch is not None
         rows: Rows = as_rows(routed for row in batch.rows for routed in rerouted(routing, row))
         for pe in plan.pes:
             if pe.role != "source":
-                rows = run_pe(program, plan, pe, environment, rows, states)
+                rows = run_pe(plan, pe, rows, states, makers[pe.index])
         letters += [x for edge, _, value in rows if edge == REPORT for x in decode_report(value).dead_letters]
         if batch.has_ended:
             return letters
 
 
+Makers = dict[int, Callable[[], Instance]]
+
+
+def instance_makers(program: Program, plan: PhysicalPlan, environment: Environment) -> Makers:
+    """What makes instances of each PE but the sources; code is generated once."""
+    pieces = build(program, plan).pieces
+    found: Makers = {pe: instance_maker(program, plan, code, environment.renewed()) for pe, code in pieces.items()}
+    for pe in (pe.index for pe in plan.pes if pe.role == "sink"):
+        found[pe] = lambda pe=pe: ContainerInstance(Container(program, plan, pe, environment.renewed()))
+    return found
+
+
 def run_pe(
-    program: Program,
-    plan: PhysicalPlan,
-    pe: PE,
-    environment: Environment,
-    rows: Rows,
-    states: dict[tuple[int, int], bytes],
-    make: Callable[[], Instance] | None = None,
+    plan: PhysicalPlan, pe: PE, rows: Rows, states: dict[tuple[int, int], bytes], make: Callable[[], Instance]
 ) -> Rows:
     """Every channel of a PE takes its rows, the last channel first: order must not depend on when a channel runs.
 
     Args:
-        program: What runs.
-        plan: How it is cut.
+        plan: How the program is cut.
         pe: The PE.
-        environment: Of the run.
         rows: What has left all PEs before it.
         states: What the channels of all PEs remember.
-        make: Makes an instance of the PE, for who runs many batches with code that is generated once.
+        make: Makes an instance of the PE.
     """
     mine = {edge.index for edge in plan.into(pe.index)}
     found = [row for row in rows if row[0] not in mine]
     for channel in reversed(range(pe.channels)):
         values = [(edge, value) for edge, to, value in rows if edge in mine and to == channel]
-        instance = _instance(program, plan, pe, environment) if make is None else make()
+        instance = make()
         if (pe.index, channel) in states:
             instance.recall(pickle.loads(states[pe.index, channel]))
         found += as_rows(Router(routing_of(plan, pe.index), channel).rows(instance.process_batch(values)))
@@ -84,12 +91,6 @@ def run_pe(
             for node in instance.container.nodes:
                 node.runtime.close()
     return found
-
-
-def _instance(program: Program, plan: PhysicalPlan, pe: PE, environment: Environment) -> Instance:
-    if pe.role == "sink":
-        return ContainerInstance(Container(program, plan, pe.index, environment.renewed()))
-    return make_instance(program, plan, pe.index, environment.renewed())
 
 
 def as_rows(batches: object) -> Rows:

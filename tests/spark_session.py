@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from compiling import compile_fused
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.reference import run
@@ -55,15 +56,10 @@ def run_spark(
     program: Program, data: Path, fusion: Fusion, *, turns_per_batch: int = 7, channels: int | None = 1
 ) -> tuple[dict[str, bytes], SparkRun]:
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as checkpoint:
-        outcome = run_on_spark(
-            program,
-            session(),
-            fusion=fusion,
-            environment=environment(data, Path(out)),
-            checkpoint=Path(checkpoint) / "job",
-            turns_per_batch=turns_per_batch,
-            channels=channels,
+        job = compile_fused(
+            program, fusion, channels=channels, environment=environment(data, Path(out)), batch=turns_per_batch
         )
+        outcome = run_on_spark(job, session(), checkpoint=Path(checkpoint) / "job")
         return files(Path(out)), outcome
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from compiling import compile_fused
 from penstock.expr import typing as build
 from penstock.expr.environment import Environment
 from penstock.ir.expressions import Expression, Literal
@@ -125,15 +126,9 @@ def outcome_on_spark(
     """What a program prints and writes on Spark, as `read` finds it, and in how many batches."""
     printed = io.StringIO()
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as checkpoint:
-        ran = run_on_spark(
-            program,
-            session(),
-            fusion=fusion,
-            environment=_environment(data, Path(out), printed),
-            checkpoint=Path(checkpoint) / "job",
-            turns_per_batch=turns_per_batch,
-            channels=channels,
-        )
+        settings = _environment(data, Path(out), printed)
+        job = compile_fused(program, fusion, channels=channels, environment=settings, batch=turns_per_batch)
+        ran = run_on_spark(job, session(), checkpoint=Path(checkpoint) / "job")
         return (read or _outcome)(Path(out), printed.getvalue()), ran.batches
 
 

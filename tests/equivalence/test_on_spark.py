@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from compiling import compile_fused
 from penstock import App, col, map_
 from penstock.base.diagnostics import UserError
 from penstock.bench.measure.on_spark import load_file
@@ -89,7 +90,10 @@ def test_another_fusion_than_the_checkpoints_is_refused(tmp_path):
         "out.csv", name="Sink"
     )
     program = app.program()
-    settings = {"environment": environment(tmp_path, tmp_path), "checkpoint": tmp_path / "job"}
-    run_on_spark(program, session(), fusion=everything_fused(program.application), **settings)
+    fused, alone = (
+        compile_fused(program, fuse(program.application), environment=environment(tmp_path, tmp_path))
+        for fuse in (everything_fused, nothing_fused)
+    )
+    run_on_spark(fused, session(), checkpoint=tmp_path / "job")
     with pytest.raises(UserError, match="its operators were fused into 3 PEs, now they are fused into 4 others"):
-        run_on_spark(program, session(), fusion=nothing_fused(program.application), **settings)
+        run_on_spark(alone, session(), checkpoint=tmp_path / "job")

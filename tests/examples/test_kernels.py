@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from compiling import compile_fused
 from penstock.codegen.plan.physical import physical_plan
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
@@ -159,16 +160,14 @@ def test_pagerank_runs_its_region_on_channels_on_spark_and_can_be_resumed(kernel
     out.mkdir()
 
     def run_for(seconds: float | None) -> SparkRun:
-        return run_on_spark(
+        job = compile_fused(
             program,
-            session(),
-            fusion=everything_fused(program.application),
-            environment=Environment(data_directory=data, output_directory=out),
-            checkpoint=tmp_path / "job",
+            everything_fused(program.application),
             channels=2,
-            seconds=seconds,
-            open_loop=True,
+            loops="batches",
+            environment=Environment(data_directory=data, output_directory=out),
         )
+        return run_on_spark(job, session(), checkpoint=tmp_path / "job", seconds=seconds)
 
     assert run_for(2.0).stopped == "time"
     outcome = run_for(None)

@@ -9,22 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from compiling import compile_fused
 from penstock.base.diagnostics import UserError
-from penstock.codegen.plan.channels import choose_channels
-from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
 from penstock.codegen.transport.routes import rerouted, routing_of
+from penstock.compiler.open_loops import why_closed, with_open_loop
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
 from penstock.reference.result import DEAD_LETTERS, DeadLetter
+from penstock.runtime.pes.generated_instance import instance_maker
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
-from penstock.spark.job.open_loops import why_closed, with_open_loop
 from penstock.spark.sinks.loop_stream import rounds_folder
 from penstock.spark.sinks.sink_pe import SinkPE
 from penstock.spark.sources.data_source import own_sources
 from penstock.spark.sources.planner import Planner, make_planner
-from penstock.spark.workers.instances import instance_maker
 from penstock.toolkit.core.program import Program
 from plan_runner import Rows, as_rows, run_pe
 
@@ -125,10 +124,11 @@ class _Job:
 
     def __init__(self, program: Program, setting: Setting, environment: Environment, folder: Path) -> None:
         opens = setting.opens_loop and why_closed(program.application) is None
-        regions = choose_channels(program.application, setting.channels, loops_are_open=opens)
-        self.program = with_open_loop(program) if opens else program
-        fusion = draw_fusion(self.program.application, setting, loops_are_open=opens)
-        self.plan: PhysicalPlan = physical_plan(self.program.application, fusion, regions)
+        opened = with_open_loop(program) if opens else program
+        fusion = draw_fusion(opened.application, setting, loops_are_open=opens)
+        loops = "batches" if opens else "inside"
+        job = compile_fused(program, fusion, channels=setting.channels, loops=loops)
+        self.program, self.plan, self.pieces = job.program, job.plan, job.build.pieces
         self.setting, self.environment, self.folder = setting, environment, folder
         self.rounds = rounds_folder(folder / "sinks") if opens else None
         self.states: dict[tuple[int, int], bytes] = {}
@@ -157,9 +157,7 @@ class _Job:
             self.planner.recall(pickle.loads(self.planned))
         self.sinks = SinkPE(program, plan, self.sink, environment.renewed(), self.folder / "sinks")
         self.makers = {
-            pe.index: instance_maker(program, plan, pe.index, environment.renewed())
-            for pe in plan.pes
-            if pe.role in ("stateless", "stateful")
+            pe: instance_maker(program, plan, code, environment.renewed()) for pe, code in self.pieces.items()
         }
         self.columns: dict[int, ColumnPE] = {}
 
@@ -192,7 +190,7 @@ class _Job:
             rows += as_rows(list(read_part(self.column_pe(), part)) or _NONE)
         for pe in self.plan.pes:
             if pe.index in self.makers:
-                rows = run_pe(self.program, self.plan, pe, self.environment, rows, self.states, self.makers[pe.index])
+                rows = run_pe(self.plan, pe, rows, self.states, self.makers[pe.index])
         self.sinks.write_rows([(edge, value) for edge, _, value in rows], number)
         return batch.has_ended
 

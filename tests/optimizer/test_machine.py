@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import fusion_choice
+from penstock.compiler import Options, fusion_choice
 from penstock.optimizer import machine
 from penstock.optimizer.machine import TYPICAL, machine_transfer
 
@@ -37,10 +37,10 @@ def test_planners_know_the_size_of_the_batches_that_will_run(monkeypatch: pytest
         seen.append(turns_per_batch)
         raise _Enough
 
-    monkeypatch.setattr(machine, "machine_setting", note)
-    for batch in (7_000, None):
+    monkeypatch.setattr(fusion_choice, "machine_setting", note)
+    for options in (Options(fusion="throughput", batch=7_000), Options(fusion="throughput")):
         with pytest.raises(_Enough):
-            fusion_choice.by_algorithm(None, None, "throughput", 1, 2, batch=batch)  # type: ignore[arg-type]
+            fusion_choice.fuse_by_costs(None, None, 1, options)  # type: ignore[arg-type]
     assert seen == [7_000, 200_000]
 
 

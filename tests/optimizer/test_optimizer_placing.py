@@ -12,7 +12,8 @@ from penstock.cli import cli
 from penstock.lang import compile_text
 from penstock.model import equal_hosts, write_profile
 from penstock.model.hosts import hosts_to_json
-from penstock.placement.pes import placed
+from penstock.optimizer.prediction import cut_candidate
+from penstock.placement.pes import Placed, place_plan
 
 KEYED = """
 composite Main {
@@ -24,6 +25,10 @@ composite Main {
     () as Out = FileSink(More) { param file: "out"; }
 }
 """
+
+
+def placed(made, groups) -> Placed:
+    return place_plan(made, cut_candidate(made.application, groups, made.regions))
 
 
 def test_every_channel_has_a_host_and_sinks_have_none():

@@ -10,8 +10,10 @@ from optimizer_settings import setting
 
 from penstock.base.diagnostics import Infeasible, UserError
 from penstock.cli import main
-from penstock.cli.fusion_choice import by_algorithm, chosen_fusion, without_costs
-from penstock.expr.environment import Environment
+from penstock.compiler import Choice, Options
+from penstock.compiler.fusion_choice import fuse_by_costs
+from penstock.compiler.pipeline import run_stages
+from penstock.compiler.without_costs import fuse_without_costs as without_costs
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.lang import compile_text
 from penstock.optimizer import PlanFile, fingerprint, inner_operators, unfused, write_plan
@@ -31,6 +33,16 @@ def program(**placement: str):
     sinks = "".join(f"() as {s} = FileSink(E) {{ param file: '{s}'; }}\n".replace("'", '"') for s in ("Out", "More"))
     head = "stream<int32 n> In = Beacon() { param iterations: 3; }\n"
     return compile_text("composite Main { graph " + head + "\n".join(lines) + sinks + "}")
+
+
+def chosen(made, **options) -> Choice:
+    choice = run_stages(made, Options(**options), until="choose fusion").choice
+    assert choice is not None
+    return choice
+
+
+def by_algorithm(application, profile, option: str, channels: int, cores: int):
+    return fuse_by_costs(application, profile, channels, Options(fusion=option, cores=cores))
 
 
 def groups_of(made, option: str):
@@ -113,21 +125,19 @@ def test_a_plan_that_breaks_a_constraint_is_refused(tmp_path):
     application, path = made.application, tmp_path / "plan.json"
     kept = PlanFile(application="Main", fingerprint=fingerprint(application), fusion=(("A", "B"), ("C",), ("D", "E")))
     write_plan(kept, path)
-    assert chosen_fusion(made, Environment(), None, option="none", plan=path, batch=200_000).fusion == kept.fusion
+    assert chosen(made, fusion="none", plan=path).fusion == kept.fusion
     broken = PlanFile(
         application="Main", fingerprint=fingerprint(application), fusion=(("A",), ("C",), ("B", "D", "E"))
     )
     write_plan(broken, path)
     with pytest.raises(UserError, match=r"host_exlocation of `B`, `D`: `B` and `D` would be on one host"):
-        chosen_fusion(made, Environment(), None, option="none", plan=path, batch=200_000)
+        chosen(made, fusion="none", plan=path)
 
 
 def test_a_checkpoint_that_breaks_a_constraint_is_refused(tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps({"pes": [["In"], list(NAMES)]}))
     with pytest.raises(UserError, match="the PEs break a constraint of the program: host_dedication of `C`"):
-        chosen_fusion(
-            program(C="hostIsolation"), Environment(), None, option="auto", checkpoint=tmp_path, batch=200_000
-        )
+        chosen(program(C="hostIsolation"), checkpoint=tmp_path)
 
 
 def test_what_is_not_applied_is_warned_of():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from compiling import compile_fused
 from penstock.bench.measure.in_process import PEs, encoded
 from penstock.bench.profiling import by_group, median_costs
 from penstock.bench.workloads.profiling_programs import BURNS, bargains, burning, chain, loop, numbers, ticks
@@ -15,7 +16,7 @@ from penstock.codegen.write.submit_signals import plain, renamed, signalled, tim
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.profiler.sampling import Sampling
-from penstock.spark.workers import instances as workers
+from penstock.runtime.pes import generated_instance
 from plan_runner import run_plan
 
 LOOP = """composite Main { graph
@@ -53,7 +54,7 @@ def test_signals_change_nothing_that_leaves_a_generated_pe(tmp_path, fuse, rate)
 
 
 def test_signals_change_nothing_that_leaves_a_container(tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "loaded_module", lambda *_: None)
+    monkeypatch.setattr(generated_instance, "loaded_module", lambda *_: None)
     program = compile_text(LOOP)
     without = written(program, all_of(program), None, tmp_path / "without")
     assert written(program, all_of(program), Sampling(rate=0.5), tmp_path / "with") == without
@@ -86,8 +87,8 @@ def test_the_signalled_branch_of_a_loop_calls_signalled_functions():
 
 
 def costs_of(program, tuples, fusion, rate):
-    plan = replace(physical_plan(program.application, fusion), signals=Sampling(rate=rate))
-    outcome = PEs(program, plan).run(encoded(plan, tuples, 400))
+    job = compile_fused(program, fusion, sampling=Sampling(rate=rate))
+    outcome = PEs(job).run(encoded(job.plan, tuples, 400))
     return {id_: cost / max(1, outcome.received[id_][0]) for id_, cost in outcome.costs().items()}, outcome
 
 
@@ -95,7 +96,7 @@ def costs_of(program, tuples, fusion, rate):
 @pytest.mark.parametrize("by_container", [False, True])
 def test_operators_that_burn_known_cpu_time_are_found_out(fuse, by_container, monkeypatch):
     if by_container:
-        monkeypatch.setattr(workers, "loaded_module", lambda *_: None)
+        monkeypatch.setattr(generated_instance, "loaded_module", lambda *_: None)
     program = burning()
     costs, _ = costs_of(program, [(i,) for i in range(400)], fuse(program), 0.2)
     for id_, microseconds in BURNS.items():

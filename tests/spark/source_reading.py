@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
+from compiling import compile_fused
 from penstock.codegen.transport.batches import FINAL, PULSE, REPORT, TUPLE, WINDOW, Item, decode
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
@@ -53,11 +53,12 @@ class Sources:
     """The sources of a program behind a reader; a new reader on the same folder is a restarted job."""
 
     def __init__(self, program: Program, data: Path, folder: Path, turns: int = 7, **options: str) -> None:
-        self.plan: PhysicalPlan = physical_plan(program.application, [[o.id for o in program.application.operators]])
+        job = compile_fused(program, [[o.id for o in program.application.operators]])
+        self.plan = job.plan
         folder.mkdir(exist_ok=True)
         self.log = folder / "log"
         if not (folder / "program").exists():
-            dump(program, self.plan, environment(data), folder / "program")
+            dump(program, self.plan, environment(data), job.build, folder / "program")
         self.options = {
             "program": str(folder / "program"),
             "pe": str(own_sources(self.plan)[0]),

@@ -29,6 +29,7 @@ from penstock.bench import Bench
 from penstock.bench.measure.on_spark import ROOT, load_file, open_bench_session, run_timed
 from penstock.bench.workloads.spark_data import log_lines, write_csv
 from penstock.codegen.transport.batches import ITEMS_PER_VALUE
+from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.lang import compile_file
@@ -144,16 +145,15 @@ def _profile(bench: Bench, spark: SparkSession, subject: Subject, transfer: Tran
 
     bench.progress(f"{subject.name}: profile")
     with tempfile.TemporaryDirectory() as folder:
-        found = profile_on_spark(
-            subject.program,
-            spark,
-            sampling=Sampling(rate=0.01),
-            mips=transfer.mips,
-            fusion=[[id_] for id_ in inner_operators(subject.program.application)],
+        options = Options(
             environment=Environment(data_directory=subject.data, output_directory=Path(folder)),
-            checkpoint=Path(folder) / "job",
-            turns_per_batch=subject.per_batch,
+            fusion="none",
+            channels=1,
+            batch=subject.per_batch,
+            sampling=Sampling(rate=0.01),
         )
+        job = compile(subject.program, options)
+        found = profile_on_spark(job, spark, mips=transfer.mips, checkpoint=Path(folder) / "job")
     return found.profile
 
 

@@ -29,8 +29,8 @@ from penstock.bench import Bench
 from penstock.bench.measure.in_process import Line
 from penstock.bench.measure.on_spark import in_turns, open_bench_session, run_timed
 from penstock.bench.scaling import WORK_BODY
-from penstock.codegen.plan.physical import physical_plan
 from penstock.codegen.transport.headers import NUMBERS, numbers_on_every_tuple
+from penstock.compiler import Options, compile
 from penstock.lang import compile_text
 from penstock.toolkit.core.program import Program
 
@@ -110,7 +110,7 @@ def _overhead(seconds: list[float], base: list[float]) -> float:
 
 def _line(strategy: str, work: int, tuples: int) -> Line:
     program = application(work, tuples, may_drop=strategy == STRATEGIES[2])
-    return Line(program, physical_plan(program.application, [[o.id for o in program.application.operators]], _CHANNELS))
+    return Line(compile(program, Options(fusion="all", channels=_CHANNELS)))
 
 
 def _batch_size(work: int, *, seconds: float) -> int:

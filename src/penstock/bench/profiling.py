@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from penstock.bench import Bench
 from penstock.bench.measure.in_process import Outcome, PEs, encoded
 from penstock.bench.workloads.profiling_programs import BURNS, bargains, burning, chain, loop, numbers, ticks
-from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
+from penstock.compiler import CompiledJob, Options, compile
 from penstock.expr.environment import Tuple
 from penstock.ir.graph import Application
 from penstock.profiler.sampling import Sampling
@@ -68,11 +67,11 @@ def _slowdowns(
     bench: Bench, name: str, program: Program, tuples: Sequence[Tuple], repeats: int
 ) -> dict[float | None, float]:
     """By how much each fraction slows the PE down; for none, the noise."""
-    plain = physical_plan(program.application, _all(program.application))
-    batches = list(encoded(plain, tuples, _BATCH))
+    jobs = {rate: _compile(program, _all(program.application), rate) for rate in _RATES}
+    batches = list(encoded(jobs[None].plan, tuples, _BATCH))
     taken: dict[float | None, list[float]] = {rate: [] for rate in _RATES}
     again: list[float] = []
-    variants = {rate: PEs(program, _with(plain, rate)) for rate in _RATES}
+    variants = {rate: PEs(job) for rate, job in jobs.items()}
     for _ in range(repeats + 1):
         for rate, pes in variants.items():
             taken[rate].append(pes.run(batches).cpu_seconds)
@@ -90,8 +89,8 @@ def _median_ratio(values: Sequence[float], base: Sequence[float]) -> float:
     return statistics.median(a / b for a, b in zip(values, base, strict=True))
 
 
-def _with(plan: PhysicalPlan, rate: float | None) -> PhysicalPlan:
-    return replace(plan, signals=None if rate is None else Sampling(rate=rate))
+def _compile(program: Program, groups: Groups, rate: float | None) -> CompiledJob:
+    return compile(program, Options(pes=groups, channels=1, sampling=None if rate is None else Sampling(rate=rate)))
 
 
 def _all(application: Application) -> Groups:
@@ -131,12 +130,12 @@ def median_costs(
     program: Program, tuples: Sequence[Tuple], fusions: Mapping[str, Groups], repeats: int, *, rate: float
 ) -> dict[str, dict[str, float]]:
     """For each fusion what each operator costs in CPU seconds, the median over repeats that take turns."""
-    plans = {name: _with(physical_plan(program.application, groups), rate) for name, groups in fusions.items()}
-    batches = {name: list(encoded(plan, tuples, _BATCH)) for name, plan in plans.items()}
-    pes = {name: PEs(program, plan) for name, plan in plans.items()}
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in plans}
+    jobs = {name: _compile(program, groups, rate) for name, groups in fusions.items()}
+    batches = {name: list(encoded(job.plan, tuples, _BATCH)) for name, job in jobs.items()}
+    pes = {name: PEs(job) for name, job in jobs.items()}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in jobs}
     for _ in range(repeats):
-        for name in plans:
+        for name in jobs:
             found[name].append(pes[name].run(batches[name]).costs())
     return {
         name: {id_: statistics.median(costs[id_] for costs in runs) for id_ in runs[0]} for name, runs in found.items()
@@ -150,8 +149,8 @@ def _known_costs(bench: Bench) -> None:
     errors = []
     for name, groups in (("all", _all(program.application)), ("none", _none(program.application))):
         bench.progress(f"known costs: {name} fused")
-        plan = _with(physical_plan(program.application, groups), 0.05)
-        outcome = PEs(program, plan).run(encoded(plan, tuples, count))
+        job = _compile(program, groups, 0.05)
+        outcome = PEs(job).run(encoded(job.plan, tuples, count))
         errors += _errors(bench, outcome, name)
     bench.check("known costs, the largest error", max(errors), at_most=0.10)
 

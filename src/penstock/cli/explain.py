@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from penstock.codegen.plan.physical import PhysicalPlan
+    from penstock.compiler import Options
     from penstock.ir.graph import Application
-    from penstock.model import Profile
-    from penstock.optimizer import Groups
     from penstock.toolkit.core.program import Program
 
 STAGES = ("logical", "parallel", "fused", "placed", "generated")
@@ -112,24 +111,25 @@ def command(
         penstock explain examples/bargains/bargains.spl --profile profile.json
     """
     program = arguments.program()
-    application = program.application
     if profile is None and plan is None and fusion not in ("none", "all"):
         raise click.UsageError(f"--fusion {fusion} wants a --profile")
-    wanted = Wanted(
-        fusion=fusion, plan=plan, profile=profile, channels=channels, hosts=hosts, cores=cores or os.cpu_count() or 1
+    from penstock.compiler import Options
+
+    options = Options(
+        fusion=fusion, plan=plan, loops="inside", profile=profile, channels=channels, cores=cores or os.cpu_count() or 1
     )
     if stage == "generated":
-        view = _generated(program, wanted)
+        view = _generated(program, options)
     elif stage == "fused":
-        view = _fused(application, wanted)
+        view = _fused(program, options)
     elif stage == "placed":
-        view = _placed(application, wanted)
+        view = _placed(program, options, hosts)
     elif profile is not None:
-        view = _costs(application, profile, wanted)
+        view = _costs(program, profile, options)
     elif stage == "parallel":
-        view = _parallel(application, beyond)
+        view = _parallel(program, options, beyond)
     else:
-        view = _logical(application)
+        view = _logical(program.application)
     if html is not None:
         html.write_text(redact(view.page()), encoding="utf-8")
         click.echo(f"wrote {html}", err=True)
@@ -149,32 +149,6 @@ class View:
     page: Callable[[], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which PEs the user wants to see."""
-
-    fusion: str
-    plan: Path | None
-    profile: Path | None
-    channels: int
-    hosts: Path | None
-    cores: int
-
-    def groups(self, application: Application) -> Groups:
-        """The operators of each PE."""
-        from penstock.cli.fusion_choice import by_algorithm, without_costs
-        from penstock.optimizer import plan_for
-        from penstock.optimizer.kept_profiles import profile_for
-
-        if self.plan is not None:
-            return plan_for(application, self.plan).fusion
-        if self.fusion in ("none", "all"):
-            return without_costs(application, self.fusion, self.channels)
-        assert self.profile is not None
-        profile = profile_for(application, self.profile)
-        return by_algorithm(application, profile, self.fusion, self.channels, self.cores)
-
-
 def _logical(application: Application) -> View:
     from penstock.draw.page import graph_page
     from penstock.ir.codec import to_json
@@ -187,33 +161,39 @@ def _logical(application: Application) -> View:
     )
 
 
-def _parallel(application: Application, beyond: tuple[str, ...]) -> View:
+def _parallel(program: Program, options: Options, beyond: tuple[str, ...]) -> View:
+    from penstock.compiler.pipeline import run_stages
     from penstock.draw.page import Group, graph_page
     from penstock.parallel.extensions import Extensions
-    from penstock.parallel.regions import parallel_regions
     from penstock.parallel.report import pretty_regions, regions_json, summary_of
 
     kinds = BEYOND if ALL in beyond else beyond
-    plan = parallel_regions(application, Extensions(**{kind.replace("-", "_"): True for kind in kinds}))
+    extensions = Extensions(**{kind.replace("-", "_"): True for kind in kinds})
+    plan = run_stages(program, replace(options, extensions=extensions), until="find regions").parallel
+    assert plan is not None
     notes = {id_: [("not parallel", str(reason)) for reason in reasons] for id_, reasons in plan.refused.items()}
     groups = [Group(label=summary_of(region), operators=region.operators) for region in plan.regions]
     return View(
-        text=lambda: pretty_regions(application, plan),
-        json=lambda: regions_json(application, plan),
-        page=lambda: graph_page(application, groups=groups, notes=notes),
+        text=lambda: pretty_regions(program.application, plan),
+        json=lambda: regions_json(program.application, plan),
+        page=lambda: graph_page(program.application, groups=groups, notes=notes),
     )
 
 
-def _costs(application: Application, path: Path, wanted: Wanted) -> View:
+def _costs(program: Program, path: Path, options: Options) -> View:
     from penstock.cli.costs import cost_page, cost_table, prediction_lines
+    from penstock.compiler.pipeline import run_stages
     from penstock.model.profile_format import profile_to_json
     from penstock.optimizer.kept_profiles import profile_for
     from penstock.optimizer.machine import machine_setting
-    from penstock.optimizer.prediction import model_plan, throughput_model
+    from penstock.optimizer.prediction import as_model_plan, throughput_model
 
+    application = program.application
     profile = profile_for(application, path)
-    setting = machine_setting(application, profile, wanted.channels, wanted.cores)
-    plan = model_plan(setting, wanted.groups(application))
+    draft = run_stages(program, options, until="cut into PEs")
+    assert draft.plan is not None
+    setting = machine_setting(application, profile, draft.channels, options.cores)
+    plan = as_model_plan(draft.plan, setting)
     prediction = throughput_model(setting).evaluate(plan)
     return View(
         text=lambda: f"{_drawn(cost_table(profile))}\n" + "\n".join(prediction_lines(prediction, plan)),
@@ -235,59 +215,45 @@ def _drawn(table: Table) -> str:
     return captured.get().rstrip("\n")
 
 
-def _fused(application: Application, wanted: Wanted) -> View:
-    from penstock.codegen.plan.physical import physical_plan
-    from penstock.codegen.plan.stage_text import fused_json, fused_text
+def _fused(program: Program, options: Options) -> View:
+    from penstock.compiler.pipeline import run_stages
+    from penstock.compiler.stage_text import fused_json, fused_text
 
-    plan = physical_plan(application, wanted.groups(application), wanted.channels)
+    plan = run_stages(program, options, until="cut into PEs").plan
+    assert plan is not None
     return View(text=lambda: fused_text(plan), json=lambda: fused_json(plan), page=lambda: _pe_page(plan))
 
 
-def _placed(application: Application, wanted: Wanted) -> View:
+def _placed(program: Program, options: Options, file: Path | None) -> View:
     from penstock.cli.placed_view import placed_json, placed_page, placed_text
+    from penstock.compiler.pipeline import run_stages
     from penstock.model import read_hosts
-    from penstock.optimizer.machine import machine_setting
-    from penstock.placement.pes import placed
+    from penstock.optimizer.machine import machine_hosts
 
-    setting = machine_setting(application, _any_profile(application, wanted.profile), wanted.channels, wanted.cores)
-    if wanted.hosts is not None:
-        setting = replace(setting, hosts=read_hosts(wanted.hosts))
-    found = placed(setting, wanted.groups(application))
+    hosts = machine_hosts(options.cores) if file is None else read_hosts(file)
+    found = run_stages(program, replace(options, hosts=hosts), until="place").placed
+    assert found is not None
     return View(
-        text=lambda: placed_text(found, setting.hosts),
-        json=lambda: placed_json(found, setting.hosts),
+        text=lambda: placed_text(found, hosts),
+        json=lambda: placed_json(found, hosts),
         page=lambda: placed_page(found),
     )
 
 
-def _any_profile(application: Application, path: Path | None) -> Profile:
-    """The profile that is given, or the last one of the application."""
-    from penstock.base.diagnostics import UserError
-    from penstock.optimizer.kept_profiles import kept_profile, profile_for
+def _generated(program: Program, options: Options) -> View:
+    from penstock.compiler import compile
+    from penstock.compiler.stage_text import generated_json, generated_text
 
-    if path is not None:
-        return profile_for(application, path)
-    kept = kept_profile(application)
-    if kept is None:
-        hint = "take one: penstock profile APP -o profile.json, and give it with --profile"
-        raise UserError("PEs are placed by what they cost, and there is no profile of this application", hint=hint)
-    return kept
-
-
-def _generated(program: Program, wanted: Wanted) -> View:
-    from penstock.codegen.plan.physical import physical_plan
-    from penstock.codegen.plan.stage_text import generated_json, generated_text
-
-    plan = physical_plan(program.application, wanted.groups(program.application), wanted.channels)
+    job = compile(program, options)
     return View(
-        text=lambda: generated_text(program, plan),
-        json=lambda: generated_json(program, plan),
-        page=lambda: _pe_page(plan),
+        text=lambda: generated_text(job.plan, job.build),
+        json=lambda: generated_json(job.plan, job.build),
+        page=lambda: _pe_page(job.plan),
     )
 
 
 def _pe_page(plan: PhysicalPlan) -> str:
-    from penstock.codegen.plan.stage_text import pe_title
+    from penstock.compiler.stage_text import pe_title
     from penstock.draw.page import Group, graph_page
 
     groups = [Group(label=pe_title(pe), operators=pe.operators) for pe in plan.pes]

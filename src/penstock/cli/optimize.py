@@ -11,8 +11,8 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.channel_choice import ChannelsType
-from penstock.cli.fusion_names import AUTO
+from penstock.cli.channels_type import ChannelsType
+from penstock.compiler.fusion_names import AUTO
 
 if TYPE_CHECKING:
     from penstock.optimizer import Candidate, Iteration, Measure, Outcome, PlanFile, Setting, Take
@@ -203,21 +203,20 @@ class Loop:
 
 
 def _unfused(setting: Setting, number: int | None) -> Candidate:
-    from penstock.cli.fusion_choice import without_costs
+    from penstock.compiler.without_costs import fuse_without_costs
     from penstock.optimizer import Candidate
 
-    return Candidate(groups=without_costs(setting.application, "none", number), channels=number)
+    return Candidate(groups=fuse_without_costs(setting.application, "none", number), channels=number)
 
 
 def _prepared(
     arguments: AppArguments, program: Any, channels: int | str, hosts: Path | None, master: str, seconds: float | None
 ) -> tuple[Any, Setting, tuple[int | None, ...]]:
     """What runs, what is planned for, and the numbers of channels to try."""
-    from penstock.cli.fusion_choice import cores_of
     from penstock.model import read_hosts
     from penstock.optimizer import channel_numbers, without_profile
     from penstock.optimizer.machine import machine_setting
-    from penstock.spark.job.session import open_session
+    from penstock.spark.job.session import cores_of, open_session
     from penstock.spark.measure.measured_runs import TURNS_PER_BATCH, Measuring
 
     environment = arguments.environment(program)

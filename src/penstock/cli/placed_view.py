@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.base.figures import figure
 from penstock.codegen.plan.physical import PE
-from penstock.codegen.plan.stage_text import fused_json, pe_title
+from penstock.compiler.stage_text import fused_json, pe_title
 from penstock.draw.page import Group, graph_page
 from penstock.model import Hosts
 from penstock.placement.pes import Placed, Task

@@ -119,25 +119,26 @@ def _profile(
     channels: int | None,
     seconds: float | None,
 ) -> ProfileRun:
-    from penstock.cli.fusion_choice import without_costs
     from penstock.cli.live import live_progress
+    from penstock.compiler import Options, compile
     from penstock.spark.job.session import open_session
+    from penstock.spark.measure.measured_runs import TURNS_PER_BATCH
     from penstock.spark.measure.profiling import profile_on_spark
 
     click.echo(f"starting Spark at {master}", err=True)
     spark = open_session(master)
+    options = Options(
+        environment=environment,
+        fusion=fusion,
+        loops="inside",
+        channels=channels,
+        batch=TURNS_PER_BATCH,
+        sampling=sampling,
+    )
+    job = compile(program, options)
     with live_progress(program.application) as on_progress:
         return profile_on_spark(
-            program,
-            spark,
-            sampling=sampling,
-            mips=machine_mips(),
-            fusion=without_costs(program.application, fusion, channels),
-            environment=environment,
-            checkpoint=checkpoint,
-            channels=channels,
-            seconds=seconds,
-            on_progress=on_progress,
+            job, spark, mips=machine_mips(), checkpoint=checkpoint, seconds=seconds, on_progress=on_progress
         )
 
 

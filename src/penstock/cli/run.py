@@ -12,12 +12,11 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.channel_choice import ChannelsType
-from penstock.cli.fusion_names import AUTO, FUSIONS
+from penstock.cli.channels_type import ChannelsType
 from penstock.cli.local_folder import LocalFolder
-from penstock.cli.loop_choice import LOOPS
 from penstock.cli.summary import Summary, print_summary
 from penstock.cli.surroundings import takes_surroundings
+from penstock.compiler.fusion_names import AUTO, FUSIONS, LOOPS
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment

@@ -39,19 +39,16 @@ class SparkSettings:
 
 def run_with(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
-    from penstock.cli.channel_choice import chosen_channels
-    from penstock.cli.fusion_choice import chosen_fusion, cores_of
-    from penstock.cli.fusion_names import AUTO
     from penstock.cli.live import live_progress
-    from penstock.cli.loop_choice import chosen_way
-    from penstock.cli.short_profile import keep_profile_of
+    from penstock.compiler import Options, compile
     from penstock.optimizer import plan_for
     from penstock.optimizer.kept_profiles import profile_for
     from penstock.parallel.pe_demands import unapplied_demands
     from penstock.reference.result import DEAD_LETTERS
     from penstock.spark.checkpoint.lock import check_unlocked
     from penstock.spark.job.run import run_on_spark
-    from penstock.spark.job.session import open_session
+    from penstock.spark.job.session import cores_of, open_session
+    from penstock.spark.measure.profiling import keep_profile_of, measure_shortly
 
     if settings.plan is not None:
         # What is wrong with it is told before the seconds that Spark takes to start.
@@ -69,57 +66,34 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     def tell(text: str) -> None:
         click.echo(text, err=True)
 
-    continuous = _is_continuous(program, environment, settings)
-    # Then the fusion is chosen with the channels; otherwise for them.
-    is_free = settings.fusion == AUTO and settings.plan is None and not isinstance(settings.channels, int)
-    way = chosen_way(
-        program.application,
-        # `optimize` measures with the loop inside, so a plan says nothing of it.
-        "inside" if settings.plan is not None and settings.loops == "auto" else settings.loops,
-        channels=None
-        if is_free
-        else chosen_channels(program, environment, spark, settings.channels, checkpoint, tell, batch=settings.batch),
-        chooses_channels=is_free or settings.channels == AUTO,
-        cores=cores_of(spark),
-        continuous=continuous,
-        batch=settings.batch,
-        profile=settings.profile,
-        checkpoint=checkpoint,
-        tell=tell,
-    )
-    choice = chosen_fusion(
-        program,
-        environment,
-        spark,
-        option=settings.fusion,
+    options = Options(
+        environment=environment,
+        channels=settings.channels,
+        fusion=settings.fusion,
         plan=settings.plan,
-        channels=settings.channels if is_free and way.channels is None else way.channels,
-        batch=settings.batch,
+        loops=settings.loops,
         profile=settings.profile,
+        batch=settings.batch,
         checkpoint=checkpoint,
-        loop_is_open=way.is_open,
+        cores=cores_of(spark),
+        continuous=_is_continuous(program, environment, settings),
         tell=tell,
+        measure=lambda job: measure_shortly(job, spark),
     )
+    job = compile(program, options)
     folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
     with folder as place, live_progress(program.application) as on_progress:
         outcome = run_on_spark(
-            program,
+            job,
             spark,
-            fusion=choice.fusion,
-            environment=environment,
             checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
-            channels=choice.channels,
-            signals=choice.sampling,
-            turns_per_batch=settings.batch,
-            continuous=continuous,
             seconds=settings.seconds,
             on_progress=on_progress,
             notice=tell,
-            open_loop=way.is_open,
             take_over=settings.take_over,
             accept_changed_code=settings.accept_changed_code,
         )
-    if choice.sampling is not None:
+    if job.choice.sampling is not None:
         keep_profile_of(outcome, program.application)
     if outcome.stopped != "done":
         click.echo(_how_to_resume(checkpoint), err=True)
@@ -138,13 +112,7 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
             "batches": outcome.batches,
             "resumed": outcome.resumed,
             "pes": [list(pe) for pe in outcome.pes],
-            "fusion": {
-                "option": "plan" if settings.plan is not None else settings.fusion,
-                "channels": choice.channels,
-                "decided_by": choice.decided_by,
-                "reason": choice.reason,
-                "predicted_gain": choice.predicted_gain,
-            },
+            "fusion": job.facts(),
         },
     )
 

@@ -1,4 +1,4 @@
-"""The build folder: the generated modules of an application, where a person can read them."""
+"""The build of a job: the generated modules of all its PEs, and the folder where a person can read them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.codegen.plan.physical import PhysicalPlan
-from penstock.codegen.plan.pieces import pieces_of
+from penstock.codegen.plan.pieces import Pieces, pieces_of
 from penstock.codegen.write.generate import Generated
 from penstock.toolkit.core.program import Program
 
@@ -16,16 +16,31 @@ class Build:
     """What was made of a plan.
 
     Attributes:
-        modules: The generated modules by name: `pe_N`, or `pe_N_I` for piece I of a PE in pieces.
-        reasons: Why a container runs other PEs, or pieces of them; sources and sinks are left out.
+        pieces: Each PE but sources and sinks by its index, cut into pieces, with their modules.
     """
 
-    modules: dict[str, Generated]
-    reasons: dict[int, str]
+    pieces: dict[int, Pieces]
+
+    @property
+    def modules(self) -> dict[str, Generated]:
+        """The generated modules by name: `pe_N`, or `pe_N_I` for piece I of a PE in pieces."""
+        return {
+            f"pe_{pe}" if len(pieces.made) == 1 else f"pe_{pe}_{i}": made
+            for pe, pieces in self.pieces.items()
+            for i, made in enumerate(pieces.made.values())
+            if isinstance(made, Generated)
+        }
+
+    @property
+    def reasons(self) -> dict[int, str]:
+        """Why a container runs PEs, or pieces of them."""
+        return {pe: "; ".join(pieces.reasons.values()) for pe, pieces in self.pieces.items() if pieces.reasons}
 
     def write(self, folder: Path) -> list[Path]:
-        """Write every module to a file of its name in a folder."""
+        """Write every module to a file of its name in a folder; those of another build are removed."""
         folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("pe_*.py"):
+            old.unlink()
         paths = []
         for name, module in self.modules.items():
             path = folder / f"{name}.py"
@@ -45,15 +60,5 @@ def build(program: Program, plan: PhysicalPlan) -> Build:
         >>> build(empty, physical_plan(empty.application, ())).modules
         {}
     """
-    modules: dict[str, Generated] = {}
-    reasons: dict[int, str] = {}
-    for pe in plan.pes:
-        if pe.role in ("source", "sink"):
-            continue
-        pieces = pieces_of(program, plan, pe.index)
-        for i, made in enumerate(pieces.made.values()):
-            if isinstance(made, Generated):
-                modules[f"pe_{pe.index}" if len(pieces.made) == 1 else f"pe_{pe.index}_{i}"] = made
-        if pieces.reasons:
-            reasons[pe.index] = "; ".join(pieces.reasons.values())
-    return Build(modules=modules, reasons=reasons)
+    inner = [pe.index for pe in plan.pes if pe.role not in ("source", "sink")]
+    return Build(pieces={pe: pieces_of(program, plan, pe) for pe in inner})

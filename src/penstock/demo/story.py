@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -12,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.base.diagnostics import UserError
-from penstock.codegen.plan.physical import physical_plan
-from penstock.codegen.plan.stage_text import generated_json
+from penstock.compiler import CompiledJob, Options, compile
 from penstock.demo import cluster, example
 from penstock.demo.facts import Facts, Groups, Run
 from penstock.demo.narrator import Narrator
@@ -68,8 +66,8 @@ def tell(out: Path, *, ticks: int, master: str, narrator: Narrator) -> Facts:
             groups = fused(program, profile, spark.sparkContext.defaultParallelism, narrator)
             run = _Runner(program, spark, work, narrator)
             alone = tuple((o.id,) for o in program.application.operators)
-            unfused, _ = run("unfused, a PE for each operator", alone, "unfused", at_most=_UNFUSED_SECONDS)
-            optimized, outcome = run("optimized", groups, "optimized")
+            unfused, _, _ = run("unfused, a PE for each operator", alone, "unfused", at_most=_UNFUSED_SECONDS)
+            optimized, outcome, job = run("optimized", groups, "optimized")
         finally:
             spark.stop()
         found, bargains = shown_bargains(work, out, narrator)
@@ -82,7 +80,7 @@ def tell(out: Path, *, ticks: int, master: str, narrator: Narrator) -> Facts:
         application=program.application,
         regions=regions,
         profile=profile,
-        code=_longest_code(program, optimized.pes),
+        code=_longest_code(job),
         unfused=unfused,
         optimized=optimized,
         bargains=bargains,
@@ -126,15 +124,11 @@ def profiled(program: Program, spark: SparkSession, work: Path, ticks: int, narr
     with (work / TICKS).open() as every, (data / TICKS).open("w") as part:
         part.writelines(islice(every, ticks))
     with narrator.step("profile it: a run with submit signals"):
-        outcome = profile_on_spark(
-            program,
-            spark,
-            sampling=Sampling(),
-            mips=core_mips(),
-            fusion=[[o.id for o in program.application.operators]],
-            environment=_environment(data, data),
-            checkpoint=work / "profile-checkpoint",
+        options = Options(
+            environment=_environment(data, data), fusion="all", channels=1, batch=BATCH, sampling=Sampling()
         )
+        job = compile(program, options)
+        outcome = profile_on_spark(job, spark, mips=core_mips(), checkpoint=work / "profile-checkpoint")
         _stop_if_interrupted(outcome.run)
         profile = outcome.profile
         costly = sorted(profile.operators, key=lambda o: o.cpu_fraction, reverse=True)
@@ -171,20 +165,21 @@ class _Runner:
     def __init__(self, program: Program, spark: SparkSession, work: Path, narrator: Narrator) -> None:
         self._program, self._spark, self._work, self._narrator = program, spark, work, narrator
 
-    def __call__(self, title: str, groups: Groups, name: str, *, at_most: float | None = None) -> tuple[Run, SparkRun]:
+    def __call__(
+        self, title: str, groups: Groups, name: str, *, at_most: float | None = None
+    ) -> tuple[Run, SparkRun, CompiledJob]:
         """One run, to the end of its input or of its time."""
         from penstock.spark.job.run import run_on_spark
 
         out = self._work / name
         out.mkdir()
         with self._narrator.step(f"run it {title}"):
+            options = Options(environment=_environment(self._work, out), pes=groups, channels=1, batch=BATCH)
+            job = compile(self._program, options)
             outcome = run_on_spark(
-                self._program,
+                job,
                 self._spark,
-                fusion=groups,
-                environment=_environment(self._work, out),
                 checkpoint=self._work / f"{name}-checkpoint",
-                turns_per_batch=BATCH,
                 seconds=at_most,
                 on_progress=lambda p: self._narrator.say(f"  batch {p['batchId']}: {p['batchDuration'] / 1000:.1f} s"),
                 notice=self._narrator.say,
@@ -196,7 +191,7 @@ class _Runner:
                 f"  {len(run.pes)} PEs, {run.ticks:,} ticks in {run.seconds:.1f} s: "
                 f"{run.ticks_per_second:,.0f} ticks a second"
             )
-        return run, outcome
+        return run, outcome, job
 
 
 def shown_bargains(work: Path, out: Path, narrator: Narrator) -> tuple[int, tuple[str, ...]]:
@@ -245,11 +240,10 @@ def _environment(data: Path, out: Path) -> Environment:
     return Environment(data_directory=data, output_directory=out)
 
 
-def _longest_code(program: Program, pes: Sequence[Sequence[str]]) -> str:
-    """The generated module of the PE with the most operators, if it has one."""
-    plan = generated_json(program, physical_plan(program.application, pes))
-    found: list[dict[str, object]] = plan["pes"]  # type: ignore[assignment] # as generated_json makes it
-    return max((str(pe.get("code") or "") for pe in found), key=len)
+def _longest_code(job: CompiledJob) -> str:
+    """The generated code of the PE with the most of it, if one has any."""
+    codes = ("\n\n".join(m.text for m in pieces.modules.values()) for pieces in job.build.pieces.values())
+    return max(codes, key=len, default="")
 
 
 def _more(count: int, what: str, narrator: Narrator) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.base.cache_folder import cache_folder
 from penstock.base.diagnostics import UserError
 from penstock.ir.graph import Application
-from penstock.model import Cost, Profile, Transfer, equal_hosts, read_transfer
+from penstock.model import Cost, Hosts, Profile, Transfer, equal_hosts, read_transfer
 from penstock.optimizer.spark_problem import Setting
 from penstock.profiler.speed import core_mips
 
@@ -76,6 +76,11 @@ def scale_transfer(transfer: Transfer, factor: float) -> Transfer:
     return replace(transfer, **scaled)
 
 
+def machine_hosts(cores: int) -> Hosts:
+    """This machine, as the only host."""
+    return equal_hosts(1, cores=cores, core_mips=machine_transfer().mips)
+
+
 def machine_setting(
     application: Application,
     profile: Profile,
@@ -98,7 +103,7 @@ def machine_setting(
         application=application,
         profile=replace(profile, mips=transfer.mips),
         transfer=transfer,
-        hosts=equal_hosts(1, cores=cores, core_mips=transfer.mips),
+        hosts=machine_hosts(cores),
         channels=channels,
         batch_tuples=turns_per_batch,
     )

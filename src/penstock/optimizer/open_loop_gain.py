@@ -1,6 +1,6 @@
 """Whether a loop should lead through the next micro-batch, so that regions on it get channels.
 
-Introduction: Inside one PE a round costs nothing but its work, on one core. Through batches (`spark.job.open_loops`)
+Introduction: Inside one PE a round costs nothing but its work, on one core. Through batches (`compiler.open_loops`)
 the regions on the loop have channels, but each round is a batch, and an item of a source waits until the one before
 has gone all its rounds.
 
@@ -22,10 +22,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.codegen.plan.channels import choose_channels
-from penstock.codegen.plan.physical import physical_plan
 from penstock.ir.graph import Application, InputPort
 from penstock.model.line import fixed_seconds
-from penstock.optimizer.prediction import placed
+from penstock.optimizer.prediction import cut_candidate, placed
 from penstock.optimizer.spark_problem import Setting, inner_operators
 
 
@@ -48,7 +47,7 @@ def open_loop_gain(setting: Setting) -> float:
         return 1 / max(1.0, min(opened.width[region], cores, in_a_round))
 
     gained = sum(profile.operator[id_].cpu_fraction * (1 - share(id_, region)) for id_, region in on_loop.items())
-    plan = physical_plan(_without_feedback(application), [inner], opened)
+    plan = cut_candidate(_without_feedback(application), [inner], opened)
     fixed = fixed_seconds(
         [pe for pe in placed(plan, setting) if not pe.in_driver and pe.operators[0] in inner], setting.transfer
     )

@@ -16,8 +16,12 @@ Example: >>> from penstock.ir.graph import Application >>> from penstock.model i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from penstock.codegen.plan.channels import Channels
 from penstock.codegen.plan.physical import PE, PhysicalPlan, Route, physical_plan
 from penstock.codegen.transport.batches import ITEMS_PER_VALUE
+from penstock.ir.graph import Application
 from penstock.model import PlacedPE, Plan, Prediction, ThroughputModel
 from penstock.optimizer.spark_problem import Groups, Setting
 
@@ -44,7 +48,20 @@ def model_plan(setting: Setting, groups: Groups) -> Plan:
     Raises:
         UserError: The PEs form a cycle, or a loop of the graph is cut.
     """
-    return Plan(pes=placed(physical_plan(setting.application, groups, setting.regions), setting), is_line=True)
+    return as_model_plan(cut_candidate(setting.application, groups, setting.regions), setting)
+
+
+def cut_candidate(application: Application, groups: Sequence[Sequence[str]], regions: Channels) -> PhysicalPlan:
+    """The PEs of a fusion that is only weighed.
+
+    A search cuts thousands of fusions that nobody runs, so it does not compile them (`penstock.compiler`).
+    """
+    return physical_plan(application, groups, regions)
+
+
+def as_model_plan(plan: PhysicalPlan, setting: Setting) -> Plan:
+    """A physical plan in the model's terms."""
+    return Plan(pes=placed(plan, setting), is_line=True)
 
 
 def placed(plan: PhysicalPlan, setting: Setting) -> tuple[PlacedPE, ...]:

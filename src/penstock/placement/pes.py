@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from penstock.codegen.plan.physical import Edge, PhysicalPlan, Route, physical_plan
+from penstock.codegen.plan.physical import Edge, PhysicalPlan, Route
 from penstock.model import Plan, Prediction
 from penstock.model.demand import demand
-from penstock.optimizer.prediction import model_plan, throughput_model
-from penstock.optimizer.spark_problem import Groups, Setting
+from penstock.optimizer.prediction import as_model_plan, throughput_model
+from penstock.optimizer.spark_problem import Setting
 from penstock.placement import Algorithm, PlacementProblem, communication_graph, place, sized_machines
 from penstock.placement.measure import cut
 
@@ -48,9 +48,8 @@ class Placed:
     prediction: Prediction
 
 
-def placed(setting: Setting, groups: Groups, algorithm: Algorithm = "metis") -> Placed:
-    """Place a fusion on the hosts of a setting."""
-    plan = physical_plan(setting.application, groups, setting.regions)
+def place_plan(setting: Setting, plan: PhysicalPlan, algorithm: Algorithm = "metis") -> Placed:
+    """Place the PEs of a plan on the hosts of a setting."""
     tasks = [(pe.index, channel) for pe in plan.pes if pe.role != "sink" for channel in range(pe.channels)]
     number = {task: i for i, task in enumerate(tasks)}
     wanted = demand(setting.profile, setting.transfer)
@@ -74,7 +73,7 @@ def placed(setting: Setting, groups: Groups, algorithm: Algorithm = "metis") -> 
         host_of=host_of,
         work_mips=weights,
         between_bytes=cut(graph, found.machine_of),
-        prediction=throughput_model(setting).evaluate(_on_hosts(model_plan(setting, groups), host_of)),
+        prediction=throughput_model(setting).evaluate(_on_hosts(as_model_plan(plan, setting), host_of)),
     )
 
 

@@ -7,6 +7,7 @@ from pes import inner_pe, plan_of, tuples
 
 from feeding import feed, program
 from penstock.base.diagnostics import UserError
+from penstock.codegen.plan.pieces import pieces_of
 from penstock.codegen.transport.batches import REPORT, TUPLE, decode, encode
 from penstock.expr.environment import Environment
 from penstock.reference.failure import OperatorFailed
@@ -25,7 +26,7 @@ class Setting:
         self.program = program(f"{graph}\n{SINK}", A=feed("int32 n", []))
         self.plan = plan_of(self.program)
         self.pe = inner_pe(self.plan)
-        module = loaded_module(self.program, self.plan, self.pe, Environment())
+        module = loaded_module(self.program, pieces_of(self.program, self.plan, self.pe), Environment())
         assert module is not None
         self.module = module
 

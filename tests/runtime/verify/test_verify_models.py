@@ -12,6 +12,7 @@ import pytest
 from penstock import App, Operator, OperatorModel, Selectivity, State, flat_map, map_
 from penstock.api.outputs import Output
 from penstock.base.diagnostics import UserError
+from penstock.codegen.build import build
 from penstock.codegen.plan.physical import physical_plan
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
@@ -20,10 +21,8 @@ from penstock.lang import compile_text
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.regions import parallel_regions
 from penstock.reference import run
-from penstock.runtime.pes.container_instance import ContainerInstance
 from penstock.runtime.verify import verify_models as checks
 from penstock.runtime.verify.verify_models import verify_models, verify_some
-from penstock.spark.workers.instances import make_instance
 from penstock.testing import feed
 from plan_runner import run_plan
 from spark_session import environment, everything_fused, files, run_reference, run_spark
@@ -211,8 +210,7 @@ def test_a_lie_is_caught_in_generated_code(name, tmp_path):
     program = verify_some(lying(operator, schema).program())
     plan = physical_plan(program.application, everything_fused(program.application), 1)
     inner = next(pe for pe in plan.pes if "B" in pe.operators and pe.role != "source")
-    made = make_instance(program, plan, inner.index, environment(tmp_path, tmp_path))
-    assert not isinstance(made, ContainerInstance)
+    assert build(program, plan).pieces[inner.index].modules
     with pytest.raises(UserError, match=message.replace("submitted", "gave").replace("submits", "gives")):
         run_plan(program, plan, environment(tmp_path, tmp_path), turns_per_batch=100)
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from compiling import compile_fused
 from penstock.base.diagnostics import UserError
+from penstock.compiler.resuming import read_record
 from penstock.lang import compile_text
 from penstock.spark.checkpoint.inspection import inspect_checkpoint
-from penstock.spark.checkpoint.plan_record import claimed
 from penstock.spark.checkpoint.spark_files import SparkFiles
 from penstock.spark.job.run import run_on_spark
 from power_loss import Disk
@@ -50,15 +51,9 @@ def _run(folder: Path, *, until: int | None = None, turns: int = 16) -> None:
         if until is not None and progress["batchId"] >= until:
             raise Stopped
 
-    run_on_spark(
-        compile_text(PROGRAM),
-        session(),
-        fusion=FUSION,
-        environment=environment(folder, folder / "out"),
-        checkpoint=folder / "job",
-        turns_per_batch=turns,
-        on_progress=stop,
-    )
+    settings = environment(folder, folder / "out")
+    job = compile_fused(compile_text(PROGRAM), FUSION, environment=settings, batch=turns)
+    run_on_spark(job, session(), checkpoint=folder / "job", on_progress=stop)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +113,7 @@ def _damage(path: Path, change) -> None:
 def _inspect(checkpoint: Path) -> str | None:
     """What is said of a checkpoint; None if it is resumed."""
     try:
-        if claimed(checkpoint) is None:
+        if read_record(checkpoint) is None:
             return f"{checkpoint}: put the file back from a copy"
         inspect_checkpoint(checkpoint, has_log=True)
     except UserError as error:

@@ -18,7 +18,7 @@ from penstock.spark.checkpoint.plan_record import claim
 from penstock.spark.sinks.sink_pe import SinkPE
 from penstock.spark.sources.data_source import Planning, own_sources
 from penstock.spark.sources.log import SourceLog, read_rows
-from plan_runner import as_rows, run_pe
+from plan_runner import as_rows, instance_makers, run_pe
 from power_loss import Disk
 
 TURNS, MOST_BATCHES = 8, 50
@@ -54,6 +54,7 @@ class Job:
         self.plan = physical_plan(self.program.application, [[id_] for id_ in ids[:4]] + [ids[4:]])
         self.environment = Environment(output_directory=folder / "out", data_directory=folder)
         self.folder = folder
+        self.makers = instance_makers(self.program, self.plan, self.environment)
         claim(folder / "job", self.plan)
         (sink,) = (pe.index for pe in self.plan.pes if pe.role == "sink")
         self.planning = Planning((self.program, self.plan, self.environment.renewed()), self._options())
@@ -73,7 +74,7 @@ class Job:
         rows = as_rows(part for found in read_rows(batch.rows) for part in rerouted(self.routing, found))
         for pe in self.plan.pes:
             if pe.role not in ("source", "sink"):
-                rows = run_pe(self.program, self.plan, pe, self.environment, rows, states)
+                rows = run_pe(self.plan, pe, rows, states, self.makers[pe.index])
         self.sinks.write_rows([(edge, value) for edge, _, value in rows], number)
         log.forget(number)
         return batch.has_ended

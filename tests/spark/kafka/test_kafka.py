@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from compiling import compile_fused
 from penstock import App, col
 from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Environment
@@ -310,7 +311,7 @@ def test_a_partition_that_is_read_more_slowly_falls_into_no_later_window(tmp_pat
     send_at(topic, sent)
     (tmp_path / "out").mkdir()
     program = compile_text(WINDOWS.format(topic=topic, servers=broker(), seconds=3))
-    outcome = started(program, tmp_path, {}, turns_per_batch=per_batch)
+    outcome = started(program, tmp_path, {}, batch=per_batch)
     # Of equal times those of smaller offsets come first, then of smaller partitions.
     ordered = sorted(sent, key=lambda m: (m[1], int(m[2][2:]), m[0]))
     wanted = []
@@ -365,11 +366,7 @@ def job(app: App, folder):
 
 
 def started(program, folder, settings, **more):
-    return run_on_spark(
-        program,
-        session(),
-        fusion=everything_fused(program.application),
-        environment=environment(folder, folder / "out", settings),
-        checkpoint=folder / "checkpoint",
-        **{"turns_per_batch": 16, **more},
-    )
+    options = {"batch": 16, **{name: more.pop(name) for name in ("batch", "channels", "continuous") if name in more}}
+    given = environment(folder, folder / "out", settings)
+    job = compile_fused(program, everything_fused(program.application), environment=given, **options)
+    return run_on_spark(job, session(), checkpoint=folder / "checkpoint", **more)

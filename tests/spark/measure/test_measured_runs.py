@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from penstock.cli import short_profile
+from penstock.compiler import CompiledJob, Options
+from penstock.compiler.job import Draft
+from penstock.compiler.short_profile import find_profile
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
+from penstock.model import Profile
 from penstock.spark.measure import measured_runs, profiling
 from penstock.spark.measure.measured_runs import Measuring
-from penstock.spark.measure.profiling import ProfileRun
+from penstock.spark.measure.profiling import ProfileRun, measure_shortly
 
 PROGRAM = """
 composite Main {
@@ -44,8 +47,8 @@ def test_ctrl_c_ends_the_loop_and_not_only_the_run(monkeypatch):
 def test_every_run_has_its_own_channels(monkeypatch):
     asked = []
 
-    def watched(*given: object, **options: object) -> ProfileRun:
-        asked.append(options["channels"])
+    def watched(job: CompiledJob, *given: object, **options: object) -> ProfileRun:
+        asked.append(job.choice.channels)
         return interrupted_run()
 
     monkeypatch.setattr(measured_runs, "profile_on_spark", watched)
@@ -58,5 +61,9 @@ def test_every_run_has_its_own_channels(monkeypatch):
 def test_ctrl_c_in_a_short_profile_ends_the_command(monkeypatch, tmp_path):
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
     monkeypatch.setattr(profiling, "profile_on_spark", interrupted_run)
+
+    def measure(job: CompiledJob) -> Profile:
+        return measure_shortly(job, None)  # type: ignore[arg-type] # nothing is run
+
     with pytest.raises(KeyboardInterrupt):
-        short_profile.known_profile(compile_text(PROGRAM), Environment(), None, 1, lambda text: None)
+        find_profile(Draft(program=compile_text(PROGRAM), options=Options(measure=measure)), 1)

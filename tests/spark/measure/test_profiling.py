@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from compiling import compile_fused
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.profiler.sampling import Sampling
@@ -24,16 +25,14 @@ PROGRAM = """composite Main { graph
 
 def test_a_profile_run_tells_what_each_operator_costs(tmp_path):
     program = compile_text(PROGRAM)
-    found = profile_on_spark(
+    job = compile_fused(
         program,
-        session(),
+        everything_fused(program.application),
         sampling=Sampling(rate=0.1),
-        mips=1000.0,
-        fusion=everything_fused(program.application),
         environment=Environment(data_directory=tmp_path, output_directory=tmp_path),
-        checkpoint=tmp_path / "job",
-        turns_per_batch=300,
+        batch=300,
     )
+    found = profile_on_spark(job, session(), mips=1000.0, checkpoint=tmp_path / "job")
     operators = found.profile.operator
     assert max(operators.values(), key=lambda o: o.cpu_fraction * (o.id != "Numbers")).id in ("Slow", "Sink")
     assert operators["Even"].selectivity == (0.5,)

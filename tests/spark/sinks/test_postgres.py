@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from compiling import compile_fused
 from penstock import App, col
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import read_sealed
@@ -158,12 +159,7 @@ def test_the_reference_writes_all_or_nothing(table):
 def test_a_job_on_spark_writes_what_the_reference_writes(table, tmp_path):
     (tmp_path / "out").mkdir()
     made = application(table).program()
-    run_on_spark(
-        made,
-        session(),
-        fusion=everything_fused(made.application),
-        environment=environment(tmp_path, tmp_path / "out"),
-        checkpoint=tmp_path / "checkpoint",
-        turns_per_batch=2,
-    )
+    settings = environment(tmp_path, tmp_path / "out")
+    job = compile_fused(made, everything_fused(made.application), environment=settings, batch=2)
+    run_on_spark(job, session(), checkpoint=tmp_path / "checkpoint")
     assert query(f"SELECT * FROM {table}") == WANTED

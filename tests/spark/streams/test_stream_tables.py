@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from compiling import compile_fused
 from penstock import App, col
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import physical_plan
@@ -202,14 +203,9 @@ def test_two_jobs_on_spark_give_what_the_reference_gives_them_together(tmp_path,
     for app, out in ((first, "one"), (second, "two")):
         (tmp_path / out).mkdir()
         program = app.program()
-        outcome = run_on_spark(
-            program,
-            session(),
-            fusion=everything_fused(program.application),
-            environment=environment(tmp_path, tmp_path / out),
-            checkpoint=tmp_path / f"{out}-checkpoint",
-            turns_per_batch=20,
-        )
+        settings = environment(tmp_path, tmp_path / out)
+        job = compile_fused(program, everything_fused(program.application), environment=settings, batch=20)
+        outcome = run_on_spark(job, session(), checkpoint=tmp_path / f"{out}-checkpoint")
     (tmp_path / "wanted").mkdir()
     run([first.program(), second.program()], environment=environment(tmp_path, tmp_path / "wanted"))
     assert (tmp_path / "two" / "got.csv").read_bytes() == (tmp_path / "wanted" / "got.csv").read_bytes()

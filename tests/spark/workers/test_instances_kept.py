@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from compiling import compile_fused
 from penstock import App, Operator, OperatorModel, Selectivity, State
-from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
+from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import PULSE, PULSE_NUMBER, TUPLE, Item, decode, rows
 from penstock.expr.environment import Environment
 from penstock.spark.sources.data_source import dump
@@ -65,10 +66,11 @@ def job(operator: type[Operator], folder: Path, *, with_more: bool = False) -> t
         made = made.with_columns(x=made_x(), name="C")
     made.write_file("out.csv", name="Sink")
     program = app.program()
-    plan = physical_plan(program.application, [["B", "C"] if with_more else ["B"]])
+    environment = Environment(data_directory=folder, output_directory=folder)
+    made_job = compile_fused(program, [["B", "C"] if with_more else ["B"]], environment=environment)
     path = folder / "program.pickle"
-    dump(program, plan, Environment(data_directory=folder, output_directory=folder), path)
-    return program, plan, str(path)
+    dump(program, made_job.plan, environment, made_job.build, path)
+    return program, made_job.plan, str(path)
 
 
 def made_x():

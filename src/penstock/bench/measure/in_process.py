@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,14 +16,15 @@ import pyarrow as pa
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import PULSE, PULSE_NUMBER, REPORT, TUPLE, Item, encode
 from penstock.codegen.transport.routes import Router, routing_of
+from penstock.compiler import CompiledJob
 from penstock.expr.environment import Environment, Tuple
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.refine import own_seconds
+from penstock.runtime.pes.generated_instance import Instance, instance_maker
 from penstock.runtime.pes.reports import Counts, add, decode_report
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.runtime.sources.column_planner import ColumnPlanner
-from penstock.spark.workers.instances import Instance, Row, instance_maker
-from penstock.toolkit.core.program import Program
+from penstock.spark.workers.instances import Row
 
 Values = list[tuple[int, bytes]]
 
@@ -52,13 +53,18 @@ class Outcome:
         }
 
 
-class PEs:
-    """The PEs of a plan but its sources and sinks, on one channel."""
+def _makers(job: CompiledJob) -> dict[int, Callable[[], Instance]]:
+    """What makes instances of each PE but sources and sinks."""
+    pieces = job.build.pieces.items()
+    return {pe: instance_maker(job.program, job.plan, code, Environment()) for pe, code in pieces}
 
-    def __init__(self, program: Program, plan: PhysicalPlan) -> None:
-        self._plan = plan
-        inner = [pe.index for pe in plan.pes if pe.role in ("stateless", "stateful")]
-        self._makers = {pe: instance_maker(program, plan, pe, Environment()) for pe in inner}
+
+class PEs:
+    """The PEs of a job but its sources and sinks, on one channel."""
+
+    def __init__(self, job: CompiledJob) -> None:
+        self._plan = job.plan
+        self._makers = _makers(job)
 
     def run(self, batches: Iterable[Values]) -> Outcome:
         """Process batches, as `encoded` gives them, with fresh state."""
@@ -96,17 +102,17 @@ def _as_in_a_worker() -> Iterator[None]:
 
 
 class Line:
-    """A plan whose only source is read by columns: all PEs but the sinks, on their channels, one after the other.
+    """A job whose only source is read by columns: all PEs but the sinks, on their channels, one after the other.
 
     What tasks of Spark do at the same time is done by one thread, so that its processor time is that of the tuples.
     """
 
-    def __init__(self, program: Program, plan: PhysicalPlan) -> None:
-        self._plan = plan
+    def __init__(self, job: CompiledJob) -> None:
+        self._plan = plan = job.plan
         source, *inner = (pe for pe in plan.pes if pe.role != "sink")
-        self._source = ColumnPE(program, plan, source.index, Environment())
+        self._source = ColumnPE(job.program, plan, source.index, Environment())
         self._planner = ColumnPlanner(self._source, None, waits=False, partitions=plan.channels)
-        makers = {pe.index: instance_maker(program, plan, pe.index, Environment()) for pe in inner}
+        makers = _makers(job)
         self._instances = {pe.index: [makers[pe.index]() for _ in range(pe.channels)] for pe in inner}
 
     def cpu_seconds(self, tuples: int) -> float:

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
+from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
 from penstock.toolkit.core.program import Program
 
@@ -72,19 +73,21 @@ def run_timed(
     """Run a program to its end with a new checkpoint; files are written to `out`."""
     from penstock.spark.job.run import run_on_spark
 
-    ids = [o.id for o in program.application.operators]
-    groups = {"all": [ids], "none": [[id_] for id_ in ids]}
+    options = Options(
+        environment=Environment(data_directory=data, output_directory=out),
+        fusion=fusion if isinstance(fusion, str) else "all",
+        pes=None if isinstance(fusion, str) else fusion,
+        loops="inside",
+        channels=channels,
+        batch=turns_per_batch,
+    )
     seen: dict[int, float] = {}
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as checkpoint:
         outcome = run_on_spark(
-            program,
+            compile(program, options),
             spark,
-            fusion=groups[fusion] if isinstance(fusion, str) else fusion,
-            channels=channels,
-            environment=Environment(data_directory=data, output_directory=out),
             checkpoint=Path(checkpoint) / "job",
-            turns_per_batch=turns_per_batch,
             on_progress=lambda p: seen.update({p["batchId"]: p["batchDuration"] / 1000}),
         )
     middle = [seconds for batch, seconds in seen.items() if 0 < batch < outcome.batches - 1]

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 
@@ -86,14 +87,16 @@ def run_once(spark: SparkSession, folder: Path) -> None:
     """Run the job from its checkpoint to its end, or to a failure."""
     from penstock.spark.job.run import run_on_spark
 
-    run_on_spark(
-        compile_text(PROGRAM),
-        spark,
-        fusion=FUSION,
-        channels=CHANNELS,
+    options = Options(
         environment=Environment(data_directory=folder, output_directory=folder / "out"),
+        pes=FUSION,
+        channels=CHANNELS,
+        batch=_TURNS_PER_BATCH,
+    )
+    run_on_spark(
+        compile(compile_text(PROGRAM), options),
+        spark,
         checkpoint=folder / "job",
-        turns_per_batch=_TURNS_PER_BATCH,
         on_progress=lambda p: tell(folder, "batch", p["batchId"]),
     )
 

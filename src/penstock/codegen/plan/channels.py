@@ -19,7 +19,7 @@ from penstock.ir.graph import Application
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.instructions import channels as instructed
 from penstock.parallel.loops import loops
-from penstock.parallel.plan import Region
+from penstock.parallel.plan import ParallelRegions, Region
 from penstock.parallel.regions import parallel_regions
 
 
@@ -41,7 +41,13 @@ class Channels:
 ONE_CHANNEL = Channels()
 
 
-def choose_channels(application: Application, channels: int | None, *, loops_are_open: bool = False) -> Channels:
+def choose_channels(
+    application: Application,
+    channels: int | None,
+    *,
+    loops_are_open: bool = False,
+    found: ParallelRegions | None = None,
+) -> Channels:
     """Give every parallel region its channels.
 
     Args:
@@ -49,6 +55,7 @@ def choose_channels(application: Application, channels: int | None, *, loops_are
         channels: For regions without an instruction of their own; without it only `@parallel` makes channels, and
             with 1 nothing does.
         loops_are_open: Whether what goes round a loop leaves the plan, so that regions on it may have channels, too.
+        found: The parallel regions, by who has found them already.
 
     Example:
         >>> choose_channels(Application(name="Empty"), 4).width
@@ -59,11 +66,11 @@ def choose_channels(application: Application, channels: int | None, *, loops_are
     united: list[_Union] = []
     on_loops = set() if loops_are_open else {id_ for loop in loops(application) for id_ in loop}
     around = _around(application)
-    for region in parallel_regions(application, BEYOND).regions:
+    for region in (found or parallel_regions(application, BEYOND)).regions:
         width = _instructed(region) or channels or 1
         inside = frozenset(id_ for id_ in region.operators if application.operator[id_].inputs)
         if width > 1 and inside and len(region.spontaneous) <= 1 and on_loops.isdisjoint(inside):
-            found = _Union(
+            alone = _Union(
                 id=region.id,
                 width=width,
                 key=tuple(sorted(region.key)),
@@ -71,11 +78,11 @@ def choose_channels(application: Application, channels: int | None, *, loops_are
                 around=frozenset(other for id_ in inside for other in around[id_]),
                 spontaneous=len(region.spontaneous),
             )
-            home = next((i for i, other in enumerate(united) if other.may_take(found)), None)
+            home = next((i for i, other in enumerate(united) if other.may_take(alone)), None)
             if home is None:
-                united.append(found)
+                united.append(alone)
             else:
-                united[home] = united[home].with_(found)
+                united[home] = united[home].with_(alone)
     return Channels(
         region={id_: union.id for union in united for id_ in union.operators},
         width={union.id: union.width for union in united},

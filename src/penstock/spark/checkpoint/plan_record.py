@@ -18,15 +18,15 @@ from typing import Any
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import LOST, make_folder, write_durably
 from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.compiler.open_loops import has_open_loop
+from penstock.compiler.resuming import RECORD, read_record
 from penstock.ir.codec import fingerprint
 from penstock.ir.graph import Application
 from penstock.ir.models import OperatorModel, State
 from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.code_fingerprint import PYTHON
-from penstock.spark.job.open_loops import has_open_loop
 
 FORMAT = 2
-FILE = "plan.json"
 
 
 def claim(
@@ -50,7 +50,7 @@ def claim(
         UserError: The folder belongs to another graph, another plan or another version; it is damaged; or the code of
             an operator with state has changed.
     """
-    mine, theirs = {**_fingerprint(plan), "python": PYTHON, "code": dict(code or {})}, claimed(checkpoint)
+    mine, theirs = {**_fingerprint(plan), "python": PYTHON, "code": dict(code or {})}, read_record(checkpoint)
     if theirs is None:
         _refuse_remains(checkpoint)
         _write(checkpoint, mine)
@@ -69,7 +69,7 @@ def claim(
 
 def _write(checkpoint: Path, mine: Mapping[str, object]) -> None:
     make_folder(checkpoint)
-    write_durably(checkpoint / FILE, json.dumps(mine, indent=2).encode() + b"\n")
+    write_durably(checkpoint / RECORD, json.dumps(mine, indent=2).encode() + b"\n")
 
 
 def _refuse_remains(checkpoint: Path) -> None:
@@ -78,7 +78,7 @@ def _refuse_remains(checkpoint: Path) -> None:
     remains = sorted({"sinks", "sources", "spark"}.intersection(left))
     if remains:
         raise UserError(
-            f"the checkpoint `{checkpoint}` is damaged: there is no `{checkpoint / FILE}`, but `{remains[0]}`",
+            f"the checkpoint `{checkpoint}` is damaged: there is no `{checkpoint / RECORD}`, but `{remains[0]}`",
             hint=LOST,
         )
 
@@ -133,24 +133,6 @@ def clear_false_start(folder: Path) -> None:
     if not any(path.name.isdecimal() for path in left):
         for path in left:
             path.unlink(missing_ok=True)
-
-
-def claimed(checkpoint: Path) -> dict[str, Any] | None:
-    """What a checkpoint folder says of the plan that it was taken for; None if no job has taken it.
-
-    Raises:
-        UserError: It cannot be read.
-    """
-    path = checkpoint / FILE
-    if not path.exists():
-        return None
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise UserError(f"the checkpoint `{checkpoint}` is damaged: `{path}` is not the plan of a job", hint=LOST)
-    return found
 
 
 def _fingerprint(plan: PhysicalPlan) -> dict[str, object]:

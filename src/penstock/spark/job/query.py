@@ -20,6 +20,8 @@ import pyspark.sql.functions as F
 
 from penstock.codegen.plan.physical import PE, PhysicalPlan, Route
 from penstock.codegen.transport.batches import SPARK_SCHEMA
+from penstock.compiler import CompiledJob
+from penstock.compiler.open_loops import has_open_loop
 from penstock.expr.environment import Environment
 from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.lock import CheckpointLock
@@ -27,7 +29,6 @@ from penstock.spark.checkpoint.plan_record import clear_false_start
 from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.checkpoint.spark_files import SparkFiles
 from penstock.spark.gate.gating import with_gate
-from penstock.spark.job.open_loops import has_open_loop
 from penstock.spark.job.outside_sources import outside_source
 from penstock.spark.job.slots import channel_keys
 from penstock.spark.sinks.loop_stream import rounds_folder
@@ -48,22 +49,36 @@ class Job:
     """A program on its way to Spark.
 
     Attributes:
-        program: What to run.
-        plan: How it is cut into PEs.
-        environment: Its surroundings.
+        compiled: What to run, how it is cut into PEs, and their code.
+        environment: Of the program as it runs.
         checkpoint: Where Spark's checkpoint, the source logs and the sinks' state lie.
-        turns_per_batch: How many turns a source takes for one batch.
         lock: Held by us on the checkpoint.
-        continuous: Whether to wait for more where sources can have more.
     """
 
-    program: Program
-    plan: PhysicalPlan
+    compiled: CompiledJob
     environment: Environment
     checkpoint: Path
     lock: CheckpointLock
-    turns_per_batch: int = 200_000
-    continuous: bool = False
+
+    @property
+    def program(self) -> Program:
+        """What to run."""
+        return self.compiled.program
+
+    @property
+    def plan(self) -> PhysicalPlan:
+        """How it is cut into PEs."""
+        return self.compiled.plan
+
+    @property
+    def turns_per_batch(self) -> int:
+        """How many turns a source takes for one batch."""
+        return self.compiled.options.batch
+
+    @property
+    def continuous(self) -> bool:
+        """Whether to wait for more where sources can have more."""
+        return self.compiled.options.continuous
 
 
 def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
@@ -71,7 +86,8 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     folder = job.checkpoint / SPARK_FOLDER
     clear_false_start(folder)
     pickled = job.checkpoint / "program.pickle"
-    dump(job.program, job.plan, job.environment, pickled)
+    dump(job.program, job.plan, job.environment, job.compiled.build, pickled)
+    job.compiled.build.write(job.checkpoint / "build")
     spark.dataSource.register(source_door(FORMAT, SourceReader.__module__, SourceReader.__name__))
     spark.conf.set("spark.sql.shuffle.partitions", str(job.plan.channels))
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_bytes_at_once(job.plan)))

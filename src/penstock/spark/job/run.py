@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.base.durable_files import LOST
-from penstock.codegen.plan.channels import choose_channels
-from penstock.codegen.plan.physical import physical_plan
-from penstock.expr.environment import Environment
+from penstock.compiler import CompiledJob
 from penstock.ir.graph import Application
 from penstock.profiler.raw_statistics import Statistics
-from penstock.profiler.sampling import Sampling
 from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.code_fingerprint import fingerprint_code
 from penstock.spark.checkpoint.inspection import inspect_checkpoint
@@ -24,13 +20,11 @@ from penstock.spark.checkpoint.lock import lock_checkpoint
 from penstock.spark.checkpoint.plan_record import claim
 from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.gate.gating import on_the_wall
-from penstock.spark.job.open_loops import with_open_loop
 from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, start
 from penstock.spark.job.watch import Notice, Progress, watch
 from penstock.spark.sinks.sink_pe import SinkPE, Totals
 from penstock.spark.sources.data_source import own_sources
-from penstock.toolkit.core.program import Program
 from penstock.toolkit.files.output_locks import hold_outputs
 
 if TYPE_CHECKING:
@@ -61,72 +55,45 @@ class SparkRun:
 
 
 def run_on_spark(
-    program: Program,
+    compiled: CompiledJob,
     spark: SparkSession,
     *,
-    fusion: Sequence[Sequence[str]],
-    environment: Environment,
     checkpoint: Path,
-    channels: int | None = 1,
-    turns_per_batch: int = 200_000,
-    continuous: bool = False,
     seconds: float | None = None,
     on_progress: Progress | None = None,
     notice: Notice = print,
-    signals: Sampling | None = None,
-    open_loop: bool = False,
     take_over: bool = False,
     accept_changed_code: bool = False,
 ) -> SparkRun:
     """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
 
     Args:
-        program: What to run.
+        compiled: What to run.
         spark: Where.
-        fusion: The operators of each PE.
-        environment: Its surroundings.
         checkpoint: Where Spark keeps what it needs to go on after a stop or a crash.
-        channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
-        turns_per_batch: How many turns a source takes for one batch.
-        continuous: Go on waiting for more where sources can have more, instead of ending when they have none now.
         seconds: Stop after so many seconds, at the end of a batch.
         on_progress: Is told of every batch: Spark's progress, with `totals` so far.
         notice: Is told what the user should know at once.
-        signals: How much to profile; without it, nothing.
-        open_loop: Whether the application's loop leads through the next batch, instead of staying inside one PE.
-
         take_over: Whether to go on although another process holds the checkpoint.
         accept_changed_code: Whether to go on although the Python code of an operator with state has changed.
 
     Raises:
-        UserError: An operator failed; the message names it, the tuple and the cause. Or the loop cannot be opened, or
-            another process holds the checkpoint, or the checkpoint is of another program or damaged.
+        UserError: An operator failed; the message names it, the tuple and the cause. Or another process holds the
+            checkpoint, or the checkpoint is of another program or damaged.
     """
-    # The regions are those of the graph with its loop: what goes round has a merge and a split, wherever it leads.
-    regions = choose_channels(program.application, channels, loops_are_open=open_loop)
-    if open_loop:
-        program = with_open_loop(program)
-    ship_user_modules(program)
-    plan = replace(physical_plan(program.application, fusion, regions), signals=signals)
+    plan, environment = compiled.plan, compiled.options.environment
+    ship_user_modules(compiled.program)
     # Workers of a cluster have folders of their own to start in.
     checkpoint = checkpoint.absolute()
     started = time.perf_counter()
     with lock_checkpoint(checkpoint, take_over=take_over, helper=_java_of(spark), notice=notice) as lock:
-        code = fingerprint_code(program)
+        code = fingerprint_code(compiled.program)
         resumed = claim(checkpoint, plan, code, accept_changed_code=accept_changed_code, notice=notice)
-        if continuous and has_gate(plan.application):
+        if compiled.options.continuous and has_gate(plan.application):
             environment = on_the_wall(environment, checkpoint)
         if resumed:
             inspect_checkpoint(checkpoint, has_log=bool(own_sources(plan)))
-        job = Job(
-            program=program,
-            plan=plan,
-            environment=environment,
-            checkpoint=checkpoint,
-            lock=lock,
-            turns_per_batch=turns_per_batch,
-            continuous=continuous,
-        )
+        job = Job(compiled=compiled, environment=environment, checkpoint=checkpoint, lock=lock)
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, environment, before):
             batches, sinks, stopped = _run(spark, job, on_progress, notice, seconds)

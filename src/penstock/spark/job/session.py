@@ -136,3 +136,8 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 def _without_stack(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("\tat ", "\t..."))]
+
+
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks run at a time."""
+    return max(1, int(spark.sparkContext.defaultParallelism))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.profiler.raw_statistics import Statistics
@@ -117,17 +118,14 @@ def measure(spark: SparkSession, case: Case) -> Measured:
         seen.append((progress["batchDuration"] / 1000.0, jvm_seconds(spark), worker_seconds(spark)))
 
     with tempfile.TemporaryDirectory() as folder:
-        run = run_on_spark(
-            program,
-            spark,
-            fusion=[[o.id] for o in program.application.operators],
+        options = Options(
             environment=Environment(data_directory=Path(folder), output_directory=Path(folder)),
-            checkpoint=Path(folder) / "job",
+            fusion="none",
             channels=case.channels,
-            turns_per_batch=case.per_batch,
-            on_progress=note,
-            signals=Sampling(),
+            batch=case.per_batch,
+            sampling=Sampling(),
         )
+        run = run_on_spark(compile(program, options), spark, checkpoint=Path(folder) / "job", on_progress=note)
     # Some workers have ended by the time of the last batch.
     durations, jvm, workers = zip(*seen[_COLD - 1 : case.batches - 1], strict=True)
     return Measured(

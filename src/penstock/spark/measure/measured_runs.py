@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
+from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
 from penstock.model import Profile
 from penstock.profiler.sampling import Sampling
@@ -95,17 +96,19 @@ class Measuring:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "out"
             out.mkdir()
-            found = profile_on_spark(
-                self.program,
-                self.spark,
-                sampling=Sampling(rate=self.rate),
-                mips=self.mips,
-                fusion=groups,
+            options = Options(
                 environment=replace(self.environment, output_directory=out),
-                checkpoint=Path(folder) / "job",
+                pes=groups,
                 channels=channels,
+                batch=self.turns_per_batch,
+                sampling=Sampling(rate=self.rate),
+            )
+            found = profile_on_spark(
+                compile(self.program, options),
+                self.spark,
+                mips=self.mips,
+                checkpoint=Path(folder) / "job",
                 seconds=self.seconds,
-                turns_per_batch=self.turns_per_batch,
                 on_progress=rates.watch,
             )
         if found.run.stopped == "interrupted":

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.expr.environment import Environment
+from penstock.compiler import CompiledJob
+from penstock.ir.graph import Application
 from penstock.model.profile import Profile
+from penstock.optimizer.kept_profiles import keep_if_seen_more
+from penstock.optimizer.machine import machine_transfer
 from penstock.profiler.refine import refine
-from penstock.profiler.sampling import Sampling
 from penstock.spark.job.run import SparkRun, run_on_spark
-from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Progress = Callable[[dict[str, Any]], None]
 
 _MILLISECONDS = 1e-3
+_SHORT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,20 +46,15 @@ def _tell(text: str) -> None:
 
 
 def profile_on_spark(
-    program: Program,
+    compiled: CompiledJob,
     spark: SparkSession,
     *,
-    sampling: Sampling,
     mips: float,
-    fusion: Sequence[Sequence[str]],
-    environment: Environment,
     checkpoint: Path,
-    channels: int | None = 1,
     seconds: float | None = None,
-    turns_per_batch: int = 50_000,
     on_progress: Progress | None = None,
 ) -> ProfileRun:
-    """Run a program with submit signals on, and refine what they collect.
+    """Run a job that was compiled with submit signals, and refine what they collect.
 
     Rates are those of the time in which batches were processed: the start of the query and waiting for input are not
     counted.
@@ -74,21 +71,9 @@ def profile_on_spark(
             on_progress(progress)
 
     before = set(_executions(spark))
-    run = run_on_spark(
-        program,
-        spark,
-        fusion=fusion,
-        environment=environment,
-        checkpoint=checkpoint,
-        channels=channels,
-        seconds=seconds,
-        turns_per_batch=turns_per_batch,
-        on_progress=tell,
-        notice=_tell,
-        signals=sampling,
-    )
+    run = run_on_spark(compiled, spark, checkpoint=checkpoint, seconds=seconds, on_progress=tell, notice=_tell)
     profile = refine(
-        program.application,
+        compiled.program.application,
         run.statistics,
         received=run.totals.received,
         submitted=run.totals.submitted,
@@ -96,6 +81,38 @@ def profile_on_spark(
         mips=mips,
     )
     return ProfileRun(profile=profile, run=run, python_metrics=python_metrics(spark, before))
+
+
+def measure_shortly(compiled: CompiledJob, spark: SparkSession) -> Profile:
+    """A profile of a few seconds, for algorithms that need one (`Options.measure`).
+
+    Raises:
+        KeyboardInterrupt: The user does not want to wait; what was measured until then is not the whole.
+    """
+    assert compiled.options.checkpoint is not None
+    found = profile_on_spark(
+        compiled,
+        spark,
+        mips=machine_transfer().mips,
+        checkpoint=compiled.options.checkpoint,
+        seconds=_SHORT_SECONDS,
+    )
+    if found.run.stopped == "interrupted":
+        raise KeyboardInterrupt
+    return found.profile
+
+
+def keep_profile_of(run: SparkRun, application: Application) -> None:
+    """Keep what a run with signals has shown for the next one; the graph is that of the program as it was written."""
+    profile = refine(
+        application,
+        run.statistics,
+        received=run.totals.received,
+        submitted=run.totals.submitted,
+        seconds=max(run.seconds, _MILLISECONDS),
+        mips=machine_transfer().mips,
+    )
+    keep_if_seen_more(profile, application)
 
 
 PYTHON_METRICS = {

@@ -20,13 +20,13 @@ import pyarrow as pa
 
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.compiler.open_loops import END
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
 from penstock.ir.models import UNKNOWN_MODEL
 from penstock.reference.node import Node
 from penstock.runtime.sinks.order import Chunk
-from penstock.spark.job.open_loops import END
 from penstock.spark.kafka.kafka_sink import KafkaSink
 from penstock.spark.kafka.kafka_streams import KafkaExportSink, kafka_streams
 from penstock.spark.sinks.loop_stream import LoopSink

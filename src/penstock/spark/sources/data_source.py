@@ -26,7 +26,9 @@ from pyspark import cloudpickle
 
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import write_durably
+from penstock.codegen.build import Build
 from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.codegen.plan.pieces import Pieces
 from penstock.codegen.transport.routes import Routing, rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
@@ -39,7 +41,7 @@ from penstock.spark.sources.planner import Planner, make_planner
 from penstock.spark.sources.reader import SourceReader
 from penstock.toolkit.core.program import Program
 
-__all__ = ["FORMAT", "SourceReader", "SourceRun", "dump", "load", "plan_ahead"]
+__all__ = ["FORMAT", "SourceReader", "SourceRun", "dump", "load", "load_pieces", "plan_ahead"]
 
 FORMAT = "penstock"
 
@@ -161,14 +163,23 @@ def _routing(path: str, written_ns: int) -> Routing:
     return {edge: route for pe in own_sources(plan) for edge, route in routing_of(plan, pe).items()}
 
 
-def dump(program: Program, plan: PhysicalPlan, environment: Environment, path: Path) -> None:
-    """Write what a worker needs to run a PE."""
+def dump(program: Program, plan: PhysicalPlan, environment: Environment, build: Build, path: Path) -> None:
+    """Write what a worker needs to run a PE: the program, and the modules that were generated for it."""
     dumps: Callable[[Any], bytes] = cloudpickle.dumps
-    write_durably(path, dumps((program, plan, environment)))
+    write_durably(path, dumps(((program, plan, environment), build)))
 
 
 def load(path: str) -> Loaded:
-    """Read what `dump` wrote."""
-    loaded: Any = pickle.loads(Path(path).read_bytes())
-    program, plan, environment = loaded
-    return program, plan, environment
+    """Read the job that `dump` wrote."""
+    return _read(path)[0]
+
+
+def load_pieces(path: str, pe: int) -> tuple[Loaded, Pieces]:
+    """Read the job that `dump` wrote, and the code of one of its PEs."""
+    loaded, build = _read(path)
+    return loaded, build.pieces[pe]
+
+
+def _read(path: str) -> tuple[Loaded, Build]:
+    loaded: tuple[Loaded, Build] = pickle.loads(Path(path).read_bytes())
+    return loaded

@@ -19,13 +19,13 @@ import pyarrow as pa
 
 from penstock.codegen.plan.physical import PhysicalPlan, Route
 from penstock.codegen.transport.batches import FINAL
+from penstock.compiler.open_loops import START
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.graph import Application
 from penstock.runtime.sources.batch import PlannedBatch, check_form
 from penstock.runtime.sources.column_run import ColumnRun
 from penstock.runtime.sources.outside_rows import Items, SourcePE, source_pe
 from penstock.runtime.sources.turns import SourceRun
-from penstock.spark.job.open_loops import START
 from penstock.spark.sinks.loop_stream import read_round
 from penstock.spark.streams.imported import items_of
 

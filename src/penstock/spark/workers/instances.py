@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,17 @@ import pyarrow as pa
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.routes import Router, Routing, routing_of
-from penstock.expr.environment import Environment
-from penstock.runtime.pes.container import Container
-from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values, process_batch
-from penstock.runtime.pes.generated_instance import GeneratedContainer, LoadedPE, loaded_module, may_be_kept
-from penstock.spark.sources.data_source import load
-from penstock.toolkit.core.program import Program
+from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values
+from penstock.runtime.pes.generated_instance import (
+    GeneratedContainer,
+    Instance,
+    LoadedPE,
+    by_container,
+    loaded_module,
+    make_instance,
+    may_be_kept,
+)
+from penstock.spark.sources.data_source import load, load_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import ValueState
@@ -28,19 +33,6 @@ STATE_VERSION = 1
 
 Row = tuple[int, int, bytes]
 """Edge, channel and IPC stream."""
-
-
-class Instance(Protocol):
-    """One instance of a PE: generated code, or a container."""
-
-    def process_batch(self, values: Values) -> Left:
-        """Take a batch; yields a report, and what leaves."""
-
-    def remember(self) -> dict[str, Any]:
-        """The state, as plain data."""
-
-    def recall(self, state: dict[str, Any]) -> None:
-        """Go on where an instance that remembered this has stopped."""
 
 
 def stateless_pe(
@@ -158,15 +150,15 @@ def load_instance(identity: _Identity) -> Instance:
     path, _, pe = identity
     module = _modules.get(identity)
     if module is not None:
-        return GeneratedContainer(module, lambda values: _by_container(load(path), pe, values))
+        return GeneratedContainer(module, lambda values: _by_container(path, pe, values))
     if identity in _containers:
         return _containers.pop(identity)
     _make_room(identity)
-    program, plan, environment = load(path)
-    module = loaded_module(program, plan, pe, environment)
+    (program, plan, environment), pieces = load_pieces(path, pe)
+    module = loaded_module(program, pieces, environment)
     if module is not None and may_be_kept(module):
         _modules[identity] = module
-    return _instance(module, program, plan, pe, environment)
+    return make_instance(module, program, plan, pe, environment)
 
 
 def _keep(instance: Instance, identity: _Identity) -> None:
@@ -194,25 +186,7 @@ def _identity(path: str, pe: int) -> _Identity:
     return path, os.stat(path).st_mtime_ns, pe
 
 
-def make_instance(program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> Instance:
-    """A fresh instance of a PE: generated code where there is any, else a container."""
-    return instance_maker(program, plan, pe, environment)()
-
-
-def instance_maker(program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> Callable[[], Instance]:
-    """Makes fresh instances of a PE, which share its generated code; each has a time of its own."""
-    module = loaded_module(program, plan, pe, environment)
-    return lambda: _instance(module, program, plan, pe, environment.renewed())
-
-
-def _instance(
-    module: LoadedPE | None, program: Program, plan: PhysicalPlan, pe: int, environment: Environment
-) -> Instance:
-    if module is None:
-        return ContainerInstance(Container(program, plan, pe, environment))
-    return GeneratedContainer(module, lambda values: _by_container((program, plan, environment), pe, values))
-
-
-def _by_container(loaded: tuple[Program, PhysicalPlan, Environment], pe: int, values: Values) -> Left:
-    program, plan, environment = loaded
-    return process_batch(Container(program, plan, pe, environment), values)
+def _by_container(path: str, pe: int, values: Values) -> Left:
+    """What a container makes of a batch on which generated code failed; the program is loaded again for it."""
+    program, plan, environment = load(path)
+    return by_container(program, plan, pe, environment, values)

@@ -11,9 +11,9 @@ from loop_runner import run_with_open_loop
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.channels import choose_channels
 from penstock.codegen.plan.physical import physical_plan
+from penstock.compiler.open_loops import has_open_loop, why_closed, with_open_loop
 from penstock.lang import compile_text
 from penstock.spark.checkpoint.plan_record import claim
-from penstock.spark.job.open_loops import has_open_loop, why_closed, with_open_loop
 from spark_session import environment, everything_fused, files, nothing_fused, run_reference
 
 WORK = {

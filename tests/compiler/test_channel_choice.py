@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import click
-import pytest
 from optimizer_settings import setting
 
-from penstock.cli.channel_choice import ChannelsType, fewest_channels
+from penstock.compiler.channel_choice import fewest_channels
 from penstock.lang import compile_text
 from penstock.model import equal_hosts
 
@@ -32,11 +30,3 @@ def test_heavy_work_gets_a_channel_for_every_core():
 
 def test_light_work_stays_on_one_channel():
     assert channels(0.01, 4) == 1
-
-
-def test_channels_are_a_positive_number_or_auto():
-    read = ChannelsType()
-    assert [read.convert(text, None, None) for text in ("3", "auto")] == [3, "auto"]
-    for wrong in ("0", "-1", "many"):
-        with pytest.raises(click.BadParameter, match="neither a positive number nor `auto`"):
-            read.convert(wrong, None, None)

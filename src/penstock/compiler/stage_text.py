@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.codegen.build import Build
 from penstock.codegen.plan.physical import PE, PhysicalPlan
-from penstock.codegen.plan.pieces import pieces_of
 from penstock.codegen.write.generate import Generated
-from penstock.toolkit.core.program import Program
 
 _PLACE = {"source": "the source log", "sink": "the driver"}
 
@@ -25,16 +24,16 @@ def pe_title(pe: PE) -> str:
     return f"PE {pe.index}, {pe.role}" + ("" if pe.channels == 1 else f" on {pe.channels} channels")
 
 
-def generated_text(program: Program, plan: PhysicalPlan) -> str:
+def generated_text(plan: PhysicalPlan, build: Build) -> str:
     """The PEs for a person: what each holds, where its streams go, and the code that it runs."""
-    return "\n\n".join(_pe_text(program, plan, pe) for pe in plan.pes)
+    return "\n\n".join("\n".join([*_pe_lines(plan, pe), _code_text(pe, build)]) for pe in plan.pes)
 
 
-def generated_json(program: Program, plan: PhysicalPlan) -> dict[str, object]:
+def generated_json(plan: PhysicalPlan, build: Build) -> dict[str, object]:
     """The PEs for a program."""
     return {
         "application": plan.application.name,
-        "pes": [{**_pe_json(pe), **_code_json(program, plan, pe)} for pe in plan.pes],
+        "pes": [{**_pe_json(pe), **_code_json(pe, build)} for pe in plan.pes],
         "edges": _edges_json(plan),
     }
 
@@ -52,14 +51,10 @@ def _pe_lines(plan: PhysicalPlan, pe: PE) -> list[str]:
     return [title, *(f"  edge {e.index}: {e.stream} to PE {e.consumer}" for e in plan.out_of(pe.index))]
 
 
-def _pe_text(program: Program, plan: PhysicalPlan, pe: PE) -> str:
-    return "\n".join([*_pe_lines(plan, pe), _code_text(program, plan, pe)])
-
-
-def _code_text(program: Program, plan: PhysicalPlan, pe: PE) -> str:
+def _code_text(pe: PE, build: Build) -> str:
     if pe.role in _PLACE:
         return f"  runs in {_PLACE[pe.role]}"
-    pieces = pieces_of(program, plan, pe.index)
+    pieces = build.pieces[pe.index]
     if len(pieces.made) == 1:
         return _made_text(next(iter(pieces.made.values())))
     texts = [
@@ -75,11 +70,11 @@ def _made_text(made: Generated | str) -> str:
     return f"  runs its operators one tuple at a time: {made}"
 
 
-def _code_json(program: Program, plan: PhysicalPlan, pe: PE) -> dict[str, object]:
+def _code_json(pe: PE, build: Build) -> dict[str, object]:
     """The code of a PE; where it is in pieces, all of it, and why some pieces have none."""
     if pe.role in _PLACE:
         return {"code": None, "why": f"it runs in {_PLACE[pe.role]}", "pieces": []}
-    pieces = pieces_of(program, plan, pe.index)
+    pieces = build.pieces[pe.index]
     return {
         "code": "\n\n".join(made.text for made in pieces.modules.values()) or None,
         "why": "; ".join(pieces.reasons.values()) or None,

@@ -6,17 +6,18 @@ import json
 import random
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from optimizer_settings import BRANCHES, setting
 
 from penstock.base.diagnostics import UserError
-from penstock.cli.auto_choice import name_shape, resumed_plan
-from penstock.cli.fusion_choice import Choice, chosen_fusion
 from penstock.codegen.plan.channels import choose_channels
 from penstock.codegen.plan.physical import physical_plan
-from penstock.expr.environment import Environment
+from penstock.compiler import Choice, Options
+from penstock.compiler.auto_choice import choose_automatically, name_shape
+from penstock.compiler.job import Draft
+from penstock.compiler.pipeline import run_stages
+from penstock.compiler.resuming import resumed_plan
 from penstock.lang import compile_text
 from penstock.model import Profile, write_profile
 from penstock.optimizer import inner_operators, machine, plan_choice
@@ -58,9 +59,9 @@ def profile(costs: dict[str, float], seconds: float = 1000.0) -> Profile:
 
 def chosen(cores: int = 4, program=PROGRAM, **more) -> tuple[Choice, str]:
     lines: list[str] = []
-    spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=cores))
-    choice = chosen_fusion(program, Environment(), spark, option="auto", tell=lines.append, **{"batch": 200_000} | more)
+    choice = run_stages(program, Options(cores=cores, tell=lines.append, **more), until="choose fusion").choice
     (line,) = lines
+    assert choice is not None
     return choice, line
 
 
@@ -161,7 +162,9 @@ def test_a_kept_profile_of_other_operators_counts_as_none():
 
 def test_a_loop_through_batches_is_fused_as_its_gain_was_predicted():
     keep_profile(profile(HEAVY), PROGRAM.application)
-    choice, line = chosen(channels=4, loop_is_open=True)
+    lines: list[str] = []
+    opened = Draft(program=PROGRAM, options=Options(tell=lines.append), opened=replace(PROGRAM), channels=4)
+    choice, (line,) = choose_automatically(opened), lines
     assert (choice.channels, len(choice.fusion)) == (4, 1)
     assert line == "fusion: as few PEs as can be on 4 channels: its loop leads through batches"
 

@@ -9,9 +9,9 @@ import pytest
 from optimizer_settings import TRANSFER, setting
 
 from penstock.base.diagnostics import UserError
-from penstock.cli import loop_choice
-from penstock.cli.fusion_choice import without_costs
-from penstock.cli.loop_choice import Way, chosen_way
+from penstock.compiler import Options, loop_choice
+from penstock.compiler.pipeline import run_stages
+from penstock.compiler.without_costs import fuse_without_costs as without_costs
 from penstock.lang import compile_text
 from penstock.model import StreamProfile
 from penstock.optimizer.open_loop_gain import open_loop_gain
@@ -29,8 +29,10 @@ composite Main {
     () as Out = FileSink(Again) { param file: "out"; }
 }
 """
-APPLICATION = compile_text(TEXT).application
-STRAIGHT = compile_text(TEXT.replace("In, Again as T", "In as T")).application
+PROGRAM = compile_text(TEXT)
+APPLICATION = PROGRAM.application
+OTHER = compile_text(TEXT.replace("In, Again as T", "In as T"))
+STRAIGHT = OTHER.application
 
 
 def rounds(work_seconds: float, channels: int = 2):
@@ -66,39 +68,47 @@ def test_without_channels_nothing_is_gained():
     assert open_loop_gain(rounds(100.0, channels=1)) == 0.0
 
 
-def way(option: str, application=APPLICATION, **more: object) -> Way:
-    settings = {"channels": 2, "chooses_channels": False, "cores": 4, "continuous": False, "batch": 200_000} | more
-    return chosen_way(application, option, **settings)
+def way(option: str, program=PROGRAM, **more: object) -> tuple[bool, int | None]:
+    """Whether the loop leads through batches, and on how many channels."""
+    draft = run_stages(program, Options(loops=option, **{"channels": 2, "cores": 4} | more), until="choose channels")
+    return draft.loop_is_open, draft.channels
 
 
 def test_the_user_has_the_last_word():
-    assert way("inside") == Way(is_open=False, channels=2)
-    assert way("batches") == Way(is_open=True, channels=2)
-    assert way("batches", channels=1, chooses_channels=True) == Way(is_open=True, channels=4)
+    assert way("inside") == (False, 2)
+    assert way("batches") == (True, 2)
+    assert way("batches", channels=None) == (True, 4)
+    assert way("batches", channels=None, fusion="all") == (True, None)
+    assert way("batches", channels="auto", fusion="all") == (True, 4)
 
 
 def test_by_itself_it_asks_the_last_profile(monkeypatch):
     monkeypatch.setattr(loop_choice, "_gain", lambda *_: 1.0)
-    assert not way("auto").is_open
+    assert way("auto") == (False, 2)
     said: list[str] = []
     monkeypatch.setattr(loop_choice, "_gain", lambda *_: 1.7)
-    assert way("auto", chooses_channels=True, tell=said.append) == Way(is_open=True, channels=4)
+    assert way("auto", channels=None, tell=said.append) == (True, 4)
     assert said == ["the loop leads through batches, 1.7 times as fast by the last profile"]
-    assert not way("auto", continuous=True).is_open
-    assert not way("auto", STRAIGHT).is_open
+    assert way("auto", continuous=True) == (False, 2)
+    assert way("auto", OTHER) == (False, 2)
+
+
+def test_pes_that_are_given_keep_the_loop_inside(monkeypatch):
+    monkeypatch.setattr(loop_choice, "_gain", lambda *_: 1.7)
+    assert way("auto", pes=[[o.id for o in APPLICATION.operators]]) == (False, 2)
 
 
 def test_a_resumed_job_goes_on_as_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(loop_choice, "_gain", lambda *_: 0.0)
     for is_open in (True, False):
         (tmp_path / "plan.json").write_text(json.dumps({"open_loop": is_open}))
-        assert way("auto", checkpoint=tmp_path).is_open is is_open
-    assert way("batches", checkpoint=tmp_path, chooses_channels=True).channels == 2
+        assert way("auto", checkpoint=tmp_path)[0] is is_open
+    assert way("batches", checkpoint=tmp_path, channels=None) == (True, None)
 
 
 def test_batches_are_refused_where_there_is_no_loop_or_no_end():
     with pytest.raises(UserError, match="it has no loop"):
-        way("batches", STRAIGHT)
+        way("batches", OTHER)
     with pytest.raises(UserError, match="goes on for ever"):
         way("batches", continuous=True)
 

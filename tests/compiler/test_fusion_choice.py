@@ -8,9 +8,11 @@ import pytest
 from optimizer_settings import BRANCHES, branches, setting
 
 from penstock.base.diagnostics import UserError
-from penstock.cli.fusion_choice import by_algorithm, chosen_fusion, without_costs
-from penstock.cli.short_profile import is_harmless
-from penstock.expr.environment import Environment
+from penstock.compiler import Options
+from penstock.compiler.fusion_choice import fuse_by_costs
+from penstock.compiler.pipeline import run_stages
+from penstock.compiler.short_profile import is_harmless
+from penstock.compiler.without_costs import fuse_without_costs as without_costs
 from penstock.lang import compile_text
 from penstock.optimizer import PlanFile, fingerprint, inner_operators, write_plan
 from penstock.optimizer.kept_profiles import is_good, keep_profile, kept_profile, profile_path
@@ -19,7 +21,7 @@ INNER = ("Light", "Left", "Right", "LeftMore", "RightMore", "Both")
 
 
 def chosen(option: str = "all", **more):
-    return chosen_fusion(compile_text(BRANCHES), Environment(), None, option=option, batch=200_000, **more)
+    return run_stages(compile_text(BRANCHES), Options(fusion=option, **more), until="choose fusion").choice
 
 
 def inner(choice) -> set[frozenset[str]]:
@@ -66,7 +68,7 @@ def test_demands_on_pes_hold_without_a_profile_too():
 @pytest.mark.parametrize("algorithm", ["greedy", "cola", "advanced-cola", "exact", "throughput"])
 def test_every_algorithm_chooses_by_a_profile(algorithm):
     application = branches()
-    groups = by_algorithm(application, setting(application).profile, algorithm, 1, cores=2)
+    groups = fuse_by_costs(application, setting(application).profile, 1, Options(fusion=algorithm, cores=2))
     assert sorted(id_ for group in groups for id_ in group) == sorted(inner_operators(application))
 
 

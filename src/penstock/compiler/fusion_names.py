@@ -1,0 +1,5 @@
+"""The words that `--fusion` and `--loops` take; apart from the choices themselves, so that `--help` loads neither."""
+
+AUTO = "auto"
+FUSIONS = (AUTO, "none", "all", "manual", "greedy", "cola", "advanced-cola", "exact", "throughput")
+LOOPS = (AUTO, "inside", "batches")

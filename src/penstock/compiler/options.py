@@ -1,0 +1,82 @@
+"""What a program is compiled with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.compiler.fusion_names import AUTO
+from penstock.expr.environment import Environment
+from penstock.parallel.extensions import BEYOND, Extensions
+
+if TYPE_CHECKING:
+    from penstock.compiler.job import CompiledJob
+    from penstock.model import Hosts, Profile
+    from penstock.profiler.sampling import Sampling
+
+Measure = Callable[["CompiledJob"], "Profile"]
+"""Runs a job for a few seconds where it will run, and tells what its operators cost.
+
+The job samples, writes to a folder that is thrown away, and has its checkpoint there.
+"""
+
+TURNS_PER_BATCH = 200_000
+
+
+def _keep_quiet(text: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to compile a program.
+
+    Attributes:
+        environment: Of the program: folders and submission-time values.
+        channels: How many channels parallel regions get; `auto`: as many as gain; None leaves it to `@parallel`
+            annotations, or to the fusion where that is `auto`.
+        fusion: Which operators share a PE: one of `fusion_names.FUSIONS`.
+        plan: A plan file that says so instead.
+        pes: The operators of each PE, which say so instead.
+        loops: Where a loop leads: one of `loop_choice.LOOPS`.
+        profile: A file to choose by, instead of the last good profile.
+        batch: How many turns a source takes for one batch.
+        checkpoint: Of the job that is resumed, if it is there: what is `auto` stays as it was.
+        cores: How many tasks run at a time.
+        continuous: Whether the run waits for more where sources can have more.
+        sampling: How much of the tuples submit signals look at; without it `auto` decides, and otherwise nothing.
+        hosts: Where PEs are placed by a profile; without it they are not.
+        extensions: What is parallelized beyond the paper.
+        tell: Is told of what takes time and of what was chosen.
+        measure: Takes a short profile, where one is needed and none is known.
+    """
+
+    environment: Environment = field(default_factory=Environment)
+    channels: int | str | None = None
+    fusion: str = AUTO
+    plan: Path | None = None
+    pes: Sequence[Sequence[str]] | None = None
+    loops: str = AUTO
+    profile: Path | None = None
+    batch: int = TURNS_PER_BATCH
+    checkpoint: Path | None = None
+    cores: int = field(default_factory=lambda: os.cpu_count() or 1)
+    continuous: bool = False
+    sampling: Sampling | None = None
+    hosts: Hosts | None = None
+    extensions: Extensions = BEYOND
+    tell: Callable[[str], None] = _keep_quiet
+    measure: Measure | None = None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the user has said which operators share a PE."""
+        return self.plan is not None or self.pes is not None
+
+    @property
+    def chooses_both(self) -> bool:
+        """Whether the channels are chosen with the fusion; otherwise the fusion is chosen for them."""
+        return self.fusion == AUTO and not self.is_decided and not isinstance(self.channels, int)

@@ -1,0 +1,93 @@
+"""A profile for the algorithms that need one, without the user knowing any of it.
+
+A run with `--fusion auto` looks at one tuple in a thousand, and what it has seen is kept in the user's cache folder for
+the next one. Where the user asks for an algorithm that weighs costs, or for `--channels auto`, and there is no profile
+yet, a short run with all operators fused makes one, if that touches nothing outside: input from files, output into a
+folder that is thrown away. A profile does not depend on how operators are fused.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.ir.expressions import Literal
+from penstock.optimizer.kept_profiles import is_good, keep_profile, kept_profile, profile_for
+from penstock.profiler.sampling import Sampling
+
+if TYPE_CHECKING:
+    from penstock.compiler.job import Draft
+    from penstock.compiler.options import Measure
+    from penstock.ir.graph import Application
+    from penstock.model import Profile
+
+_TURNS = 20_000
+_RATE = 0.01
+_HARMLESS_SOURCES = frozenset({"FileSource", "Beacon"})
+_HARMLESS_SINKS = frozenset({"FileSink"})
+
+
+def find_profile(draft: Draft, channels: int | None) -> Profile | None:
+    """The profile that is given, or the last good one, or a short one taken now; None if there is none to be had.
+
+    Args:
+        draft: The job.
+        channels: On how many channels a short one is taken.
+
+    Raises:
+        UserError: The profile that is given is of another program.
+    """
+    application, options = draft.application, draft.options
+    if options.profile is not None:
+        return profile_for(application, options.profile)
+    kept = kept_profile(application)
+    if kept is not None or options.measure is None or not is_harmless(application):
+        return kept
+    options.tell("a short profile first: this application has none yet")
+    taken = _measure_shortly(draft, options.measure, channels)
+    if not is_good(taken):
+        return None
+    keep_profile(taken, application)
+    return taken
+
+
+def _measure_shortly(draft: Draft, measure: Measure, channels: int | None) -> Profile:
+    from penstock.compiler import compile
+
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        out.mkdir()
+        options = replace(
+            draft.options,
+            environment=replace(draft.options.environment, output_directory=out),
+            checkpoint=Path(folder) / "job",
+            channels=channels,
+            fusion="all",
+            plan=None,
+            pes=None,
+            loops="inside",
+            continuous=False,
+            sampling=Sampling(rate=_RATE),
+            batch=_TURNS,
+            hosts=None,
+            measure=None,
+        )
+        return measure(compile(draft.program, options))
+
+
+def is_harmless(application: Application) -> bool:
+    """Whether running it twice touches nothing outside: files in, and files out of the output folder."""
+    for o in application.operators:
+        kind = o.kind.rpartition("::")[2]
+        if not o.inputs and kind not in _HARMLESS_SOURCES:
+            return False
+        if not o.outputs and (kind not in _HARMLESS_SINKS or not _writes_below(o.param("file"))):
+            return False
+    return True
+
+
+def _writes_below(file: tuple[Any, ...]) -> bool:
+    name = file[0].value if file and isinstance(file[0], Literal) else None
+    return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
