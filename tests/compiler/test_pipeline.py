@@ -174,7 +174,9 @@ def test_a_build_survives_its_way_to_a_worker():
 def test_the_checkpoint_of_another_program_is_refused_in_words(tmp_path):
     """Not by a stage that finds operators missing in the PEs of the checkpoint."""
     claim(tmp_path, compile(PROGRAM, Options(fusion="all")).plan)
-    grown = compile_text(TEXT.replace("() as Sink = FileSink(E)", "stream<A> F = Filter(E) {} () as Sink = FileSink(F)"))
+    grown = compile_text(
+        TEXT.replace("() as Sink = FileSink(E)", "stream<A> F = Filter(E) {} () as Sink = FileSink(F)")
+    )
     job = compile(grown, Options(checkpoint=tmp_path))
     assert job.choice.decided_by == "checkpoint"
     with pytest.raises(UserError, match="the application has changed since it was written"):
