@@ -131,7 +131,7 @@ def test_a_function_of_its_tuple_alone_is_stateless(function):
 def test_what_outlives_the_call_makes_the_state_unknown_and_says_why(function, reason):
     found = model(function, schema=TRADE)
     assert found.state is State.UNKNOWN
-    assert any(why.startswith(f"state: {reason}") for why in found.why), found.why
+    assert any(str(why).startswith(f"state: {reason}") for why in found.why), found.why
 
 
 def test_a_closure_over_a_list_is_unknown_and_over_a_number_is_stateless():

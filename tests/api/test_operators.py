@@ -220,7 +220,7 @@ def test_an_operator_that_acts_at_the_end_has_unknown_state():
     app.source(feed([1]), "int32 x").apply(LastOnly, name="L")
     model = app.program().application.operator["L"].model
     assert model.state is State.UNKNOWN
-    assert any("finish" in why for why in model.why)
+    assert any("finish" in why.text for why in model.why)
 
 
 def test_a_missing_parameter_is_named():

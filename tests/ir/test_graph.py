@@ -13,6 +13,7 @@ from penstock.base.diagnostics import UserError
 from penstock.ir.codec import from_json, to_json
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.ir.expressions import Attribute, Binary, InputTuple, Literal, Variable
+from penstock.ir.facts import Facts, Reads
 from penstock.ir.graph import (
     Application,
     Assignment,
@@ -25,7 +26,7 @@ from penstock.ir.graph import (
     Window,
     WindowKind,
 )
-from penstock.ir.models import OperatorModel, State
+from penstock.ir.models import Flag, OperatorModel, State, Why
 from penstock.ir.statements import Assign, Block, Declare, Function, Handler, Logic, Parameter, Return, Submit
 from penstock.ir.types import BLOB, BOOLEAN, DECIMAL64, FLOAT64, INT32, parse_schema
 from penstock.ir.verify import verify
@@ -84,7 +85,12 @@ def everything() -> Application:
             Param(name="p", values=(Literal(type=DECIMAL64, value=Decimal("1.10")), Literal(type=BLOB, value=b"\x00"))),
         ),
         logic=logic,
-        model=OperatorModel(state=State.PARTITIONED, partition_by=(frozenset({"x"}),), why=("because",)),
+        model=OperatorModel(
+            state=State.PARTITIONED,
+            partition_by=(frozenset({"x"}),),
+            why=(Why(Flag.STATE, "because"),),
+            facts=Facts(never_ends=True, reads=Reads.EXPRESSIONS),
+        ),
     )
     function = Function(
         name="f",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from penstock.expr.typing import literal
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.ir.graph import Annotation, Application, ErrorPolicy, InputPort, Operator, OutputPort, Param
-from penstock.ir.models import Forwarding, Markers, OperatorModel, Selectivity, State
+from penstock.ir.models import Flag, Forwarding, Markers, OperatorModel, Selectivity, State, Why
 from penstock.ir.types import parse_schema
 from penstock.ir.verify import verify
 
@@ -36,8 +36,8 @@ def model(
     )
 
 
-NOT_PARALLEL = OperatorModel(why=("it is n.p.",))
-WAITS = OperatorModel(waits_for_markers=True, why=("it waits",))
+NOT_PARALLEL = OperatorModel(why=(Why(Flag.STATE, "it is n.p."),))
+WAITS = OperatorModel(waits_for_markers=True, why=(Why(Flag.STATE, "it waits"),))
 PASSES, DROPS, MAKES = Markers.PASSED_ON, Markers.NONE, Markers.OWN
 
 

@@ -21,7 +21,7 @@ from parallel.graphs import (
 from penstock.base.diagnostics import UserError
 from penstock.expr.typing import literal
 from penstock.ir.graph import Application, ErrorPolicy, Operator
-from penstock.ir.models import OperatorModel, Selectivity, State
+from penstock.ir.models import Flag, OperatorModel, Selectivity, State, Why
 from penstock.lang import compile_text
 from penstock.parallel.extensions import BEYOND, PAPER, Extensions
 from penstock.parallel.instructions import channels
@@ -59,7 +59,7 @@ def test_unknown_state_is_not_parallel():
 
 
 def test_a_model_says_in_its_words_why_it_is_unknown():
-    plan = regions(op("a", "in", OperatorModel(why=("state: it prints", "selectivity: it loops"))))
+    plan = regions(op("a", "in", OperatorModel(why=(Why(Flag.STATE, "it prints"), Why(Flag.SELECTIVITY, "it loops")))))
     assert [str(reason) for reason in plan.refused["a"]] == ["state: it prints", "selectivity: it loops"]
 
 

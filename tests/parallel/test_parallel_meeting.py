@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from parallel.graphs import AT_MOST_ONE, NOT_PARALLEL, SCHEMA, app, model, op, sink, source
+from penstock.ir.facts import NO_FACTS
 from penstock.ir.graph import InputPort, Operator
 from penstock.ir.types import parse_schema
 from penstock.lang import compile_file, compile_text
@@ -16,15 +17,21 @@ from penstock.parallel.plan import Joint, Ordering, ParallelRegions
 from penstock.parallel.reasons import Condition
 from penstock.parallel.regions import parallel_regions
 from penstock.parallel.report import pretty_regions, regions_json
+from penstock.toolkit.core.registry import standard
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def two_ports(id_: str, left: str, right: str, *keys: str, kind: str = "Join", forwards: str = "klm") -> Operator:
-    """An operator with two input ports, each partitioned by the attributes of a key."""
+    """An operator with two input ports, each partitioned by the attributes of a key; of a kind that may be unknown."""
+    known = standard().find(kind)
     made = op(id_, left, model(keys[0] if keys else "", selectivity=AT_MOST_ONE, forwards=forwards))
     ports = tuple(InputPort(streams=(stream,), schema=SCHEMA) for stream in (left, right))
-    given = replace(made.model, partition_by=tuple(frozenset(key) for key in keys))
+    given = replace(
+        made.model,
+        partition_by=tuple(frozenset(key) for key in keys),
+        facts=NO_FACTS if known is None else known.facts,
+    )
     return replace(made, kind=kind, inputs=ports, model=given)
 
 
@@ -102,7 +109,7 @@ def test_ports_with_a_key_of_different_types_do_not_share_it():
 def test_what_an_operator_of_unknown_kind_forwards_from_its_other_ports_is_not_believed():
     def plan(kind: str) -> ParallelRegions:
         meets = two_ports("j", "a", "b", kind=kind)
-        meets = replace(meets, model=model(selectivity=AT_MOST_ONE))
+        meets = replace(meets, model=model(selectivity=AT_MOST_ONE, facts=meets.facts))
         return regions(source("a"), source("b"), meets, op("c", "j", model("k")), sink("z", "c"))
 
     assert members(plan("Union")) == [{"j", "c"}]

@@ -11,10 +11,10 @@ from penstock.api.inference import Role, infer_model
 from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean
 from penstock.ir.expressions import Attribute
 from penstock.ir.graph import Operator
-from penstock.ir.models import OperatorModel, State
+from penstock.ir.models import Flag, OperatorModel, State, Why
 from penstock.ir.types import ListType, Type
 
-HINT = "state: if you know better, say so: `partition_by=...`, or `model=OperatorModel(state=State.STATELESS, ...)`"
+HINT = "if you know better, say so: `partition_by=...`, or `model=OperatorModel(state=State.STATELESS, ...)`"
 MOST_REASONS = 5
 
 ONCE_FOR_ALL = ("on_punctuation", "finish")
@@ -54,8 +54,8 @@ def model_of(
     elif role == "source":
         model = OperatorModel()
     elif role == "sink":
-        why = "state: a sink's effects cannot be seen; `partitionBy` says that those of different keys are independent"
-        model = OperatorModel(side_effects=True, why=(why,))
+        why = "a sink's effects cannot be seen; `partitionBy` says that those of different keys are independent"
+        model = OperatorModel(side_effects=True, why=(Why(Flag.STATE, why),))
     else:
         model = _inferred(function, role, operator, owner, hooks, batch)
     return _with_key(model, key, operator, () if declared is not None else hooks) if key else model
@@ -65,14 +65,14 @@ def _inferred(
     function: Any, role: str, operator: Operator, owner: type | None, hooks: tuple[str, ...], batch: bool
 ) -> OperatorModel:
     if len(operator.inputs) != 1:
-        why = "state: an operator with several inputs declares its model"
-        return OperatorModel(waits_for_markers="on_punctuation" in hooks, why=(why,))
+        why = "an operator with several inputs declares its model"
+        return OperatorModel(waits_for_markers="on_punctuation" in hooks, why=(Why(Flag.STATE, why),))
     schemas = tuple(port.schema for port in operator.outputs)
     inputs = operator.inputs[0].schema
     if batch:
-        why = "state: it takes whole batches, in which other tuples show"
+        why = "it takes whole batches, in which other tuples show"
         selectivity = infer_model(function, Role(role), inputs=inputs, outputs=schemas).selectivity
-        return OperatorModel(selectivity=selectivity, why=(why,))
+        return OperatorModel(selectivity=selectivity, why=(Why(Flag.STATE, why),))
     given = _given(owner if owner is not None else function, operator)
     model = infer_model(function, Role(role), inputs=inputs, outputs=schemas, owner=owner, given=given)
     return _with_hint(_with_hooks(model, hooks))
@@ -82,9 +82,9 @@ def _with_hint(model: OperatorModel) -> OperatorModel:
     """The model with what to do about an unknown state behind the first reasons for it."""
     if model.state is not State.UNKNOWN:
         return model
-    reasons = [why for why in model.why if why.startswith("state: ")]
-    others = [why for why in model.why if not why.startswith("state: ")]
-    return replace(model, why=(*reasons[:MOST_REASONS], HINT, *others))
+    reasons = [why for why in model.why if why.flag is Flag.STATE]
+    others = [why for why in model.why if why.flag is not Flag.STATE]
+    return replace(model, why=(*reasons[:MOST_REASONS], Why(Flag.STATE, HINT), *others))
 
 
 def _given(called: Any, operator: Operator) -> dict[str, Type | None]:
@@ -128,7 +128,7 @@ def _with_key(model: OperatorModel, key: frozenset[str], operator: Operator, hoo
             raise _refusal(
                 operator, key, text, f"partition it by {_listing(own)}, or keep its state by {_listing(key)}"
             )
-    why = tuple(reason for reason in model.why if not reason.startswith("state: "))
+    why = tuple(reason for reason in model.why if reason.flag is not Flag.STATE)
     return replace(model, state=State.PARTITIONED, partition_by=(key,) * max(1, len(operator.inputs)), why=why)
 
 
@@ -145,6 +145,6 @@ def _with_hooks(model: OperatorModel, hooks: tuple[str, ...]) -> OperatorModel:
     """An operator that acts on punctuation or at the end does so for all tuples at once: its state is unknown."""
     if not hooks:
         return model
-    why = tuple(f"state: it acts in `{name}`, outside of the processing of a tuple" for name in hooks)
+    why = tuple(Why(Flag.STATE, f"it acts in `{name}`, outside of the processing of a tuple") for name in hooks)
     waits = "on_punctuation" in hooks
     return replace(model, state=State.UNKNOWN, partition_by=(), waits_for_markers=waits, why=(*model.why, *why))

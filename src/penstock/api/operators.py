@@ -36,6 +36,7 @@ from penstock.api.models import model_of
 from penstock.api.parameters import parameters_of
 from penstock.api.runtimes import ROLE_RUNTIMES, ClassRuntime, parameter_values
 from penstock.base.diagnostics import UserError
+from penstock.ir.facts import Facts
 from penstock.ir.models import OperatorModel
 from penstock.toolkit.core.definition import OperatorDefinition
 
@@ -222,6 +223,7 @@ def _function_definition(function: Any, marks: Marks, name: str) -> OperatorDefi
         inputs=(0, 0) if marks.role == "source" else (1, 1),
         outputs=(0, 0) if marks.role == "sink" else (1, 1),
         params=params,
+        facts=Facts(has_inferred_model=marks.model is None),
         model=lambda operator: model_of(
             function, marks.role, marks.model, operator, batch=marks.batch, partition_by=marks.partition_by
         ),
@@ -243,6 +245,7 @@ def _class_definition(owner: type[Operator], name: str) -> OperatorDefinition:
         inputs=(owner.inputs, owner.inputs),
         outputs=(owner.outputs, owner.outputs),
         params=params,
+        facts=Facts(has_inferred_model=owner.model is None),
         model=lambda operator: model_of(
             owner.process,
             Role.PROCESS.value,

@@ -35,7 +35,6 @@ from dataclasses import replace
 from penstock.base.diagnostics import UserError
 from penstock.ir.graph import Application, InputPort, Operator, OutputPort
 from penstock.ir.models import UNKNOWN_MODEL
-from penstock.runtime.sources.outside_rows import OUTSIDE
 from penstock.runtime.sources.waiting import waits_for_time
 from penstock.toolkit.analysis.logic_analysis import ends_a_stream
 from penstock.toolkit.core.definition import OperatorDefinition
@@ -57,7 +56,7 @@ def why_closed(application: Application) -> str | None:
         return "it has no loop"
     if len(loops) > 1:
         return f"it has {len(loops)} feedback edges, and only one can lead through the next batch"
-    outside = [o.id for o in application.operators if not o.inputs and o.kind in OUTSIDE]
+    outside = [o.id for o in application.operators if o.facts.is_read_by_engine]
     if outside:
         return f"its source `{outside[0]}` is read by Spark and would not wait for the loop"
     if waits_for_time(application):

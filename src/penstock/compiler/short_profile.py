@@ -11,22 +11,23 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.ir.expressions import Literal
+from penstock.ir.models import State
 from penstock.optimizer.kept_profiles import is_good, keep_profile, kept_profile, profile_for
 from penstock.profiler.sampling import Sampling
+from penstock.toolkit.analysis.effects import stateful_calls
 
 if TYPE_CHECKING:
     from penstock.compiler.job import Draft
     from penstock.compiler.options import Measure
-    from penstock.ir.graph import Application
+    from penstock.ir.expressions import Expression
+    from penstock.ir.graph import Application, Operator
     from penstock.model import Profile
 
 _TURNS = 20_000
 _RATE = 0.01
-_HARMLESS_SOURCES = frozenset({"FileSource", "Beacon"})
-_HARMLESS_SINKS = frozenset({"FileSink"})
 
 
 def find_profile(draft: Draft, channels: int | None) -> Profile | None:
@@ -79,15 +80,20 @@ def _measure_shortly(draft: Draft, measure: Measure, channels: int | None) -> Pr
 
 def is_harmless(application: Application) -> bool:
     """Whether running it twice touches nothing outside: files in, and files out of the output folder."""
-    for o in application.operators:
-        kind = o.kind.rpartition("::")[2]
-        if not o.inputs and kind not in _HARMLESS_SOURCES:
-            return False
-        if not o.outputs and (kind not in _HARMLESS_SINKS or not _writes_below(o.param("file"))):
-            return False
-    return True
+    return all(_is_harmless(o, application) for o in application.operators)
 
 
-def _writes_below(file: tuple[Any, ...]) -> bool:
-    name = file[0].value if file and isinstance(file[0], Literal) else None
+def _is_harmless(operator: Operator, application: Application) -> bool:
+    facts, model = operator.facts, operator.model
+    if not facts.is_repeatable:
+        # Of a user's code only what is proven to keep nothing, and so to act nowhere, is harmless.
+        is_stateless = model.state is State.STATELESS and not model.side_effects
+        return facts.has_inferred_model and is_stateless and bool(operator.inputs and operator.outputs)
+    if stateful_calls(operator, application.functions) or any(map(operator.param, facts.uses_up_with)):
+        return False
+    return all(_lies_below(value) for name in facts.writes for value in operator.param(name))
+
+
+def _lies_below(file: Expression) -> bool:
+    name = file.value if isinstance(file, Literal) else None
     return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts

@@ -182,7 +182,7 @@ def _details(operator: Operator, group: str | None, notes: Sequence[tuple[str, s
         ("state", model.state.value + (f" by {key}" if key else "")),
         ("selectivity", model.selectivity.value),
         ("forwards", ", ".join(sorted(model.forwards)) or "nothing known"),
-        *(("why", reason) for reason in model.why),
+        *(("why", str(reason)) for reason in model.why),
     ]
     streams = [*(s for port in operator.inputs for s in port.streams), *(port.stream for port in operator.outputs)]
     return {"rows": rows, "streams": streams}

@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Any
 
 from penstock.base.diagnostics import UserError
-from penstock.ir import constraints, expressions, graph, models, statements
+from penstock.ir import constraints, expressions, facts, graph, models, statements
 from penstock.ir.graph import Application
 from penstock.ir.types import Type, parse_type
 
@@ -28,7 +28,7 @@ FORMAT = 1
 
 _CLASSES: dict[str, type] = {
     name: cls
-    for module in (expressions, statements, graph, models, constraints)
+    for module in (expressions, statements, graph, models, facts, constraints)
     for name, cls in vars(module).items()
     if isinstance(cls, type) and cls.__module__ == module.__name__
 }

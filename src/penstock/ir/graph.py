@@ -27,6 +27,7 @@ from heapq import heappop, heappush
 from penstock.base.diagnostics import Span
 from penstock.ir.constraints import Constraint
 from penstock.ir.expressions import Expression
+from penstock.ir.facts import Facts
 from penstock.ir.models import UNKNOWN_MODEL, OperatorModel
 from penstock.ir.statements import Function, Logic
 from penstock.ir.types import Schema
@@ -177,6 +178,11 @@ class Operator:
     model: OperatorModel = UNKNOWN_MODEL
     on_error: ErrorPolicy = ErrorPolicy.FAIL
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def facts(self) -> Facts:
+        """What every operator of its kind is like, as its definition says."""
+        return self.model.facts
 
     def param(self, name: str) -> tuple[Expression, ...]:
         """The values of a parameter, none if it is not given."""

@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from penstock.ir.facts import NO_FACTS, Facts
+
 
 class State(Enum):
     """What an operator remembers between tuples."""
@@ -52,6 +54,33 @@ class Markers(Enum):
     NONE = "none"
 
 
+class Flag(Enum):
+    """The flags of a model that need a reason where they are unknown."""
+
+    STATE = "state"
+    SELECTIVITY = "selectivity"
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a flag of a model is unknown.
+
+    Attributes:
+        flag: Which one.
+        text: A sentence about the operator (`it ...`) that its author can act on.
+
+    Example:
+        >>> print(Why(Flag.STATE, "it prints"))
+        state: it prints
+    """
+
+    flag: Flag
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.flag.value}: {self.text}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorModel:
     """The model of one operator instance.
@@ -66,7 +95,8 @@ class OperatorModel:
         spontaneous: Whether it may submit a tuple while none comes in: on a timer, or at the end of its input.
         markers: Which window markers leave it.
         waits_for_markers: Whether what it does depends on the window markers of its input.
-        why: For each flag that is unknown, a sentence that a user can act on.
+        why: The reasons for each flag that is unknown.
+        facts: Those of its definition.
     """
 
     state: State = State.UNKNOWN
@@ -78,7 +108,17 @@ class OperatorModel:
     spontaneous: bool = False
     markers: Markers = Markers.PASSED_ON
     waits_for_markers: bool = False
-    why: tuple[str, ...] = ()
+    why: tuple[Why, ...] = ()
+    facts: Facts = NO_FACTS
+
+    def reasons(self, flag: Flag) -> tuple[str, ...]:
+        """Why a flag is unknown, in words.
+
+        Example:
+            >>> OperatorModel(why=(Why(Flag.STATE, "it prints"), Why(Flag.SELECTIVITY, "it loops"))).reasons(Flag.STATE)
+            ('it prints',)
+        """
+        return tuple(why.text for why in self.why if why.flag is flag)
 
     @property
     def is_parallelizable(self) -> bool:

@@ -43,7 +43,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.ir.graph import Application, ErrorPolicy, Operator
-from penstock.ir.models import OperatorModel, Selectivity, State
+from penstock.ir.models import Flag, Selectivity, State
 from penstock.parallel.extensions import PAPER, Extensions
 from penstock.parallel.markers import operators_before_waiting
 from penstock.parallel.reasons import Condition, Reason, key_text, listing
@@ -133,7 +133,7 @@ def _key(operator: Operator) -> frozenset[str]:
 
 def _state(operator: Operator) -> Iterator[Reason]:
     if operator.model.state is State.UNKNOWN:
-        texts = reasons_of(operator.model)[0] or (_nothing_known(operator),)
+        texts = operator.model.reasons(Flag.STATE) or (_nothing_known(operator),)
         yield from (Reason(condition=Condition.STATE, text=text) for text in texts)
     elif operator.model.state is State.PARTITIONED:
         key, ports = _key(operator), operator.inputs or operator.outputs
@@ -157,7 +157,7 @@ def _selectivity(operator: Operator, extensions: Extensions) -> Iterator[Reason]
         return
     if extensions.prolific and (extensions.by_time or not operator.model.spontaneous):
         return
-    texts = reasons_of(operator.model)[1]
+    texts = operator.model.reasons(Flag.SELECTIVITY)
     if not texts and operator.model.state is State.UNKNOWN:
         return
     for text in texts or ("it may make more than one tuple of one",):
@@ -173,25 +173,3 @@ def _neighbours(application: Application, operator: Operator, extensions: Extens
     if len(receivers) > 1 and not extensions.fan_out:
         text = f"its output goes to {len(receivers)} places, {listing(receivers)}; a region has one exit"
         yield Reason(condition=Condition.FAN_OUT, text=text)
-
-
-def reasons_of(model: OperatorModel) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a model says about its unknown state, and about its unknown selectivity.
-
-    Models of Python operators say which is meant; others give the reason for the state first.
-
-    Example:
-        >>> reasons_of(OperatorModel(why=("it counts all tuples", "it may make any number of tuples")))
-        (('it counts all tuples',), ('it may make any number of tuples',))
-    """
-    marked = {flag: _marked(model, flag) for flag in ("state", "selectivity")}
-    plain = tuple(why for why in model.why if not why.startswith(("state: ", "selectivity: ")))
-    if model.state is not State.UNKNOWN:
-        return marked["state"], (*marked["selectivity"], *plain)
-    if model.selectivity is not Selectivity.UNKNOWN:
-        return (*marked["state"], *plain), marked["selectivity"]
-    return (*marked["state"], *plain[:1]), (*marked["selectivity"], *plain[1:])
-
-
-def _marked(model: OperatorModel, flag: str) -> tuple[str, ...]:
-    return tuple(why.removeprefix(f"{flag}: ") for why in model.why if why.startswith(f"{flag}: "))

@@ -59,12 +59,6 @@ from penstock.parallel.instructions import widths_of
 from penstock.parallel.neighbourhood import Connection
 from penstock.parallel.reasons import Condition, Reason, key_text
 
-_FORWARDS_FROM_ALL = frozenset({"Join", "Barrier", "Pair", "Union", "Custom"})
-"""Operators whose model counts an attribute as forwarded only if tuples of every port have it so."""
-
-WATCHED = "watched::"
-"""Stands before the kind of an operator whose model is verified while it runs."""
-
 
 class Meeting:
     """Joins the regions of one application where their streams meet."""
@@ -105,7 +99,7 @@ class Meeting:
     def _allow(self, operator: str) -> None:
         """Take the fan-in from what an operator is refused for, and what its other ports do not forward."""
         node, analysis = self._ground.application.operator[operator], self._ground.analyses[operator]
-        is_sure = len(node.inputs) == 1 or node.kind.removeprefix(WATCHED) in _FORWARDS_FROM_ALL
+        is_sure = len(node.inputs) == 1 or node.facts.forwards_from_all
         forwards = analysis.forwards if is_sure else frozenset()
         self._ground.analyses[operator] = replace(analysis, reasons=(), forwards=forwards)
 

@@ -198,7 +198,7 @@ class Engine:
         while self._waiting:
             self.end_node(next(iter(self._waiting.values())), at_once=True)
             self.drain()
-        for node in sorted(nodes, key=lambda n: (n.operator.kind != "Import", n.rank)):
+        for node in sorted(nodes, key=lambda n: (not n.operator.facts.imports, n.rank)):
             self.end_node(node, at_once=True)
             self.drain()
 
@@ -254,8 +254,7 @@ class Engine:
         node.has_ended = True
         for stream in node.streams:
             self.end_stream(node, stream)
-        if node.operator.kind == "Export":
-            self.exchange.export(node, Punctuation.FINAL)
+        self.exchange.export(node, Punctuation.FINAL)
         if node.is_source:
             self.drain()
 

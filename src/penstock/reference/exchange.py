@@ -53,8 +53,8 @@ class Exchange:
     def __init__(self, nodes: Iterable[Node], feedback: Feedback, end: Callable[[Node], None]) -> None:
         nodes = list(nodes)
         self._feedback = feedback
-        self._importers = [Importer(n, end) for n in nodes if n.operator.kind == "Import"]
-        self._taken_by = {n.id: self._takers(n) for n in nodes if n.operator.kind == "Export"}
+        self._importers = [Importer(n, end) for n in nodes if n.operator.facts.imports]
+        self._taken_by = {n.id: self._takers(n) for n in nodes if n.operator.facts.exports}
 
     def start(self) -> None:
         """End the imports that nobody feeds."""

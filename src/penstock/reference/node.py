@@ -64,7 +64,7 @@ class Node:
     @property
     def is_source(self) -> bool:
         """Whether it makes tuples out of nothing that the engine knows of."""
-        return not self.operator.inputs and self.operator.kind != "Import"
+        return not self.operator.inputs and not self.operator.facts.imports
 
     @property
     def dropped(self) -> int:

@@ -13,6 +13,7 @@ from penstock import App, Operator, OperatorModel, Selectivity, State, flat_map,
 from penstock.api.outputs import Output
 from penstock.base.diagnostics import UserError
 from penstock.codegen.build import build
+from penstock.codegen.plan.liveness import dead_attributes
 from penstock.codegen.plan.physical import physical_plan
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
@@ -21,6 +22,7 @@ from penstock.lang import compile_text
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.regions import parallel_regions
 from penstock.reference import run
+from penstock.runtime.sources.waiting import waits_for_time
 from penstock.runtime.verify import verify_models as checks
 from penstock.runtime.verify.verify_models import verify_models, verify_some
 from penstock.testing import feed
@@ -328,3 +330,19 @@ def test_a_lie_is_caught_on_spark(tmp_path):
     program = verify_models(lying(rekeyed, "int32 k, int32 x").program())
     with pytest.raises(UserError, match=r"operator `B` \(.*rekeyed\) failed on \{k=1,x=9\}: .*forwards `k` unchanged"):
         run_spark(program, tmp_path, everything_fused(program.application), turns_per_batch=100)
+
+
+def test_a_watched_operator_waits_for_time_as_it_does_unwatched_and_sees_whole_tuples():
+    text = """composite Main { graph
+        stream<int32 x, int32 y> A = Beacon() {}
+        stream<A> B = Delay(A) { param delay: 1.0; }
+        stream<int32 x> C = Functor(B) { param filter: x > 0; }
+        () as Sink = FileSink(C) { param file: "c"; } }"""
+    program = compile_text(text)
+    watched = verify_models(program)
+    assert waits_for_time(program.application)
+    assert waits_for_time(watched.application)
+    assert dead_attributes(program.application)["B"] == {"y"}
+    assert dead_attributes(watched.application)["B"] == set()
+    assert watched.application.operator["C"].facts == watched.registry.get("watched::Functor").facts
+    assert watched.application.operator["C"].facts.drops_by is None

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from penstock.expr.typing import assign, binary, call, index, literal, map_literal, tuple_literal, update
 from penstock.ir.expressions import Call, InputTuple, Literal, Variable
-from penstock.ir.models import Selectivity, State
+from penstock.ir.models import Flag, Selectivity, State, Why
 from penstock.ir.statements import (
     Block,
     Declare,
@@ -74,7 +74,7 @@ def test_a_custom_drops_markers_unless_its_code_submits_them():
     operator = build("Custom", [ENTRY], [ENTRY], logic=logic)
     assert start(operator).feed(("a", 1)).mark().all() == [("a", 1), WINDOW]
     assert operator.model.state is State.UNKNOWN
-    assert operator.model.why == ("its `onPunct` code runs once for all tuples before it",)
+    assert operator.model.why == (Why(Flag.STATE, "its `onPunct` code runs once for all tuples before it"),)
 
 
 def test_a_custom_without_inputs_runs_its_process_code():
@@ -100,7 +100,9 @@ def test_a_counter_makes_the_state_unknown():
     operator = custom(assign(TOTAL, literal(1), "+"), send(TOTAL), state=[DECLARE_TOTAL])
     assert run(operator, ("a", 9), ("b", 9)).sent() == [("a", 1), ("b", 2)]
     assert operator.model.state is State.UNKNOWN
-    assert operator.model.why == ("it changes the state `total`, which is not a map keyed by attributes",)
+    assert operator.model.why == (
+        Why(Flag.STATE, "it changes the state `total`, which is not a map keyed by attributes"),
+    )
     assert operator.model.forwards == {"server"}
 
 
@@ -206,14 +208,14 @@ def test_submits_are_counted_over_paths():
     assert custom(early, send()).model.selectivity is Selectivity.AT_MOST_ONE
     twice = custom(send(), send())
     assert twice.model.selectivity is Selectivity.UNKNOWN
-    assert twice.model.why == ("its code may submit more than one tuple for one",)
+    assert twice.model.why == (Why(Flag.SELECTIVITY, "its code may submit more than one tuple for one"),)
     assert custom().model.selectivity is Selectivity.AT_MOST_ONE
 
 
 def test_a_custom_that_ends_its_output_is_not_parallelized():
     final = SubmitPunctuation(value=Literal(type=MARKERS, value="FinalMarker"))
     model = custom(send(), final).model
-    assert (model.state, model.why) == (State.UNKNOWN, ("its code may end its output",))
+    assert (model.state, model.why) == (State.UNKNOWN, (Why(Flag.STATE, "its code may end its output"),))
     window = SubmitPunctuation(value=Literal(type=MARKERS, value="WindowMarker"))
     assert custom(send(), window).model.state is State.STATELESS
 
@@ -291,4 +293,4 @@ def test_partitioned_operators_stay_so_only_by_the_same_key():
     assert build("DeDuplicate", [ENTRY], [ENTRY], params, logic=other).model.state is State.UNKNOWN
     keyed = on_tuple(*count_up(), state=[DECLARE_COUNTS])
     by_size = build("DeDuplicate", [ENTRY], [ENTRY], {"key": SIZE, "timeOut": 5.0}, logic=keyed).model
-    assert by_size.why == ("its state variables are keyed by other attributes than its windows",)
+    assert by_size.why == (Why(Flag.STATE, "its state variables are keyed by other attributes than its windows"),)

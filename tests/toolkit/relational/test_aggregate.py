@@ -222,4 +222,4 @@ def test_a_partitioned_window_makes_a_partitioned_model():
 def test_what_is_not_parallelizable_says_why(body, why):
     found = model(body)
     assert not found.is_parallelizable
-    assert any(why in reason for reason in found.why)
+    assert any(why in reason.text for reason in found.why)

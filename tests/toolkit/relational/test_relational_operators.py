@@ -5,7 +5,7 @@ import pytest
 from penstock.base.diagnostics import UserError
 from penstock.expr.errors import EvaluationError
 from penstock.expr.typing import binary, call, cast, conditional, list_literal, literal
-from penstock.ir.models import Selectivity, State
+from penstock.ir.models import Flag, Selectivity, State, Why
 from penstock.ir.types import UINT64
 from toolkit.harness import WINDOW, attribute, build, errors, run, start, word
 
@@ -63,7 +63,7 @@ def test_functor_makes_a_tuple_for_each_output_port():
     h = start(operator).feed(ADA).mark()
     assert (h.all(0), h.all(1)) == ([("Ada",), WINDOW], [(25,), WINDOW])
     assert operator.model.selectivity is Selectivity.UNKNOWN
-    assert operator.model.why == ("it makes 2 tuples of one, one for each output port",)
+    assert operator.model.why == (Why(Flag.SELECTIVITY, "it makes 2 tuples of one, one for each output port"),)
 
 
 def test_an_attribute_that_is_assigned_under_its_own_name_is_not_forwarded():
@@ -75,7 +75,9 @@ def test_a_stateful_function_in_an_expression_makes_the_state_unknown():
     operator = build("Functor", [PERSON], ["float64 r"], assign={"r": call("random", [])})
     assert operator.model.state is State.UNKNOWN
     assert operator.model.side_effects
-    assert operator.model.why == ("it calls `random`, which may give another value on another channel",)
+    assert operator.model.why == (
+        Why(Flag.STATE, "it calls `random`, which may give another value on another channel"),
+    )
 
 
 @pytest.mark.parametrize(("position", "expected"), [("before", [ADA, WINDOW, BOB]), ("after", [ADA, BOB, WINDOW])])

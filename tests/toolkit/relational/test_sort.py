@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from feeding import WINDOW, feed, items_of, program, tuples_of
 from penstock.base.diagnostics import UserError
-from penstock.ir.models import Selectivity, State
+from penstock.ir.models import Flag, Selectivity, State
 
 
 def sort(window: str, params: str = "sortBy: x;") -> str:
@@ -89,3 +89,10 @@ def test_a_sort_is_partitioned_by_its_key():
     assert (model.state, model.partition_by) == (State.PARTITIONED, (frozenset({"s"}),))
     assert (model.selectivity, model.forwards) == (Selectivity.UNKNOWN, {"x", "s"})
     assert program(sort("tumbling, count(2)"), A=pairs()).application.operator["B"].model.state is State.UNKNOWN
+
+
+def test_a_sliding_sort_gives_a_reason_for_each_thing_that_is_unknown_of_it():
+    graph = sort("sliding, count(2), partitioned", "sortBy: x; partitionBy: s;")
+    model = program(graph, A=pairs()).application.operator["B"].model
+    assert model.reasons(Flag.STATE) == ("when its input ends it lets go of what it holds, all partitions at once",)
+    assert model.reasons(Flag.SELECTIVITY) == ("it sends the tuples of a window in another order",)

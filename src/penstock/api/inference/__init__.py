@@ -7,8 +7,8 @@ Example:
     >>> schema = parse_schema("rstring sym, float64 price")
     >>> from penstock.api.sources.items import after
     >>> model = infer_model(len, Role.MAP, inputs=schema, outputs=(schema,))
-    >>> model.state.value, model.selectivity.value, model.why
-    ('unknown', 'exactly one', ('state: its source cannot be read',))
+    >>> model.state.value, model.selectivity.value, str(model.why[0])
+    ('unknown', 'exactly one', 'state: its source cannot be read')
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.api.inference.frames import is_generator, walk_scope
 from penstock.api.inference.judgement import Findings, judge
 from penstock.api.inference.names.syntax_trees import FunctionTree, function_tree
 from penstock.api.inference.paths import Count, count_emissions, returned_count
-from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
+from penstock.ir.models import Flag, Forwarding, OperatorModel, Selectivity, State, Why
 from penstock.ir.types import Schema, Type
 
 
@@ -74,29 +74,29 @@ def infer_model(
     )
 
 
-def _state(findings: Findings) -> tuple[State, frozenset[str], tuple[str, ...]]:
+def _state(findings: Findings) -> tuple[State, frozenset[str], tuple[Why, ...]]:
     if findings.reasons:
-        return State.UNKNOWN, frozenset(), tuple(f"state: {reason}" for reason in findings.reasons)
+        return State.UNKNOWN, frozenset(), tuple(Why(Flag.STATE, reason) for reason in findings.reasons)
     if findings.key is None:
         return State.STATELESS, frozenset(), ()
     return State.PARTITIONED, findings.key, ()
 
 
-def _selectivity(tree: FunctionTree | None, role: Role, findings: Findings) -> tuple[Selectivity, tuple[str, ...]]:
+def _selectivity(tree: FunctionTree | None, role: Role, findings: Findings) -> tuple[Selectivity, tuple[Why, ...]]:
     if role is Role.MAP:
         return Selectivity.EXACTLY_ONE, ()
     if role is Role.FILTER:
         return Selectivity.AT_MOST_ONE, ()
     if tree is None:
-        return Selectivity.UNKNOWN, ("selectivity: its source cannot be read",)
+        return Selectivity.UNKNOWN, (Why(Flag.SELECTIVITY, "its source cannot be read"),)
     if findings.leaks_submit or not findings.submits <= {id(n) for n in walk_scope(tree.body)}:
-        return Selectivity.UNKNOWN, ("selectivity: it submits tuples from other places than its own body",)
+        return Selectivity.UNKNOWN, (Why(Flag.SELECTIVITY, "it submits tuples from other places than its own body"),)
     count = _emitted(tree, role, findings.submits)
     if count == Count(1, 1):
         return Selectivity.EXACTLY_ONE, ()
     if count.most <= 1:
         return Selectivity.AT_MOST_ONE, ()
-    return Selectivity.UNKNOWN, ("selectivity: it may give more than one tuple for a tuple",)
+    return Selectivity.UNKNOWN, (Why(Flag.SELECTIVITY, "it may give more than one tuple for a tuple"),)
 
 
 def _emitted(tree: FunctionTree, role: Role, submits: frozenset[int]) -> Count:

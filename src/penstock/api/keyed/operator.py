@@ -34,7 +34,7 @@ from penstock.api.runtimes import parameter_values
 from penstock.base.diagnostics import Diagnostics, UserError, did_you_mean
 from penstock.ir.expressions import Attribute, Expression, Literal
 from penstock.ir.graph import Operator
-from penstock.ir.models import OperatorModel, State
+from penstock.ir.models import Flag, OperatorModel, State, Why
 from penstock.ir.types import FLOAT64, has_collection
 from penstock.toolkit.core.definition import OperatorDefinition, ParamKind, ParamSpec
 from penstock.toolkit.core.runtime import Context, Runtime
@@ -43,7 +43,7 @@ from penstock.toolkit.windows.partition import check_keys_by_port, key_names, ke
 _HOOKS = ("on_punctuation", "finish")
 """The methods that act on all keys at once."""
 
-_BY_TIME = ("selectivity: it gives tuples when it wakes or expires, any number for one that came",)
+_BY_TIME = Why(Flag.SELECTIVITY, "it gives tuples when it wakes or expires, any number for one that came")
 
 TTL = ParamSpec(
     name="ttl",
@@ -266,19 +266,19 @@ def _model(owner: type[KeyedOperator], operator: Operator) -> OperatorModel:
     """Partitioned by its key; how much leaves, and what is copied, is inferred where only `process` gives tuples."""
     keys = [key_names(port) or () for port in _keys(owner, operator)]
     spontaneous = _has(owner, "on_wake") or _has(owner, "on_expire")
-    base = OperatorModel(why=_BY_TIME) if spontaneous else _inferred(owner, operator)
+    base = OperatorModel(why=(_BY_TIME,)) if spontaneous else _inferred(owner, operator)
     base = replace(base, spontaneous=spontaneous, waits_for_markers=_has(owner, "on_punctuation"))
-    why = [f"state: it acts in `{hook}`, which reaches all keys at once" for hook in _HOOKS if _has(owner, hook)]
+    why = [f"it acts in `{hook}`, which reaches all keys at once" for hook in _HOOKS if _has(owner, hook)]
     if any(names != keys[0] for names in keys[1:]):
-        why.append("state: the keys of its input ports have different names; give them the same")
+        why.append("the keys of its input ports have different names; give them the same")
     if why:
-        return replace(base, why=(*base.why, *why))
+        return replace(base, why=(*base.why, *(Why(Flag.STATE, text) for text in why)))
     return replace(base, state=State.PARTITIONED, partition_by=tuple(frozenset(names) for names in keys))
 
 
 def _inferred(owner: type[KeyedOperator], operator: Operator) -> OperatorModel:
     if len(operator.inputs) != 1:
-        return OperatorModel(why=("selectivity: it has several inputs",))
+        return OperatorModel(why=(Why(Flag.SELECTIVITY, "it has several inputs"),))
     schemas = tuple(port.schema for port in operator.outputs)
     found = infer_model(owner.process, Role.PROCESS, inputs=operator.inputs[0].schema, outputs=schemas, owner=owner)
     return OperatorModel(
@@ -286,7 +286,7 @@ def _inferred(owner: type[KeyedOperator], operator: Operator) -> OperatorModel:
         forwarding=found.forwarding,
         forwards=found.forwards,
         side_effects=found.side_effects,
-        why=tuple(why for why in found.why if why.startswith("selectivity: ")),
+        why=tuple(why for why in found.why if why.flag is Flag.SELECTIVITY),
     )
 
 

@@ -6,10 +6,10 @@ Introduction:
     and, on channels, taken apart.
 
 Formulation:
-    An attribute is live if an operator behind it reads it, or hands it on to where it is live. A Filter hands all its
-    attributes on, a Functor those that its output clause copies or computes with, an Aggregate what its windows keep.
-    Every other operator reads all, and so does one that may fail, or sets tuples aside: its message shows the whole
-    tuple.
+    An attribute is live if an operator behind it reads it, or passes it on to where it is live. Definitions say what
+    operators read (`facts.Reads`): a Filter passes all its attributes on, a Functor reads those that its output clause
+    copies or computes with, an Aggregate what its windows keep. Every other operator reads all, and so does one that
+    may fail, or sets tuples aside: its message shows the whole tuple.
 
 Example:
     >>> from penstock.lang import compile_text
@@ -43,6 +43,7 @@ from graphlib import CycleError, TopologicalSorter
 from penstock.expr.analysis import attributes_of
 from penstock.expr.vector.operators import can_cast_fail
 from penstock.ir.expressions import Attribute, Binary, Cast, Conditional, Expression, Literal, OutputCall, Symbol, Unary
+from penstock.ir.facts import Reads
 from penstock.ir.graph import Application, ErrorPolicy, Operator, OutputPort
 from penstock.ir.types import Primitive, Type, is_decimal, is_float, is_integer
 
@@ -84,10 +85,11 @@ def _needed(operator: Operator, port: int, live: dict[str, frozenset[str]]) -> s
     """What an operator reads of the tuples that come by a port."""
     schema = operator.inputs[port].schema
     reads = [*_expressions(operator, live)]
-    if operator.kind not in ("Aggregate", "Filter", "Functor") or not is_plain(operator, reads):
+    if operator.facts.reads is Reads.WHOLE_TUPLES or not is_plain(operator, reads):
         return {*schema.names}
-    handed_on = [live[output.stream] for output in operator.outputs if operator.kind == "Filter"]
-    return {name for _, name in attributes_of(*reads)}.union(*handed_on)
+    passes_on = operator.facts.reads is Reads.AND_PASSES_ON
+    passed_on = [live[output.stream] for output in operator.outputs] if passes_on else []
+    return {name for _, name in attributes_of(*reads)}.union(*passed_on)
 
 
 def _expressions(operator: Operator, live: dict[str, frozenset[str]]) -> Iterator[Expression]:

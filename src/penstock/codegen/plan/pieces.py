@@ -41,8 +41,8 @@ from itertools import count, groupby
 
 from penstock.codegen.plan.part import Part, part_of
 from penstock.codegen.plan.physical import Edge, PhysicalPlan
-from penstock.codegen.write.generate import Generated, effects_apart, generate, reasons
-from penstock.codegen.write.windowed import fires_by_time
+from penstock.codegen.write.forms import fires_by_time
+from penstock.codegen.write.generate import Generated, WhyNot, effects_apart, generate, reasons
 from penstock.toolkit.core.program import Program
 
 _TOGETHER = ""
@@ -137,7 +137,7 @@ def _before(part: Part) -> dict[str, list[str]]:
     }
 
 
-def _groups(part: Part, found: Mapping[str, str], bound: frozenset[str]) -> list[tuple[str, ...]]:
+def _groups(part: Part, found: Mapping[str, WhyNot], bound: frozenset[str]) -> list[tuple[str, ...]]:
     """The operators of each piece, in the order in which the pieces work."""
 
     def name(id_: str) -> str:

@@ -14,6 +14,7 @@ from penstock.codegen.plan.part import Part, Target
 from penstock.codegen.plan.python_functions import PythonFunction, python_function
 from penstock.codegen.write.body import Body
 from penstock.codegen.write.folding import conjuncts, fold
+from penstock.codegen.write.forms import LOOPS
 from penstock.codegen.write.vector_text import VectorText, sight
 from penstock.expr.analysis import is_pure
 from penstock.expr.emit.functions import emit_functions
@@ -22,9 +23,7 @@ from penstock.ir.expressions import Expression, Literal
 from penstock.ir.graph import Operator
 from penstock.ir.models import State
 from penstock.ir.statements import SubmitPunctuation
-from penstock.ir.types import ListType
 from penstock.toolkit.analysis.effects import operator_parts, stateful_calls
-from penstock.toolkit.analysis.submit_counts import count_submits
 from penstock.toolkit.core.program import Program
 
 
@@ -58,12 +57,12 @@ class PerTuple:
         function, logic = self.functions[operator.id], operator.logic
         if function is not None:
             return None if function.role in ("map", "filter", "flat map") else "has no generated form"
-        if operator.kind not in ("Custom", "Filter", "Functor", "Split") or len(operator.inputs) != 1:
+        form = LOOPS.get(operator.kind)
+        if form is None or len(operator.inputs) != 1:
             return "has no generated form"
-        if operator.kind == "Split" and not operator.param("index"):
-            return "reads its mapping from a file"
-        if logic is None:
-            return None if operator.kind != "Custom" else "does nothing"
+        reason = form.why_not(operator)
+        if reason is not None or logic is None:
+            return reason
         if logic.on_punctuation or logic.on_process is not None:
             return "has code for punctuation"
         if any(isinstance(s, SubmitPunctuation) for s in logic.statements()):
@@ -75,6 +74,15 @@ class PerTuple:
         if self.functions[operator.id] is not None:
             return operator.model.state is not State.STATELESS
         return bool(stateful_calls(operator, self.program.application.functions))
+
+    def gives_one_at_most(self, operator: Operator) -> bool:
+        """Whether an operator submits at most one tuple to each port for each tuple, the ports in order."""
+        function = self.functions[operator.id]
+        return LOOPS[operator.kind].gives_one_at_most(operator) if function is None else function.role != "flat map"
+
+    def passes_markers(self, operator: Operator) -> bool:
+        """Whether window markers come through an operator."""
+        return self.functions[operator.id] is not None or LOOPS[operator.kind].passes_markers
 
     def segment(self, head: Operator) -> Segment:
         """The segment that begins with an operator."""
@@ -94,15 +102,14 @@ class PerTuple:
         function = self.functions[operator.id]
         if function is not None:
             return not function.batch or function.role == "flat map"
-        if operator.kind not in ("Custom", "Filter", "Functor", "Split"):
+        form = LOOPS.get(operator.kind)
+        if form is None:
             return False
-        if operator.kind == "Custom" or operator.logic is not None:
+        if operator.logic is not None or form.is_only_form(operator):
             return True
         functions = self.program.application.functions
         expressions = [x for x in operator_parts(operator) if isinstance(x, Expression)]
         if not all(is_pure(x, functions) for x in expressions):
-            return True
-        if self._is_list_split(operator):
             return True
         parts = [part for x in expressions for part in self._evaluated(x, operator)]
         return any(self._needs_rows(x, operator) for x in parts)
@@ -111,10 +118,6 @@ class PerTuple:
         """What is evaluated on its own: the parts of a filter, each on the rows that the one before has left."""
         return conjuncts(fold(x)) if x in operator.param("filter") and len(operator.outputs) == 1 else (x,)
 
-    def _is_list_split(self, operator: Operator) -> bool:
-        index = operator.param("index")
-        return operator.kind == "Split" and (not index or isinstance(index[0].type, ListType))
-
     def _needs_rows(self, x: Expression, operator: Operator) -> bool:
         if isinstance(x, Literal):
             return False
@@ -122,15 +125,3 @@ class PerTuple:
         emit_functions(scratch, self.program.application.functions)
         vectors = VectorText(Body(scratch))
         return vectors.column(x, sight(operator.inputs[0].schema, "t")).rows
-
-
-def gives_one_at_most(operator: Operator, function: PythonFunction | None) -> bool:
-    """Whether an operator submits at most one tuple to each port for each tuple, the ports in order."""
-    if function is not None:
-        return function.role != "flat map"
-    if operator.kind == "Split":
-        return not isinstance(operator.param("index")[0].type, ListType)
-    if operator.kind != "Custom":
-        return True
-    assert operator.logic is not None
-    return all((count_submits(h.body).greatest or 2) <= 1 for h in operator.logic.on_tuple)

@@ -58,8 +58,7 @@ def _operators(program: Program) -> Iterable[tuple[str, str | None]]:
             found = reasons(program, part)
             for operator in part.operators:
                 reason = found.get(operator.id)
-                told = None if reason is None else reason.removeprefix(f"`{operator.id}` ({operator.kind}) ")
-                yield operator.kind, told
+                yield operator.kind, None if reason is None else reason.text
 
 
 def main(paths: Iterable[str]) -> None:

@@ -22,7 +22,7 @@ When it does not apply:
     aside, code with effects. Then the container runs the PE.
 
 Algorithm:
-    One pass over the operators, linear in the size of the graph and its expressions. `KERNELS` has the families.
+    One pass over the operators, linear in the size of the graph and its expressions. `forms` has the writers.
 
 Preserves:
     What leaves the PE, to the bit, and its order; the state between batches; the counts of tuples.
@@ -34,21 +34,17 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.codegen.plan.part import Part, feed, part_of
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.python_functions import write_batch_map
 from penstock.codegen.plan.segments import PerTuple, Segment
-from penstock.codegen.write import relational
 from penstock.codegen.write.builder import Builder
-from penstock.codegen.write.deduplicating import why_no_de_duplicate, write_de_duplicate
-from penstock.codegen.write.joining import why_no_join, write_join
+from penstock.codegen.write.forms import KERNELS, fires_by_time
 from penstock.codegen.write.layout import laid_out
 from penstock.codegen.write.loops import LoopWriter
 from penstock.codegen.write.module_imports import imports_of
-from penstock.codegen.write.windowed import fires_by_time, why_no_aggregate, write_aggregate
 from penstock.expr.analysis import functions_used, is_pure
 from penstock.expr.emit.functions import emit_functions
 from penstock.ir.expressions import Expression
@@ -88,41 +84,37 @@ MOST_LEVELS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
-    """A family of operators: how it is written, and for which of them."""
+class WhyNot:
+    """Why an operator has no generated form.
 
-    write: Callable[[Builder, Operator], None]
-    why_not: Callable[[Operator], str | None] = lambda operator: None
+    Attributes:
+        operator: The operator.
+        text: What is in the way, as a sentence without its subject.
+    """
 
+    operator: Operator
+    text: str
 
-KERNELS: dict[str, Kernel] = {
-    "Aggregate": Kernel(write_aggregate, why_no_aggregate),
-    "DeDuplicate": Kernel(write_de_duplicate, why_no_de_duplicate),
-    "Join": Kernel(write_join, why_no_join),
-    "Filter": Kernel(relational.write_filter),
-    "Functor": Kernel(relational.write_functor),
-    "Punctor": Kernel(relational.write_punctor),
-    "Split": Kernel(relational.write_split, relational.why_no_split),
-    "Union": Kernel(relational.write_union),
-}
+    def __str__(self) -> str:
+        return f"`{self.operator.id}` ({self.operator.kind}) {self.text}"
 
 
 def why_not(program: Program, part: Part) -> str | None:
     """Why a PE has no generated form, or None if it has one."""
     for reason in reasons(program, part).values():
-        return reason
+        return str(reason)
     if len(part.operators) > 1:
         for operator in filter(fires_by_time, part.operators):
-            return f"`{operator.id}` ({operator.kind}) fires by time, so it is a piece of its own"
+            return str(WhyNot(operator, "fires by time, so it is a piece of its own"))
     names = " and ".join(f"`{o.id}`" for o in effects_apart(program, part)[:2])
     return f"the effects of {names} would come in another order" if names else _ways_apart(part)
 
 
-def reasons(program: Program, part: Part) -> dict[str, str]:
+def reasons(program: Program, part: Part) -> dict[str, WhyNot]:
     """The operators of a PE that have no generated form, and why."""
     per_tuple = PerTuple(program, part)
     found = ((o, _why_not(o, part, per_tuple)) for o in part.operators)
-    return {o.id: f"`{o.id}` ({o.kind}) {reason}" for o, reason in found if reason is not None}
+    return {o.id: WhyNot(o, text) for o, text in found if text is not None}
 
 
 def _ways_apart(part: Part) -> str | None:
@@ -132,7 +124,7 @@ def _ways_apart(part: Part) -> str | None:
         streams = [s for port in part.inputs[operator.id] for s in port]
         before = max((levels.get(s, 0) + (len(part.targets[s]) > 1) for s in streams), default=0)
         if before > MOST_LEVELS:
-            return f"`{operator.id}` ({operator.kind}) lies behind more than {MOST_LEVELS} forks"
+            return str(WhyNot(operator, f"lies behind more than {MOST_LEVELS} forks"))
         levels.update({port.stream: before + (len(operator.outputs) > 1) for port in operator.outputs})
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from penstock.codegen.plan.python_functions import PythonFunction
 from penstock.codegen.write.builder import Builder
@@ -16,6 +17,9 @@ from penstock.ir.expressions import Attribute, Expression
 from penstock.ir.graph import Operator
 from penstock.ir.statements import Block, Return
 from penstock.ir.types import ListType, Schema, has_collection
+
+if TYPE_CHECKING:
+    from penstock.codegen.write.forms import LoopForm
 
 Lines = list[str]
 Deliver = Callable[[Operator, int, "Row"], Lines]
@@ -56,13 +60,20 @@ class Inliner:
         functions: The lines of functions that the loop calls, for code that returns or that submits in several places.
     """
 
-    def __init__(self, builder: Builder, functions: Mapping[str, PythonFunction | None], deliver: Deliver) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        functions: Mapping[str, PythonFunction | None],
+        forms: Mapping[str, LoopForm],
+        deliver: Deliver,
+    ) -> None:
         self.builder = builder
         self.deliver = deliver
         self.before: Lines = []
         self.after: Lines = []
         self.functions: Lines = []
         self._python = functions
+        self._forms = forms
         self._states: list[str] = []
 
     def inline(self, operator: Operator, row: Row) -> Lines:
@@ -70,12 +81,12 @@ class Inliner:
         function = self._python[operator.id]
         if function is not None:
             return self._call(operator, function, row)
-        if operator.kind == "Custom":
-            return self._custom(operator, row)
+        return self._forms[operator.kind].write(self, operator, row)
+
+    def _after_logic(self, operator: Operator, row: Row) -> tuple[Lines, Row, Scope]:
+        """The lines of an operator's logic clause, the tuple after it, and what its expressions see."""
         lines, changed, variables = self._logic(operator, row)
-        scope = self._scope(operator, changed, variables)
-        write = {"Filter": self._filter, "Functor": self._functor, "Split": self._split}[operator.kind]
-        return [*lines, *write(operator, changed, scope)]
+        return lines, changed, self._scope(operator, changed, variables)
 
     def _scope(self, operator: Operator, row: Row, variables: dict[str, Place]) -> Scope:
         schema = operator.inputs[0].schema
@@ -88,17 +99,21 @@ class Inliner:
             variables=variables,
         )
 
-    def _filter(self, operator: Operator, row: Row, scope: Scope) -> Lines:
+    def write_filter(self, operator: Operator, row: Row) -> Lines:
+        """The lines of a Filter."""
+        before, row, scope = self._after_logic(operator, row)
         passed = self.deliver(operator, 0, row)
         condition = operator.param("filter")
         if not condition:
-            return passed
-        lines = [f"if {emit(condition[0], scope)}:", *indent(passed or ["pass"])]
+            return [*before, *passed]
+        lines = [*before, f"if {emit(condition[0], scope)}:", *indent(passed or ["pass"])]
         if len(operator.outputs) == 2:
             lines += ["else:", *indent(self.deliver(operator, 1, row) or ["pass"])]
         return lines
 
-    def _functor(self, operator: Operator, row: Row, scope: Scope) -> Lines:
+    def write_functor(self, operator: Operator, row: Row) -> Lines:
+        """The lines of a Functor."""
+        before, row, scope = self._after_logic(operator, row)
         lines: Lines = []
         for port, output in enumerate(operator.outputs):
             made = {}
@@ -107,7 +122,7 @@ class Inliner:
                 lines += computed
             lines += self.deliver(operator, port, Row(made))
         condition = operator.param("filter")
-        return [f"if {emit(condition[0], scope)}:", *indent(lines)] if condition else lines
+        return [*before, *([f"if {emit(condition[0], scope)}:", *indent(lines)] if condition else lines)]
 
     def _assigned(self, name: str, value: Expression, scope: Scope) -> tuple[str, Lines]:
         """The text of an output attribute, and the lines that compute it."""
@@ -117,7 +132,9 @@ class Inliner:
         made = self.builder.body.name(name)
         return made, [f"{made} = {text}"]
 
-    def _split(self, operator: Operator, row: Row, scope: Scope) -> Lines:
+    def write_split(self, operator: Operator, row: Row) -> Lines:
+        """The lines of a Split."""
+        before, row, scope = self._after_logic(operator, row)
         (index,) = operator.param("index")
         port = self.builder.body.name(f"{operator.id}_port")
         count = len(operator.outputs)
@@ -126,8 +143,8 @@ class Inliner:
             ways += [f"if {port} % {count} == {i}:", *indent(self.deliver(operator, i, row) or ["pass"])]
         chosen = [f"if {port} >= 0:", *indent(ways)]
         if isinstance(index.type, ListType):
-            return [f"for {port} in {emit(index, scope)}:", *indent(chosen)]
-        return [f"{port} = {emit(index, scope)}", *chosen]
+            return [*before, f"for {port} in {emit(index, scope)}:", *indent(chosen)]
+        return [*before, f"{port} = {emit(index, scope)}", *chosen]
 
     def _call(self, operator: Operator, function: PythonFunction, row: Row) -> Lines:
         """A function of the user's, called with a row."""
@@ -146,8 +163,8 @@ class Inliner:
         inside = [f"{out} = {conform}({value})", *self.deliver(operator, 0, Row(tuple=out))]
         return [f"for {value} in {called} or ():", *indent(inside)]
 
-    def _custom(self, operator: Operator, row: Row) -> Lines:
-        """The code of a logic clause; if it returns, it is a function that the loop calls."""
+    def write_custom(self, operator: Operator, row: Row) -> Lines:
+        """The code of a Custom's logic clause; if it returns, it is a function that the loop calls."""
         assert operator.logic is not None
         handler = next((h for h in operator.logic.on_tuple if h.port == 0), None)
         if handler is None:

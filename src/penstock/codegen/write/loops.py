@@ -27,8 +27,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from penstock.codegen.plan.segments import PerTuple, Segment, gives_one_at_most
+from penstock.codegen.plan.segments import PerTuple, Segment
 from penstock.codegen.write.builder import Builder, Given, branch, listed
+from penstock.codegen.write.forms import LOOPS
 from penstock.codegen.write.loop_operators import Inliner, Row
 from penstock.codegen.write.submit_signals import SignalledBody, marked, plain, renamed, seen, signalled, timed
 from penstock.expr.emit.statements import indent
@@ -63,11 +64,11 @@ class LoopWriter:
         self.per_tuple = per_tuple
         self.segment = segment
         self.inside = {o.id for o in segment.operators}
-        self.is_static = all(gives_one_at_most(o, per_tuple.functions[o.id]) for o in segment.operators)
+        self.is_static = all(per_tuple.gives_one_at_most(o) for o in segment.operators)
         self.collected: dict[str, Collected] = {}
         self.counted: dict[str, str] = {}
         self.ways = 0
-        self.inliner = Inliner(builder, per_tuple.functions, self.deliver)
+        self.inliner = Inliner(builder, per_tuple.functions, LOOPS, self.deliver)
 
     def write(self) -> None:
         """Write the loop and the frames that it fills."""
@@ -216,7 +217,7 @@ class LoopWriter:
 
     def _passes_marks(self, operator: Operator) -> bool:
         """Whether the markers that come to the head come through to what an operator makes."""
-        while operator.kind != "Custom":
+        while self.per_tuple.passes_markers(operator):
             if operator is self.segment.head:
                 return True
             ((stream,),) = self.builder.part.inputs[operator.id]

@@ -46,9 +46,9 @@ def _why_no_sliding(operator: Operator, window: Window) -> str | None:
     return None if is_known else "has a parameter that is known only when it runs"
 
 
-def fires_by_time(operator: Operator) -> bool:
-    """Whether an operator with a kernel fires by itself, so that it has to stand alone."""
-    window = operator.inputs[0].window if operator.kind == "Aggregate" else None
+def moves_by_time(operator: Operator) -> bool:
+    """Whether time moves the window of an Aggregate, so that it fires by itself."""
+    window = operator.inputs[0].window
     return window is not None and window.eviction.kind is PolicyKind.TIME
 
 
@@ -106,7 +106,7 @@ def write_aggregate(builder: Builder, operator: Operator) -> None:
     assert window is not None
     if window.kind is WindowKind.TUMBLING and window.eviction.attribute is not None:
         given_text.append(builder.vectors.column(window.eviction.attribute, where).text)
-    if fires_by_time(operator):
+    if moves_by_time(operator):
         builder.body.add(f'{fired} = pe.fire_by_time("{operator.id}", {", ".join(given_text)})')
     else:
         builder.body.add(f'{fired} = pe.states["{operator.id}"].fire({", ".join(given_text)})')
@@ -115,7 +115,7 @@ def write_aggregate(builder: Builder, operator: Operator) -> None:
     made = ", ".join(f'"{name}": {builder.vectors.column(x, after).text}' for name, x in outputs)
     may_be_empty = window.eviction.kind in (PolicyKind.PUNCTUATION, PolicyKind.TIME)
     marks = f"{fired}.marks" if may_be_empty else f"{fired}.places"
-    levels = () if fires_by_time(operator) else given.levels
+    levels = () if moves_by_time(operator) else given.levels
     builder.put_marked(operator, f"{fired}.to([], {{{made}}})", marks, levels)
     builder.count(operator, given.frame)
 

@@ -27,7 +27,6 @@ from penstock.reference.wiring import wire
 from penstock.runtime.pes.container_signals import ContainerSignals
 from penstock.runtime.pes.placed_timers import PlacedFeedback, PlacedTimers
 from penstock.runtime.pes.reports import Counts, Report, counts_of
-from penstock.runtime.sources.outside_rows import OUTSIDE
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Context, Punctuation, Runtime, Submit
@@ -222,7 +221,7 @@ def _has_clock(plan: PhysicalPlan) -> bool:
     The end of what comes from one source is the end of all; and what Spark reads itself has a time of its own.
     """
     sources = [plan.application.operator[pe.operators[0]] for pe in plan.pes if pe.role == "source"]
-    return len(sources) > 1 and not any(source.kind in OUTSIDE for source in sources)
+    return len(sources) > 1 and not any(source.facts.is_read_by_engine for source in sources)
 
 
 def _has_loop(plan: PhysicalPlan, pe: int) -> bool:

@@ -29,9 +29,6 @@ from penstock.codegen.transport.routes import Router, Routing, routing_of
 from penstock.reference.result import DeadLetter
 from penstock.runtime.pes.reports import Report
 
-OUTSIDE = frozenset({"Import", "KafkaConsumer"})
-"""The operators that Spark reads itself."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePE:

@@ -6,9 +6,10 @@ Introduction:
     need not cross.
 
 Formulation:
-    The predicates are those of Filters with one output and of Functors with a `filter`, if they cannot fail. A tuple
-    travels if one of those behind its edge lets it through. The operators are still there and test again, so nothing
-    else changes; the tuples that were dropped here count as received by all of them.
+    The predicates are those by which operators drop tuples (`facts.drops_by`: Filters with one output, Functors with a
+    `filter`), if they cannot fail. A tuple travels if one of those behind its edge lets it through. The operators are
+    still there and test again, so nothing else changes; the tuples that were dropped here count as received by all of
+    them.
 
 When it does not apply:
     Where somebody behind the edge takes every tuple; where a filter may fail or calls functions; and where the job is
@@ -91,6 +92,8 @@ def selection(plan: PhysicalPlan, edge: Edge) -> Selection | None:
 
 def _predicate(operator: Operator) -> tuple[Expression, ...]:
     """What a tuple must satisfy for an operator to do anything with it; nothing if it takes every tuple."""
-    is_filter = (operator.kind == "Filter" and len(operator.outputs) == 1) or operator.kind == "Functor"
-    condition = operator.param("filter")
-    return condition if is_filter and is_plain(operator, condition) else ()
+    facts = operator.facts
+    if facts.drops_by is None or (facts.rest_port is not None and facts.rest_port < len(operator.outputs)):
+        return ()
+    condition = operator.param(facts.drops_by)
+    return condition if is_plain(operator, condition) else ()

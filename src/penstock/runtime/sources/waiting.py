@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from penstock.ir.graph import Application, Operator, PolicyKind
 
-_KINDS = frozenset({"Delay", "Throttle"})
-_TIMES = ("timePerFile", "hasDelayField", "initDelay")
-"""Parameters with which an operator behind a source waits for time to pass."""
-
 
 def waits_for_time(application: Application) -> bool:
     """Whether any operator acts when time passes although no tuple comes.
@@ -23,15 +19,16 @@ def waits_for_time(application: Application) -> bool:
 
 
 def _waits(operator: Operator) -> bool:
-    """Whether an operator behind others waits for time by itself; a sliding Sort is spontaneous only at the end."""
-    wakes = operator.model.spontaneous and operator.kind != "Sort"
-    return wakes or operator.kind in _KINDS or any(map(operator.param, _TIMES))
+    """Whether an operator behind others waits for time by itself."""
+    facts = operator.facts
+    wakes = operator.model.spontaneous and not facts.fires_at_end_only
+    return wakes or facts.waits_for_time or any(map(operator.param, facts.waits_for_time_with))
 
 
 def has_gate(application: Application) -> bool:
     """Whether a job has a gate behind its sources (`source_gate`).
 
     A gate costs a stage through which everything passes, so a job has one only where it makes a difference: if it reads
-    partitions with times of their own, which are those of Kafka, and some operator acts by time.
+    records with times of their own, which are those of Kafka, and some operator acts by time.
     """
-    return any(o.kind == "KafkaConsumer" for o in application.operators) and waits_for_time(application)
+    return any(o.facts.has_record_times for o in application.operators) and waits_for_time(application)

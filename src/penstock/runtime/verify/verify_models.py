@@ -44,13 +44,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.api.operators import Marks
+from penstock.ir.facts import Facts, Reads
 from penstock.ir.graph import Operator
-from penstock.parallel.meeting import WATCHED
 from penstock.runtime.verify.checked_calls import CheckedCall
 from penstock.runtime.verify.watcher import Watcher
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Context, Runtime
+
+WATCHED = "watched"
+"""The namespace of operators whose models are verified while they run."""
 
 FIRST_TUPLES = 2000
 """How many tuples of an instance are checked if nothing else is said."""
@@ -99,9 +102,7 @@ def verify_models(program: Program) -> Program:
     """
     watched = {o.kind for o in program.application.operators if o.inputs and o.outputs}
     definitions = [_watched(program.registry.get(kind)) for kind in sorted(watched)]
-    operators = tuple(
-        replace(o, kind=WATCHED + o.kind) if o.inputs and o.outputs else o for o in program.application.operators
-    )
+    operators = tuple(_renamed(o) if o.inputs and o.outputs else o for o in program.application.operators)
     return replace(
         program,
         application=replace(program.application, operators=operators),
@@ -109,9 +110,19 @@ def verify_models(program: Program) -> Program:
     )
 
 
+def _renamed(operator: Operator) -> Operator:
+    model = replace(operator.model, facts=_seen_whole(operator.facts))
+    return replace(operator, kind=f"{WATCHED}::{operator.kind}", model=model)
+
+
 def _watched(definition: OperatorDefinition) -> OperatorDefinition:
-    namespace, name = WATCHED.removesuffix("::"), definition.kind
-    return replace(definition, name=name, namespace=namespace, runtime=_Factory(definition))
+    facts = _seen_whole(definition.facts)
+    return replace(definition, name=definition.kind, namespace=WATCHED, facts=facts, runtime=_Factory(definition))
+
+
+def _seen_whole(facts: Facts) -> Facts:
+    """The facts of an operator whose watcher has to see every tuple, with all its attributes."""
+    return replace(facts, reads=Reads.WHOLE_TUPLES, drops_by=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.expr.environment import Clock, Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
-from penstock.runtime.sources.outside_rows import OUTSIDE, source_pe
+from penstock.runtime.sources.outside_rows import source_pe
 from penstock.spark.gate.clock_reader import FORMAT, ClockReader
 from penstock.spark.gate.gate_door import gated
 from penstock.spark.gate.source_gate import GatedSource
@@ -78,9 +78,9 @@ def _gated_sources(plan: PhysicalPlan, evaluator: Evaluator) -> Iterator[GatedSo
         operator = plan.application.operator[pe.operators[0]]
         source = source_pe(plan, pe.index)
         parts = {name: getattr(source, name) for name in ("pe", "operator", "order", "sources", "routing")}
-        if operator.kind == "KafkaConsumer":
+        if operator.facts.has_record_times:
             yield GatedSource(**parts, idle_ns=round(idle_seconds(operator, evaluator) * 1e9))
-        elif operator.kind not in OUTSIDE:
+        elif not operator.facts.imports:
             yield GatedSource(**parts)
 
 

@@ -16,9 +16,6 @@ from penstock.spark.sources.data_source import own_sources
 from penstock.toolkit.core.column_source import ReadByColumns
 from penstock.toolkit.core.program import Program
 
-ENDLESS = frozenset({"DirectoryScan", "Import", "KafkaConsumer", "TCPSource"})
-"""The sources that never say that they have ended."""
-
 
 def can_have_more(application: Application, environment: Environment | None = None) -> bool:
     """Whether some source never says that it has ended.
@@ -28,9 +25,7 @@ def can_have_more(application: Application, environment: Environment | None = No
         False
     """
     evaluator = Evaluator(functions=application.functions, environment=environment or Environment())
-    return any(
-        o.kind.rpartition("::")[2] in ENDLESS or _is_hot(o, evaluator) for o in application.operators if not o.inputs
-    )
+    return any(_never_ends(o, evaluator) for o in application.operators if not o.inputs)
 
 
 def can_follow(program: Program, environment: Environment) -> bool:
@@ -47,5 +42,6 @@ def can_follow(program: Program, environment: Environment) -> bool:
     return False
 
 
-def _is_hot(operator: Operator, evaluator: Evaluator) -> bool:
-    return operator.kind == "FileSource" and any(evaluator.constant(value) for value in operator.param("hotFile"))
+def _never_ends(operator: Operator, evaluator: Evaluator) -> bool:
+    values = (value for name in operator.facts.never_ends_with for value in operator.param(name))
+    return operator.facts.never_ends or any(map(evaluator.constant, values))

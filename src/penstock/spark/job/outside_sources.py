@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ from penstock.spark.kafka.kafka_streams import imported_rows, kafka_streams
 from penstock.spark.sources.door import source_door
 from penstock.spark.streams.imported import FORMAT, ImportReader
 from penstock.spark.streams.stream_tables import streams_folder
+from penstock.toolkit.adapters import import_, kafka_consumer
 from penstock.toolkit.adapters.import_ import wanted_by
 from penstock.toolkit.adapters.kafka_consumer import message_form, topics_of
 from penstock.toolkit.adapters.kafka_params import kafka_properties
@@ -53,48 +56,72 @@ def outside_source(
     """
     (id_,) = plan.pes[pe].operators
     operator = plan.application.operator[id_]
-    evaluator = Evaluator(functions=plan.application.functions, environment=environment)
-    if operator.kind == "KafkaConsumer":
-        return _from_kafka(spark, operator, source_pe(plan, pe), evaluator, environment, items_per_batch)
-    if operator.kind != "Import":
+    if not operator.facts.is_read_by_engine:
         return None
+    reading = _Reading(
+        operator=operator,
+        source=source_pe(plan, pe),
+        environment=environment,
+        evaluator=Evaluator(functions=plan.application.functions, environment=environment),
+        checkpoint=checkpoint,
+        items_per_batch=items_per_batch,
+        continuous=continuous,
+    )
+    return READERS[operator.kind](spark, reading)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """What a reader has to know of its source; see `outside_source`."""
+
+    operator: Operator
+    source: SourcePE
+    environment: Environment
+    evaluator: Evaluator
+    checkpoint: Path
+    items_per_batch: int
+    continuous: bool
+
+
+def _imported(spark: SparkSession, reading: _Reading) -> DataFrame:
     streams = kafka_streams()
+    options = import_options(reading.operator, reading.evaluator)
     if streams is not None:
-        wanted = wanted_by(operator, evaluator)
+        wanted = wanted_by(reading.operator, reading.evaluator)
         found = messages(spark, streams.pattern(wanted), streams.properties, latest=False, per_batch=MESSAGES_PER_BATCH)
-        filter_ = import_options(operator, evaluator).get("filter")
-        return imported_rows(found.coalesce(1), source_pe(plan, pe), wanted, filter_)
-    source = checkpoint / f"source-{pe}.pickle"
-    write_durably(source, pickle.dumps(source_pe(plan, pe)))
+        return imported_rows(found.coalesce(1), reading.source, wanted, options.get("filter"))
+    source = reading.checkpoint / f"source-{reading.source.pe}.pickle"
+    write_durably(source, pickle.dumps(reading.source))
     spark.dataSource.register(source_door(FORMAT, ImportReader.__module__, ImportReader.__name__))
     return (
         spark.readStream.format(FORMAT)
-        .options(**import_options(operator, evaluator))
-        .option("streams", str(streams_folder(environment)))
+        .options(**options)
+        .option("streams", str(streams_folder(reading.environment)))
         .option("source", str(source))
-        .option("items_per_batch", str(items_per_batch))
-        .option("continuous", str(continuous).lower())
+        .option("items_per_batch", str(reading.items_per_batch))
+        .option("continuous", str(reading.continuous).lower())
         .load()
     )
 
 
-def _from_kafka(
-    spark: SparkSession,
-    operator: Operator,
-    source: SourcePE,
-    evaluator: Evaluator,
-    environment: Environment,
-    items_per_batch: int,
-) -> DataFrame:
+def _from_kafka(spark: SparkSession, reading: _Reading) -> DataFrame:
+    operator, evaluator = reading.operator, reading.evaluator
     topics = topics_of(operator, evaluator)
     found = messages(
         spark,
         topics,
-        kafka_properties(operator, evaluator, environment),
+        kafka_properties(operator, evaluator, reading.environment),
         latest=symbol(operator, "startPosition", "Beginning") == "End",
-        per_batch=items_per_batch,
+        per_batch=reading.items_per_batch,
     )
-    return transport_rows(found, source, message_form(operator, evaluator), topics)
+    return transport_rows(found, reading.source, message_form(operator, evaluator), topics)
+
+
+READERS: Mapping[str, Callable[[SparkSession, _Reading], DataFrame]] = {
+    import_.DEFINITION.kind: _imported,
+    kafka_consumer.DEFINITION.kind: _from_kafka,
+}
+"""The readers of all sources that the engine reads by itself, by the kinds of their definitions."""
 
 
 def import_options(operator: Operator, evaluator: Evaluator) -> dict[str, str]:

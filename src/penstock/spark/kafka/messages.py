@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.base.diagnostics import UserError
 from penstock.codegen.rows.places import Array
 from penstock.codegen.transport.batches import TUPLE
 from penstock.expr.environment import Tuple
@@ -124,8 +123,7 @@ def _parsed(table: pa.Table, form: MessageForm, operator: str) -> tuple[list[Tup
             partition, offset = table.column("partition")[i].as_py(), table.column("offset")[i].as_py()
             where = f"{table.column('topic')[i].as_py()}/{partition} at offset {offset}"
             if not form.is_permissive:
-                message = f"operator `{operator}` (KafkaConsumer) failed on the message of {where}: {error}"
-                raise UserError(message, hint="write `parsing: permissive` to set such messages aside") from None
+                raise form.refusal(operator, where, error) from None
             letters.append(DeadLetter(operator=operator, record=text, reason=f"{where}: {error}"))
     return rows, letters, kept
 

@@ -32,6 +32,7 @@ from penstock.spark.kafka.kafka_streams import KafkaExportSink, kafka_streams
 from penstock.spark.sinks.loop_stream import LoopSink
 from penstock.spark.sinks.postgres import PostgresBatchSink
 from penstock.spark.streams.exported import ExportSink
+from penstock.toolkit.adapters import export, kafka_producer, postgres_sink
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Runtime, Submit
@@ -103,11 +104,12 @@ def _export_sink(operator: Operator, output: JobOutput) -> BatchSink:
 
 
 _KINDS: Mapping[str, Callable[[Operator, JobOutput], BatchSink]] = {
-    "Export": _export_sink,
-    "KafkaProducer": KafkaSink,
+    export.DEFINITION.kind: _export_sink,
+    kafka_producer.DEFINITION.kind: KafkaSink,
     END: LoopSink,
-    "PostgresSink": PostgresBatchSink,
+    postgres_sink.DEFINITION.kind: PostgresBatchSink,
 }
+"""The sinks that take whole batches on Spark, by the kinds of their definitions."""
 
 
 class _Outlet(Runtime):

@@ -33,7 +33,6 @@ from penstock.codegen.transport.routes import Routing, rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.runtime.sources.column_planner import ColumnPlanner
-from penstock.runtime.sources.outside_rows import OUTSIDE
 from penstock.runtime.sources.turns import SourceRun
 from penstock.spark.checkpoint.lock import epoch_check
 from penstock.spark.sources.log import LoggedRows, SourceLog, read_rows
@@ -143,7 +142,7 @@ def own_sources(plan: PhysicalPlan) -> list[int]:
     """The PEs of the sources that this data source reads."""
     operator = plan.application.operator
     sources = [pe for pe in plan.pes if pe.role == "source"]
-    return [pe.index for pe in sources if operator[pe.operators[0]].kind not in OUTSIDE]
+    return [pe.index for pe in sources if not operator[pe.operators[0]].facts.is_read_by_engine]
 
 
 @functools.lru_cache(maxsize=2)

@@ -20,6 +20,7 @@ from typing import Any
 
 from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, FLOAT64, RSTRING, is_string
@@ -181,6 +182,7 @@ DEFINITION = OperatorDefinition(
     ),
     output=OutputClause.READ,
     output_functions=tuple(OutputFunction(prototype=prototype, doc=doc) for prototype, doc in _FUNCTIONS),
+    facts=Facts(never_ends=True),
     model=_model,
     check=_check,
     runtime=DirectoryScanRuntime,

@@ -7,6 +7,7 @@ empty properties. Window markers are exported with the tuples.
 from __future__ import annotations
 
 from penstock.base.diagnostics import Diagnostics
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, RSTRING, TupleType
@@ -62,6 +63,7 @@ DEFINITION = OperatorDefinition(
             doc="Whether importers with a `filter` may take the stream; true without it.",
         ),
     ),
+    facts=Facts(exports=True),
     model=_model,
     check=_check,
     runtime=ExportRuntime,

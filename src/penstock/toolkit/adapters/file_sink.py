@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.base.diagnostics import Diagnostics
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, FLOAT64, INT32, INT64, RSTRING, UINT32, UINT64
@@ -110,6 +111,9 @@ DEFINITION = OperatorDefinition(
             "log",
             "terminate",
         ),
+    ),
+    facts=Facts(
+        waits_for_time_with=("hasDelayField", "timePerFile"), is_repeatable=True, writes=("file", "moveFileToDirectory")
     ),
     model=_model,
     check=_check,

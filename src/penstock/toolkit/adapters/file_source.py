@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, FLOAT64, INT32, RSTRING, is_string
@@ -286,6 +287,12 @@ DEFINITION = OperatorDefinition(
         OutputFunction(prototype="rstring FileName()", doc="The name of the file that the tuple was read from."),
         OutputFunction(prototype="int64 TupleNumber()", doc="The number of tuples of the file before this one."),
         OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
+    ),
+    facts=Facts(
+        never_ends_with=("hotFile",),
+        waits_for_time_with=("hasDelayField", "initDelay"),
+        is_repeatable=True,
+        uses_up_with=("deleteFile", "moveFileToDirectory"),
     ),
     model=_model,
     check=_check,

@@ -15,6 +15,7 @@ from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.expressions import Literal
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import RSTRING, TupleType
@@ -176,6 +177,7 @@ DEFINITION = OperatorDefinition(
             doc="A predicate over the attributes of the tuples: the others do not come in.",
         ),
     ),
+    facts=Facts(never_ends=True, is_read_by_engine=True, imports=True),
     model=_model,
     check=_check,
     runtime=ImportRuntime,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.expressions import Literal
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import FLOAT64, INT32, INT64, RSTRING, TIMESTAMP, Schema, TupleType, Type
@@ -75,6 +76,11 @@ class MessageForm:
     parts: dict[str, str]
     separator: str
     is_permissive: bool
+
+    def refusal(self, operator: str, where: str, reason: object) -> UserError:
+        """The error that a message which does not fit is, where none is set aside."""
+        message = f"operator `{operator}` (KafkaConsumer) failed on the message of {where}: {reason}"
+        return UserError(message, hint="write `parsing: permissive` to set such messages aside")
 
 
 def message_form(operator: Operator, evaluator: Evaluator) -> MessageForm:
@@ -167,6 +173,7 @@ DEFINITION = OperatorDefinition(
         ),
         *(attribute_param(name, f"The attribute for the {part}; {usual}.") for name, (usual, part) in PARTS.items()),
     ),
+    facts=Facts(never_ends=True, is_read_by_engine=True, has_record_times=True),
     model=_model,
     check=_check,
     runtime=OnlyOnSpark,

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, FLOAT64, INT32, RSTRING, UINT32
@@ -170,6 +171,7 @@ DEFINITION = OperatorDefinition(
     ),
     output=OutputClause.READ,
     output_functions=(OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),),
+    facts=Facts(never_ends=True),
     model=_model,
     check=_check,
     runtime=TCPSourceRuntime,

@@ -33,7 +33,7 @@ from dataclasses import replace
 
 from penstock.ir.expressions import Attribute, Expression, Field, InputTuple, Literal, TupleLiteral, Variable
 from penstock.ir.graph import Operator, OutputPort
-from penstock.ir.models import Forwarding, Markers, OperatorModel, Selectivity, State
+from penstock.ir.models import Flag, Forwarding, Markers, OperatorModel, Selectivity, State, Why
 from penstock.ir.statements import Function, Logic, Submit, SubmitPunctuation
 from penstock.ir.types import TupleType
 from penstock.toolkit.analysis.effects import (
@@ -50,14 +50,14 @@ from penstock.toolkit.core.definition import OperatorDefinition
 def operator_model(
     definition: OperatorDefinition, operator: Operator, functions: Sequence[Function] = ()
 ) -> OperatorModel:
-    """The model of an instance: its definition's, less what its code contradicts.
+    """The model of an instance: its definition's, less what its code contradicts, with the definition's facts.
 
     Args:
         definition: Of the operator's kind.
         operator: The instance.
         functions: The application's functions; one that is called and not among them is taken for stateful.
     """
-    return restrict(definition.model(operator), operator, functions)
+    return replace(restrict(definition.model(operator), operator, functions), facts=definition.facts)
 
 
 def restrict(model: OperatorModel, operator: Operator, functions: Sequence[Function]) -> OperatorModel:
@@ -94,7 +94,7 @@ def _unchanged(names: frozenset[str], logic: Logic, functions: Sequence[Function
 
 def unknown_state(model: OperatorModel, why: str) -> OperatorModel:
     """The model with unknown state, and the reason."""
-    return replace(model, state=State.UNKNOWN, partition_by=(), why=(why, *model.why))
+    return replace(model, state=State.UNKNOWN, partition_by=(), why=(Why(Flag.STATE, why), *model.why))
 
 
 def _with_state(
@@ -193,15 +193,22 @@ def _carried(value: Expression, local: Mapping[str, Expression]) -> frozenset[st
 
 
 def stateless(
-    operator: Operator, selectivity: Selectivity, *why: str, forwards: frozenset[str] | None = None
+    operator: Operator, selectivity: Selectivity, why: str = "", forwards: frozenset[str] | None = None
 ) -> OperatorModel:
-    """The model of an operator that keeps nothing between tuples and copies what its output clause copies."""
+    """The model of an operator that keeps nothing between tuples and copies what its output clause copies.
+
+    Args:
+        operator: The instance.
+        selectivity: How many tuples it makes of one.
+        why: Why that is unknown.
+        forwards: What it copies, if not what its output clause does.
+    """
     return OperatorModel(
         state=State.STATELESS,
         selectivity=selectivity,
         forwarding=Forwarding.ALWAYS,
         forwards=forwarded_by_output_clause(operator) if forwards is None else forwards,
-        why=why,
+        why=(Why(Flag.SELECTIVITY, why),) if why else (),
     )
 
 
@@ -211,5 +218,5 @@ def not_parallel(operator: Operator, why: str, *, side_effects: bool = False) ->
         forwarding=Forwarding.ALWAYS,
         forwards=forwarded_by_output_clause(operator),
         side_effects=side_effects,
-        why=(why,),
+        why=(Why(Flag.STATE, why),),
     )

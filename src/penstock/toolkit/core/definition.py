@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from penstock.base.diagnostics import Diagnostics
+from penstock.ir.facts import NO_FACTS, Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import Type
@@ -122,7 +123,8 @@ class OperatorDefinition:
         output: How its output tuples come about.
         assigned_outputs: How many output ports, from the first, have an output clause; none for all of them.
         output_functions: What only its output clause knows.
-        model: Tells what the compiler may assume of an instance.
+        facts: What every instance is like; without it, nothing is known.
+        model: Tells what the compiler may assume of an instance, beside the facts.
         check: Finds what the declarations above cannot express; reports with the operator's spans.
         runtime: Makes the instance that the reference interpreter runs.
     """
@@ -138,6 +140,7 @@ class OperatorDefinition:
     output: OutputClause = OutputClause.FREE
     assigned_outputs: int | None = None
     output_functions: tuple[OutputFunction, ...] = ()
+    facts: Facts = NO_FACTS
     model: Callable[[Operator], OperatorModel]
     check: Callable[[Operator, Diagnostics], None] = _no_check
     runtime: Callable[[Operator, Context], Runtime]

@@ -23,8 +23,9 @@ from typing import Any
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.expressions import Attribute, Expression, Literal, OutputCall
+from penstock.ir.facts import Facts, Reads
 from penstock.ir.graph import Operator, PolicyKind, Window, WindowKind
-from penstock.ir.models import Forwarding, Markers, OperatorModel, Selectivity, State
+from penstock.ir.models import Flag, Forwarding, Markers, OperatorModel, Selectivity, State, Why
 from penstock.ir.types import BOOLEAN
 from penstock.toolkit.aggregates.output_expressions import check_outputs, column_of, plan_outputs
 from penstock.toolkit.aggregates.output_functions import OUTPUT_FUNCTIONS, Rows, Whole
@@ -190,7 +191,7 @@ def model(operator: Operator) -> OperatorModel:
         reason = "its window waits for punctuation, which has no partition"
     else:
         return replace(base, state=State.PARTITIONED, partition_by=(key,))
-    return replace(base, why=(reason, *why))
+    return replace(base, why=(Why(Flag.STATE, reason), *why))
 
 
 def fires_by_time(window: Window) -> bool:
@@ -199,11 +200,12 @@ def fires_by_time(window: Window) -> bool:
     return trigger is not None and trigger.kind is PolicyKind.TIME
 
 
-def _selectivity(operator: Operator, window: Window) -> tuple[Selectivity, tuple[str, ...]]:
+def _selectivity(operator: Operator, window: Window) -> tuple[Selectivity, tuple[Why, ...]]:
     if operator.param("groupBy"):
-        return Selectivity.UNKNOWN, ("`groupBy` gives a tuple for each group",)
+        return Selectivity.UNKNOWN, (Why(Flag.SELECTIVITY, "`groupBy` gives a tuple for each group"),)
     if window.kind is WindowKind.SLIDING and fires_by_time(window):
-        return Selectivity.UNKNOWN, ("its window fires by time, however few tuples come",)
+        why = "its window fires by time, however few tuples come"
+        return Selectivity.UNKNOWN, (Why(Flag.SELECTIVITY, why),)
     return Selectivity.AT_MOST_ONE, ()
 
 
@@ -239,6 +241,7 @@ DEFINITION = OperatorDefinition(
     windows=WindowUse.REQUIRED,
     output=OutputClause.AGGREGATE,
     output_functions=OUTPUT_FUNCTIONS,
+    facts=Facts(reads=Reads.EXPRESSIONS, is_repeatable=True),
     model=model,
     check=check,
     runtime=AggregateRuntime,

@@ -7,6 +7,7 @@ neither loses nor duplicates anything.
 from __future__ import annotations
 
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts, Reads
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, Selectivity
 from penstock.ir.types import BOOLEAN
@@ -56,6 +57,7 @@ DEFINITION = OperatorDefinition(
     outputs=(1, 2),
     params=(ParamSpec(name="filter", types=(BOOLEAN,), doc="The condition; all tuples pass without it."),),
     output=OutputClause.FORWARD,
+    facts=Facts(reads=Reads.AND_PASSES_ON, drops_by="filter", rest_port=1, is_repeatable=True),
     model=_model,
     runtime=FilterRuntime,
 )

@@ -7,6 +7,7 @@ are passed on.
 from __future__ import annotations
 
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts, Reads
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, Selectivity
 from penstock.ir.types import BOOLEAN
@@ -60,6 +61,7 @@ DEFINITION = OperatorDefinition(
     outputs=(1, None),
     params=(ParamSpec(name="filter", types=(BOOLEAN,), doc="Which tuples are taken; all without it."),),
     output=OutputClause.ASSIGN,
+    facts=Facts(reads=Reads.EXPRESSIONS, drops_by="filter", is_repeatable=True),
     model=_model,
     runtime=FunctorRuntime,
 )

@@ -22,8 +22,9 @@ from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.expr.values import default_value
 from penstock.ir.expressions import Attribute, Expression
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator, PolicyKind, Window, WindowKind
-from penstock.ir.models import Forwarding, Markers, OperatorModel, State
+from penstock.ir.models import Flag, Forwarding, Markers, OperatorModel, State, Why
 from penstock.ir.types import BOOLEAN
 from penstock.toolkit.analysis.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
@@ -165,18 +166,18 @@ def model(operator: Operator) -> OperatorModel:
     """Partitioned by those of its equality keys within which both windows evict."""
     algorithm = symbol(operator, "algorithm", "inner")
     forwards = forwarded_by_output_clause(operator) if algorithm in ("inner", "leftOuter") else frozenset()
-    why = ("a tuple may match any number of others",)
+    why = Why(Flag.SELECTIVITY, "a tuple may match any number of others")
     base = OperatorModel(
         forwarding=Forwarding.ALWAYS,
         forwards=forwards,
         spontaneous=algorithm != "inner" and _evicts_by_time(operator),
         markers=Markers.OWN,
-        why=why,
+        why=(why,),
     )
     keys = _common_keys(operator)
     if not keys:
         reason = "its windows are not both by time or partitioned by its equality keys"
-        return replace(base, why=(reason, *why))
+        return replace(base, why=(Why(Flag.STATE, reason), why))
     by_port = (frozenset(left for left, _ in keys), frozenset(right for _, right in keys))
     return replace(base, state=State.PARTITIONED, partition_by=by_port)
 
@@ -240,6 +241,7 @@ DEFINITION = OperatorDefinition(
     windows=WindowUse.REQUIRED,
     output=OutputClause.ASSIGN,
     assigned_outputs=1,
+    facts=Facts(forwards_from_all=True, is_repeatable=True),
     model=model,
     check=check,
     runtime=JoinRuntime,

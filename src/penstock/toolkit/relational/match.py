@@ -44,8 +44,9 @@ from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
 from penstock.expr.values import default_value
 from penstock.ir.expressions import Expression, Literal, TupleLiteral
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
-from penstock.ir.models import Forwarding, Markers, OperatorModel, Selectivity, State
+from penstock.ir.models import Flag, Forwarding, Markers, OperatorModel, Selectivity, State, Why
 from penstock.ir.types import BOOLEAN, RSTRING, TupleType
 from penstock.toolkit.aggregates.output_expressions import check_outputs, plan_outputs
 from penstock.toolkit.aggregates.output_functions import OUTPUT_FUNCTIONS
@@ -229,7 +230,7 @@ def model(operator: Operator) -> OperatorModel:
     base = OperatorModel(selectivity=Selectivity.AT_MOST_ONE, forwarding=Forwarding.FUNCTION_ANY, markers=Markers.NONE)
     if key is None:
         reason = "its matches run over the tuples of all partitions; give it a `partitionBy` of plain attributes"
-        return replace(base, why=(reason,))
+        return replace(base, why=(Why(Flag.STATE, reason),))
     return replace(base, state=State.PARTITIONED, partition_by=(key,), forwards=picks_key(operator, key))
 
 
@@ -251,6 +252,7 @@ DEFINITION = OperatorDefinition(
     ),
     output=OutputClause.AGGREGATE,
     output_functions=OUTPUT_FUNCTIONS,
+    facts=Facts(is_repeatable=True),
     model=model,
     check=check,
     runtime=MatchRuntime,

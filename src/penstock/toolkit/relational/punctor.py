@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import Markers, OperatorModel, Selectivity
 from penstock.ir.types import BOOLEAN
@@ -62,6 +63,7 @@ DEFINITION = OperatorDefinition(
         ),
     ),
     output=OutputClause.ASSIGN,
+    facts=Facts(is_repeatable=True),
     model=_model,
     runtime=PunctorRuntime,
 )

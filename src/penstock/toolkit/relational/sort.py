@@ -17,8 +17,9 @@ from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.expr.values.order import order_key
 from penstock.ir.expressions import Symbol
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator, PolicyKind, WindowKind
-from penstock.ir.models import Forwarding, Markers, OperatorModel, State
+from penstock.ir.models import Flag, Forwarding, Markers, OperatorModel, State, Why
 from penstock.ir.types import Type, has_collection
 from penstock.toolkit.analysis.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
@@ -189,7 +190,7 @@ def check(operator: Operator, found: Diagnostics) -> None:
 def model(operator: Operator) -> OperatorModel:
     """Partitioned by its key; it holds tuples back and sends several at a time, in another order."""
     forwards = forwarded_by_output_clause(operator)
-    why = ("it sends the tuples of a window in another order",)
+    why = Why(Flag.SELECTIVITY, "it sends the tuples of a window in another order")
     key = key_attributes(operator.param("partitionBy"))
     window = operator.inputs[0].window
     assert window is not None
@@ -201,14 +202,14 @@ def model(operator: Operator) -> OperatorModel:
         spontaneous=window.kind is WindowKind.SLIDING or fires_by_time(window),
         markers=Markers.OWN,
         waits_for_markers=waits,
-        why=why,
+        why=(why,),
     )
     if key is None or waits:
         reason = "its window holds the tuples of all partitions; add `partitioned` and `partitionBy`"
-        return replace(base, why=(reason, *why))
+        return replace(base, why=(Why(Flag.STATE, reason), why))
     if window.kind is WindowKind.SLIDING:
-        reason = "state: when its input ends it lets go of what it holds, all partitions at once"
-        return replace(base, why=(reason, *why))
+        reason = "when its input ends it lets go of what it holds, all partitions at once"
+        return replace(base, why=(Why(Flag.STATE, reason), why))
     return replace(base, state=State.PARTITIONED, partition_by=(key,))
 
 
@@ -230,6 +231,7 @@ DEFINITION = OperatorDefinition(
     ),
     windows=WindowUse.REQUIRED,
     output=OutputClause.FORWARD,
+    facts=Facts(fires_at_end_only=True, is_repeatable=True),
     model=model,
     check=check,
     runtime=SortRuntime,

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
-from penstock.ir.models import Forwarding, Markers, OperatorModel, State
+from penstock.ir.models import Flag, Forwarding, Markers, OperatorModel, State, Why
 from penstock.ir.types import UINT32
 from penstock.toolkit.analysis.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec
@@ -103,12 +104,13 @@ def check_meeting(operator: Operator, found: Diagnostics) -> None:
 def meeting_model(operator: Operator, why: str, markers: Markers) -> OperatorModel:
     """Partitioned by its key; how many tuples leave depends on what has come by other ports."""
     forwards = forwarded_by_output_clause(operator)
-    base = OperatorModel(forwarding=Forwarding.ALWAYS, forwards=forwards, markers=markers, why=(why,))
+    many = Why(Flag.SELECTIVITY, why)
+    base = OperatorModel(forwarding=Forwarding.ALWAYS, forwards=forwards, markers=markers, why=(many,))
     keys = [key_attributes(expressions) for expressions in keys_by_port(operator, *KEYS)]
     plain = tuple(key for key in keys if key is not None)
     if len(plain) < len(keys):
         reason = "it counts the tuples of all partitions; give it a `partitionBy` of plain attributes"
-        return replace(base, why=(reason, why))
+        return replace(base, why=(Why(Flag.STATE, reason), many))
     return replace(base, state=State.PARTITIONED, partition_by=plain)
 
 
@@ -124,6 +126,7 @@ DEFINITION = OperatorDefinition(
     outputs=(1, 1),
     params=PARAMS,
     output=OutputClause.ASSIGN,
+    facts=Facts(forwards_from_all=True, is_repeatable=True),
     model=model,
     check=check_meeting,
     runtime=BarrierRuntime,

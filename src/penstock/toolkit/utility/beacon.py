@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import FLOAT64, INT32, INT64, UINT32, UINT64
@@ -98,6 +99,7 @@ DEFINITION = OperatorDefinition(
         OutputFunction(prototype="uint64 IterationCount()", doc="The number of tuples generated before this one."),
         OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
     ),
+    facts=Facts(is_repeatable=True),
     model=_model,
     runtime=BeaconRuntime,
 )

@@ -14,8 +14,9 @@ from typing import Any
 
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
-from penstock.ir.models import Forwarding, Markers, OperatorModel
+from penstock.ir.models import Flag, Forwarding, Markers, OperatorModel, Why
 from penstock.ir.types import TIMESTAMP, is_numeric
 from penstock.toolkit.analysis.logic_analysis import forwarded_by_output_clause
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, ParamSpec
@@ -84,7 +85,10 @@ def model(operator: Operator) -> OperatorModel:
         forwarding=Forwarding.ALWAYS,
         forwards=forwarded_by_output_clause(operator),
         markers=Markers.NONE,
-        why=("it merges all tuples of its inputs in order of time", "a tuple may free any number of others"),
+        why=(
+            Why(Flag.STATE, "it merges all tuples of its inputs in order of time"),
+            Why(Flag.SELECTIVITY, "a tuple may free any number of others"),
+        ),
     )
 
 
@@ -99,6 +103,7 @@ DEFINITION = OperatorDefinition(
         ),
     ),
     output=OutputClause.FORWARD,
+    facts=Facts(is_repeatable=True),
     model=model,
     check=check,
     runtime=CombineRuntime,

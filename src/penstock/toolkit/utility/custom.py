@@ -19,6 +19,7 @@ from typing import cast
 
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import UNKNOWN_MODEL, Markers, OperatorModel, Selectivity
 from penstock.toolkit.analysis.logic_analysis import (
@@ -92,8 +93,8 @@ def _model(operator: Operator) -> OperatorModel:
     if not operator.inputs:
         return UNKNOWN_MODEL
     selectivity = selectivity_of(submits_per_tuple(operator))
-    why = ("its code may submit more than one tuple for one",) if selectivity is Selectivity.UNKNOWN else ()
-    model = stateless(operator, selectivity, *why, forwards=forwarded_by_submits(operator))
+    why = "its code may submit more than one tuple for one" if selectivity is Selectivity.UNKNOWN else ""
+    model = stateless(operator, selectivity, why, forwards=forwarded_by_submits(operator))
     model = replace(model, markers=Markers.NONE)
     if operator.logic is not None and ends_a_stream(operator.logic):
         return unknown_state(model, "its code may end its output")
@@ -110,6 +111,7 @@ DEFINITION = OperatorDefinition(
     doc="Does what its logic clause says: receives and submits tuples and markers on any number of ports.",
     inputs=(0, None),
     outputs=(0, None),
+    facts=Facts(forwards_from_all=True, is_repeatable=True),
     model=_model,
     check=_check,
     runtime=CustomRuntime,

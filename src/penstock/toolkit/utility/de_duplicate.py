@@ -18,6 +18,7 @@ from typing import Any
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.expressions import Attribute, Expression, InputTuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, Selectivity, State
 from penstock.ir.types import BOOLEAN, FLOAT64, UINT64, TupleType, TypedName, is_float, is_numeric
@@ -196,6 +197,7 @@ DEFINITION = OperatorDefinition(
         _constant("flushOnPunctuation", BOOLEAN, "Whether a window marker makes it forget all keys; false without it."),
     ),
     output=OutputClause.ASSIGN,
+    facts=Facts(is_repeatable=True),
     model=_model,
     check=_check,
     runtime=DeDuplicateRuntime,

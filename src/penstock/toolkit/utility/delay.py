@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import FLOAT64, UINT32
@@ -62,6 +63,7 @@ DEFINITION = OperatorDefinition(
         ),
     ),
     output=OutputClause.FORWARD,
+    facts=Facts(waits_for_time=True, is_repeatable=True),
     model=_model,
     runtime=DelayRuntime,
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import TupleType, TypedName
@@ -95,6 +96,7 @@ DEFINITION = OperatorDefinition(
         ParamSpec(name="removeKey", many=True, ports=(2,), doc="The key that a tuple of the third port removes."),
     ),
     output=OutputClause.FORWARD,
+    facts=Facts(is_repeatable=True),
     model=_model,
     check=_check,
     runtime=DynamicFilterRuntime,

@@ -14,6 +14,7 @@ from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.expr.values import default_value
 from penstock.ir.expressions import OutputCall
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, Selectivity
 from penstock.toolkit.analysis.logic_analysis import not_parallel, stateless
@@ -91,6 +92,7 @@ DEFINITION = OperatorDefinition(
         OutputFunction(prototype="blob Output()", doc="The bytes of the tuple."),
         OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
     ),
+    facts=Facts(waits_for_time_with=("hasDelayField",), is_repeatable=True),
     model=_model,
     check=_check,
     runtime=FormatRuntime,

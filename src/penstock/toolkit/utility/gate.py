@@ -7,6 +7,7 @@ markers of the first port keep their place between the tuples.
 from __future__ import annotations
 
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import INT32, INT64, UINT32, UINT64
@@ -68,6 +69,7 @@ DEFINITION = OperatorDefinition(
         ),
     ),
     output=OutputClause.FORWARD,
+    facts=Facts(is_repeatable=True),
     model=_model,
     runtime=GateRuntime,
 )

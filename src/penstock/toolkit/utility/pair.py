@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import Markers, OperatorModel
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause
@@ -57,6 +58,7 @@ DEFINITION = OperatorDefinition(
     outputs=(1, 1),
     params=PARAMS,
     output=OutputClause.FORWARD,
+    facts=Facts(forwards_from_all=True, is_repeatable=True),
     model=model,
     check=check,
     runtime=PairRuntime,

@@ -17,6 +17,7 @@ from operator import itemgetter
 
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import Markers, OperatorModel
 from penstock.ir.types import BLOB
@@ -145,6 +146,7 @@ DEFINITION = OperatorDefinition(
         OutputFunction(prototype="int64 TupleNumber()", doc="The number of tuples read before this one."),
         OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
     ),
+    facts=Facts(is_repeatable=True),
     model=_model,
     check=_check,
     runtime=ParseRuntime,

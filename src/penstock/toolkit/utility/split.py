@@ -21,6 +21,7 @@ from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
 from penstock.expr.errors import EvaluationError
 from penstock.expr.values import interpret_literal, parse_form, text_form
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, Selectivity
 from penstock.ir.types import INT64, RSTRING, UINT64, ListType, Type, is_string
@@ -152,6 +153,7 @@ DEFINITION = OperatorDefinition(
         ParamSpec(name="key", doc="What is looked up in the file."),
     ),
     output=OutputClause.FORWARD,
+    facts=Facts(is_repeatable=True),
     model=_model,
     check=_check,
     runtime=SplitRuntime,

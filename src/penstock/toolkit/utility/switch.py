@@ -7,6 +7,7 @@ off wait, and leave in order when it is switched on.
 from __future__ import annotations
 
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN
@@ -60,6 +61,7 @@ DEFINITION = OperatorDefinition(
         ),
     ),
     output=OutputClause.FORWARD,
+    facts=Facts(is_repeatable=True),
     model=_model,
     runtime=SwitchRuntime,
 )

@@ -7,6 +7,7 @@ determined. Here tuples go to the ports in turn. Window markers go to every port
 from __future__ import annotations
 
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import UINT32
@@ -56,6 +57,7 @@ DEFINITION = OperatorDefinition(
         ),
     ),
     output=OutputClause.FORWARD,
+    facts=Facts(is_repeatable=True),
     model=_model,
     runtime=ThreadedSplitRuntime,
 )

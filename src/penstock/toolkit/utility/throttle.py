@@ -11,6 +11,7 @@ from dataclasses import replace
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.expressions import Literal
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, FLOAT64
@@ -100,6 +101,7 @@ DEFINITION = OperatorDefinition(
         ),
     ),
     output=OutputClause.FORWARD,
+    facts=Facts(waits_for_time=True, is_repeatable=True),
     model=_model,
     check=_check,
     runtime=ThrottleRuntime,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.base.diagnostics import Diagnostics
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import Markers, OperatorModel, Selectivity
 from penstock.toolkit.analysis.logic_analysis import stateless
@@ -52,6 +53,7 @@ DEFINITION = OperatorDefinition(
     doc="Merges the streams of several input ports. The output has attributes that all inputs have.",
     inputs=(2, None),
     outputs=(1, 1),
+    facts=Facts(forwards_from_all=True, is_repeatable=True),
     model=_model,
     check=_check,
     runtime=UnionRuntime,
