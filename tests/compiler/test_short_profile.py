@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from penstock.cli.short_profile import is_harmless
+from penstock.compiler.short_profile import is_harmless
 
 from penstock import App, OperatorModel, State, map_, source
 from penstock.lang import compile_text
