@@ -20,7 +20,7 @@ from penstock.expr.environment import Environment
 from penstock.reference.result import DeadLetter
 from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.container_instance import ContainerInstance
-from penstock.runtime.pes.generated_instance import Instance, instance_maker
+from penstock.runtime.pes.instances import Instance, instance_maker
 from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.sources.turns import SourceRun
 from penstock.spark.sources.planner import TurnPlanner

@@ -18,7 +18,7 @@ from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
 from penstock.reference.result import DEAD_LETTERS, DeadLetter
-from penstock.runtime.pes.generated_instance import instance_maker
+from penstock.runtime.pes.instances import instance_maker
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.spark.sinks.loop_stream import rounds_folder
 from penstock.spark.sinks.sink_pe import SinkPE

@@ -16,7 +16,7 @@ from penstock.codegen.write.submit_signals import plain, renamed, signalled, tim
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.profiler.sampling import Sampling
-from penstock.runtime.pes import generated_instance
+from penstock.runtime.pes import instances
 from plan_runner import run_plan
 
 LOOP = """composite Main { graph
@@ -54,7 +54,7 @@ def test_signals_change_nothing_that_leaves_a_generated_pe(tmp_path, fuse, rate)
 
 
 def test_signals_change_nothing_that_leaves_a_container(tmp_path, monkeypatch):
-    monkeypatch.setattr(generated_instance, "loaded_module", lambda *_: None)
+    monkeypatch.setattr(instances, "loaded_module", lambda *_: None)
     program = compile_text(LOOP)
     without = written(program, all_of(program), None, tmp_path / "without")
     assert written(program, all_of(program), Sampling(rate=0.5), tmp_path / "with") == without
@@ -96,7 +96,7 @@ def costs_of(program, tuples, fusion, rate):
 @pytest.mark.parametrize("by_container", [False, True])
 def test_operators_that_burn_known_cpu_time_are_found_out(fuse, by_container, monkeypatch):
     if by_container:
-        monkeypatch.setattr(generated_instance, "loaded_module", lambda *_: None)
+        monkeypatch.setattr(instances, "loaded_module", lambda *_: None)
     program = burning()
     costs, _ = costs_of(program, [(i,) for i in range(400)], fuse(program), 0.2)
     for id_, microseconds in BURNS.items():

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.base.redaction import is_secret_name, protect, redact
-from penstock.cli.local_folder import LocalFolder
+from penstock.cli.option_types import LocalFolder
 from penstock.cli.python_application import python_program
 from penstock.cli.unread_settings import Watched, unread
 

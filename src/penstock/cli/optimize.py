@@ -11,7 +11,7 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.channels_type import ChannelsType
+from penstock.cli.option_types import ChannelsType
 from penstock.compiler.fusion_names import AUTO
 
 if TYPE_CHECKING:

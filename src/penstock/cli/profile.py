@@ -10,7 +10,7 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.local_folder import LocalFolder
+from penstock.cli.option_types import LocalFolder
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment

@@ -12,8 +12,7 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.channels_type import ChannelsType
-from penstock.cli.local_folder import LocalFolder
+from penstock.cli.option_types import ChannelsType, LocalFolder
 from penstock.cli.summary import Summary, print_summary
 from penstock.cli.surroundings import takes_surroundings
 from penstock.compiler.fusion_names import AUTO, FUSIONS, LOOPS

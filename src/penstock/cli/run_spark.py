@@ -14,7 +14,11 @@ import click
 from penstock.cli.summary import Summary
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.compiler import CompiledJob, Options
     from penstock.expr.environment import Environment
+    from penstock.spark.job.run import SparkRun
     from penstock.toolkit.core.program import Program
 
 
@@ -40,47 +44,16 @@ class SparkSettings:
 def run_with(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
     from penstock.cli.live import live_progress
-    from penstock.compiler import Options, compile
-    from penstock.optimizer import plan_for
-    from penstock.optimizer.kept_profiles import profile_for
-    from penstock.parallel.pe_demands import unapplied_demands
-    from penstock.reference.result import DEAD_LETTERS
-    from penstock.spark.checkpoint.lock import check_unlocked
+    from penstock.compiler import compile
     from penstock.spark.job.run import run_on_spark
-    from penstock.spark.job.session import cores_of, open_session
-    from penstock.spark.measure.profiling import keep_profile_of, measure_shortly
+    from penstock.spark.job.session import open_session
+    from penstock.spark.measure.profiling import keep_profile_of
 
-    if settings.plan is not None:
-        # What is wrong with it is told before the seconds that Spark takes to start.
-        plan_for(program.application, settings.plan)
-    if settings.profile is not None:
-        profile_for(program.application, settings.profile)
-    for warning in unapplied_demands(program.application):
-        click.echo(f"warning: {warning}", err=True)
-    if settings.checkpoint is not None and not settings.take_over:
-        check_unlocked(settings.checkpoint)
-    click.echo(f"starting Spark at {settings.master}", err=True)
+    _check(program, settings)
+    _tell(f"starting Spark at {settings.master}")
     spark = open_session(settings.master)
     checkpoint = settings.checkpoint
-
-    def tell(text: str) -> None:
-        click.echo(text, err=True)
-
-    options = Options(
-        environment=environment,
-        channels=settings.channels,
-        fusion=settings.fusion,
-        plan=settings.plan,
-        loops=settings.loops,
-        profile=settings.profile,
-        batch=settings.batch,
-        checkpoint=checkpoint,
-        cores=cores_of(spark),
-        continuous=_is_continuous(program, environment, settings),
-        tell=tell,
-        measure=lambda job: measure_shortly(job, spark),
-    )
-    job = compile(program, options)
+    job = compile(program, _options(program, environment, settings, spark))
     folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
     with folder as place, live_progress(program.application) as on_progress:
         outcome = run_on_spark(
@@ -89,25 +62,77 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
             checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
             seconds=settings.seconds,
             on_progress=on_progress,
-            notice=tell,
+            notice=_tell,
             take_over=settings.take_over,
             accept_changed_code=settings.accept_changed_code,
         )
     if job.choice.sampling is not None:
         keep_profile_of(outcome, program.application)
     if outcome.stopped != "done":
-        click.echo(_how_to_resume(checkpoint), err=True)
-    letters = environment.output_directory / DEAD_LETTERS if outcome.totals.rejected else None
+        _tell(_how_to_resume(checkpoint))
+    return _summary(program, job, outcome)
+
+
+def _check(program: Program, settings: SparkSettings) -> None:
+    """Tell what is wrong, or will not be done, before the seconds that Spark takes to start.
+
+    Raises:
+        UserError: The plan or the profile is of another program, or another process holds the checkpoint.
+    """
+    from penstock.optimizer import plan_for
+    from penstock.optimizer.kept_profiles import profile_for
+    from penstock.parallel.pe_demands import unapplied_demands
+    from penstock.spark.checkpoint.lock import check_unlocked
+
+    if settings.plan is not None:
+        plan_for(program.application, settings.plan)
+    if settings.profile is not None:
+        profile_for(program.application, settings.profile)
+    for warning in unapplied_demands(program.application):
+        _tell(f"warning: {warning}")
+    if settings.checkpoint is not None and not settings.take_over:
+        check_unlocked(settings.checkpoint)
+
+
+def _options(program: Program, environment: Environment, settings: SparkSettings, spark: SparkSession) -> Options:
+    from penstock.compiler import Options
+    from penstock.spark.job.session import cores_of
+    from penstock.spark.measure.profiling import measure_shortly
+
+    return Options(
+        environment=environment,
+        channels=settings.channels,
+        fusion=settings.fusion,
+        plan=settings.plan,
+        loops=settings.loops,
+        profile=settings.profile,
+        batch=settings.batch,
+        checkpoint=settings.checkpoint,
+        cores=cores_of(spark),
+        continuous=_is_continuous(program, environment, settings),
+        tell=_tell,
+        measure=lambda job: measure_shortly(job, spark),
+    )
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _summary(program: Program, job: CompiledJob, outcome: SparkRun) -> Summary:
+    from penstock.reference.result import DEAD_LETTERS
+
+    totals = outcome.totals
     return Summary(
         application=program.application.name,
         engine="spark",
         stopped=outcome.stopped,
         seconds=outcome.seconds,
-        received=_in_order(outcome.totals.received, program),
-        submitted=_in_order(outcome.totals.submitted, program),
-        rejected=outcome.totals.rejected,
-        dead_letters_file=letters,
-        late=outcome.totals.late,
+        received=_in_order(totals.received, program),
+        submitted=_in_order(totals.submitted, program),
+        rejected=totals.rejected,
+        dead_letters_file=job.options.environment.output_directory / DEAD_LETTERS if totals.rejected else None,
+        late=totals.late,
         more={
             "batches": outcome.batches,
             "resumed": outcome.resumed,

@@ -20,7 +20,7 @@ from penstock.compiler import CompiledJob
 from penstock.expr.environment import Environment, Tuple
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.refine import own_seconds
-from penstock.runtime.pes.generated_instance import Instance, instance_maker
+from penstock.runtime.pes.instances import Instance, instance_maker
 from penstock.runtime.pes.reports import Counts, add, decode_report
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.runtime.sources.column_planner import ColumnPlanner

@@ -1,8 +1,8 @@
-"""Instances of PEs: a generated PE in the place of a container, or a container.
+"""A generated PE in the place of a container.
 
-A generated PE takes and gives what a container does. Where only some operators of the PE have a generated form, it runs
-the others in containers, piece by piece (`codegen.plan.pieces`). If generated code fails, `codegen.run.failing` finds
-the tuple. Nothing is generated here: the modules come with the job.
+It takes and gives what a container does. Where only some operators of the PE have a generated form, it runs the others
+in containers, piece by piece (`codegen.plan.pieces`). If generated code fails, `codegen.run.failing` finds the tuple.
+Nothing is generated here: the modules come with the job.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any
 
-from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces
 from penstock.codegen.run.failing import find_failing
 from penstock.codegen.run.generated_pe import GeneratedPE, check_version
@@ -24,7 +23,7 @@ from penstock.expr.environment import Clock, Environment
 from penstock.ir.models import State
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.runtime.pes.container import Container
-from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values, process_batch
+from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values
 from penstock.runtime.pes.failures import told
 from penstock.runtime.pes.reports import Report, decode_report
 from penstock.toolkit.core.program import Program
@@ -62,41 +61,6 @@ class LoadedPE:
         # Pieces work one after the other, so each has its own time, as PEs have.
         own = replace(self.environment, clock=Clock(), random=copy(self.environment.random), metrics={})
         return ContainerInstance(Container(self.program, self.pieces.plan, piece, own))
-
-
-class Instance(Protocol):
-    """One instance of a PE: generated code, or a container."""
-
-    def process_batch(self, values: Values) -> Left:
-        """Take a batch; yields a report, and what leaves."""
-
-    def remember(self) -> dict[str, Any]:
-        """The state, as plain data."""
-
-    def recall(self, state: dict[str, Any]) -> None:
-        """Go on where an instance that remembered this has stopped."""
-
-
-def instance_maker(
-    program: Program, plan: PhysicalPlan, pieces: Pieces, environment: Environment
-) -> Callable[[], Instance]:
-    """Makes fresh instances of a PE, which share its generated code; each has a time of its own."""
-    module = loaded_module(program, pieces, environment)
-    return lambda: make_instance(module, program, plan, pieces.pe, environment.renewed())
-
-
-def make_instance(
-    module: LoadedPE | None, program: Program, plan: PhysicalPlan, pe: int, environment: Environment
-) -> Instance:
-    """A fresh instance of a PE: generated code where there is any, else a container."""
-    if module is None:
-        return ContainerInstance(Container(program, plan, pe, environment))
-    return GeneratedContainer(module, lambda values: by_container(program, plan, pe, environment, values))
-
-
-def by_container(program: Program, plan: PhysicalPlan, pe: int, environment: Environment, values: Values) -> Left:
-    """What a fresh container of a PE makes of a batch."""
-    return process_batch(Container(program, plan, pe, environment), values)
 
 
 def loaded_module(program: Program, pieces: Pieces, environment: Environment) -> LoadedPE | None:

@@ -15,15 +15,8 @@ from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.routes import Router, Routing, routing_of
 from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values
-from penstock.runtime.pes.generated_instance import (
-    GeneratedContainer,
-    Instance,
-    LoadedPE,
-    by_container,
-    loaded_module,
-    make_instance,
-    may_be_kept,
-)
+from penstock.runtime.pes.generated_instance import GeneratedContainer, LoadedPE, loaded_module, may_be_kept
+from penstock.runtime.pes.instances import Instance, instance_of, run_in_container
 from penstock.spark.sources.data_source import load, load_pieces
 
 if TYPE_CHECKING:
@@ -158,7 +151,7 @@ def load_instance(identity: _Identity) -> Instance:
     module = loaded_module(program, pieces, environment)
     if module is not None and may_be_kept(module):
         _modules[identity] = module
-    return make_instance(module, program, plan, pe, environment)
+    return instance_of(module, program, plan, pe, environment)
 
 
 def _keep(instance: Instance, identity: _Identity) -> None:
@@ -189,4 +182,4 @@ def _identity(path: str, pe: int) -> _Identity:
 def _by_container(path: str, pe: int, values: Values) -> Left:
     """What a container makes of a batch on which generated code failed; the program is loaded again for it."""
     program, plan, environment = load(path)
-    return by_container(program, plan, pe, environment, values)
+    return run_in_container(program, plan, pe, environment, values)
