@@ -122,3 +122,12 @@ SHAPES: dict[str, Callable[[], Problem]] = {
     "one job of 10,000 PEs": lambda: one_large_job(10_000),
 }
 QUICK = ("14 connected jobs", "8 connected jobs, two templates")
+
+WORTH = {
+    "1,000 connected jobs": 0.8,
+    "1,000 connected jobs, two templates": 0.8,
+    "300 connected jobs with loops": 0.9,
+    "300 connected jobs with loops of gain 1": 0.7,
+    "one job of 10,000 PEs": 0.99,
+}
+"""The part of the bound that an answer must earn where nothing is proven."""
