@@ -26,6 +26,9 @@ from penstock.scheduler.problem.admission_problem import (
 
 Array = np.ndarray
 
+MOST_ROUNDS = 2_000
+"""Rounds that a loop has to fill."""
+
 
 def random_problem(
     seed: int, *, most_jobs: int = 6, most_pes: int = 7, most_units: int = 3, general: bool = False
@@ -53,6 +56,26 @@ def random_problem(
     rng.shuffle(jobs)
     needed = sum(min(t.min_mips for t in job.choices) for job in jobs if job.required)
     return Problem(mips=float(max(1, needed + rng.randint(0, 12))), jobs=tuple(jobs))
+
+
+def with_loops(problem: Problem, seed: int) -> Problem:
+    """The problem in which some PEs read what comes behind them, of their own job or of another one."""
+    rng = random.Random(seed)
+    streams = sorted({stream for job in problem.jobs for template in job.templates for stream in template.streams})
+
+    def loop(pe: Pe, own: list[str]) -> Pe:
+        others = [stream for stream in (*own, *own, *streams) if stream not in pe.inputs]
+        more = (rng.choice(others),) if others and rng.random() < 0.5 else ()
+        return replace(pe, inputs=(*pe.inputs, *(s for s in more if s in own or not s.count(".t"))))
+
+    jobs = tuple(
+        replace(
+            job,
+            templates=tuple(replace(t, pes=tuple(loop(pe, list(t.streams)) for pe in t.pes)) for t in job.templates),
+        )
+        for job in problem.jobs
+    )
+    return replace(problem, jobs=jobs)
 
 
 def _template(
@@ -172,14 +195,17 @@ def _best_allocation(mips: float, choice: dict[str, Template], step: float, must
 
 
 def importance(pes: list[Pe], mips: dict[str, Array]) -> Array:
-    """The importance of allocations, by as many rounds over the graph as it has PEs."""
+    """The importance of allocations, by as many rounds over the graph as change anything."""
     rates: dict[str, Array] = {}
-    for _ in range(len(pes) + 1):
+    for _ in range(MOST_ROUNDS):
+        before = rates
         rates = {
             out.stream: _rate_at(out.rate, pe, {s: rates.get(s, 0.0) for s in pe.inputs}, mips[pe.id])
             for pe in pes
             for out in pe.outputs
         }
+        if before and all(np.array_equal(before[s], rates[s]) for s in rates):
+            break
     total = np.zeros(1)
     for pe in pes:
         for out in pe.outputs:

@@ -124,11 +124,12 @@ class IntegerProgram:
         left = math.inf if seconds is None else seconds
         left = left if deadline is None else min(left, deadline.left())
         options: dict[str, Any] = {"time_limit": max(left, 0.001), "mip_rel_gap": gap}
+        lower, upper = np.array(self.lower), np.array(self.upper)
         with drop_output():
             found = milp(
                 np.array(self.cost),
                 integrality=np.array(self._integral),
-                bounds=Bounds(np.array(self.lower), np.array(self.upper)),
+                bounds=Bounds(lower, upper),
                 constraints=self._constraints(),
                 options=options if nodes is None else {**options, "node_limit": nodes},  # type: ignore[arg-type] # a typed dict
             )
@@ -139,15 +140,22 @@ class IntegerProgram:
             bound=_bound(found),
         )
 
+    @property
+    def integral(self) -> list[int]:
+        """The columns that must be whole numbers."""
+        return [column for column, is_integral in enumerate(self._integral) if is_integral]
+
     def _constraints(self) -> tuple[LinearConstraint, ...]:
-        if not self._least:
-            return ()
-        shape = (len(self._least), len(self.cost))
+        return (LinearConstraint(*self.matrix()),) if self._least else ()
+
+    def matrix(self) -> tuple[csr_array, NDArray[np.float64], NDArray[np.float64]]:
+        """The factors, a row for each demand, with the least and the most of each."""
         matrix = csr_array(
-            (np.array(self._factors), np.array(self._columns, np.int64), np.array(self._ends)), shape=shape
+            (np.array(self._factors), np.array(self._columns, np.int32), np.array(self._ends, np.int32)),
+            shape=(len(self._least), len(self.cost)),
         )
         matrix.sum_duplicates()
-        return (LinearConstraint(matrix, np.array(self._least), np.array(self._most)),)
+        return matrix, np.array(self._least), np.array(self._most)
 
 
 def _bound(found: OptimizeResult) -> float:

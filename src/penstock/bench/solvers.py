@@ -2,7 +2,7 @@
 
 Each part is a module with a function that reports rows and checks: `solvers_fusion` has stars, chains, trees, layered
 and random graphs of 10,000 operators with every kind of constraint, `solvers_admission` connected jobs and very large
-ones.
+ones, `solvers_infeasible` problems without a solution, `solvers_placement` tasks that already run.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 from penstock.bench import Bench
 from penstock.bench.solvers_admission import run_admission
 from penstock.bench.solvers_fusion import run_fusion
+from penstock.bench.solvers_infeasible import run_infeasible
+from penstock.bench.solvers_placement import run_placement
 
-PARTS = (run_fusion, run_admission)
+PARTS = (run_admission, run_infeasible, run_placement, run_fusion)
 
 
 def run(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import Infeasible
+from penstock.bench.workloads.admission_shapes import connected_jobs
 from penstock.bench.workloads.soda_jobs import synthetic_problem
 from penstock.scheduler.macroq.component import Grid, balanced_allocations, prepare, rough_plan
 from penstock.scheduler.macroq.concave import concave_plan, find_corners, is_concave_component
@@ -274,7 +275,6 @@ def test_a_deadline_of_no_time_still_gives_a_feasible_answer() -> None:
 
 
 def test_connected_jobs_with_loops_share_what_there_is_before_any_search() -> None:
-    """No integer program applies to loops, and a group as large as this has too many lists for the others."""
     jobs = []
     for i in range(60):
         back = Output(stream=f"b{i}", rate=Flow(mips_per_tps=1.0, selectivity=0.5))
@@ -285,3 +285,27 @@ def test_connected_jobs_with_loops_share_what_there_is_before_any_search() -> No
     answer = solve(problem(600.0, *jobs), deadline=Deadline.after(0.0))
     assert answer.mips_used <= 600.0
     assert answer.importance > 100.0
+
+
+@pytest.mark.parametrize("gain", [0.5, 1.0])
+def test_many_connected_jobs_with_loops_earn_most_of_what_they_could(gain: float) -> None:
+    many = connected_jobs(100, gain=gain)
+    answer = solve(many, deadline=Deadline.after(3.0))
+    assert answer.mips_used <= many.mips * (1 + 1e-12)
+    assert answer.importance >= 0.6 * answer.bound
+
+
+def test_many_connected_jobs_with_thresholds_earn_most_of_what_they_could() -> None:
+    many = connected_jobs(150, least_mips=2.0)
+    answer = solve(many, deadline=Deadline.after(3.0))
+    assert answer.mips_used <= many.mips * (1 + 1e-12)
+    assert answer.importance >= 0.8 * answer.bound
+
+
+def test_a_loop_that_would_run_on_by_itself_is_started_first() -> None:
+    """Of a loop of gain 1 the program sees no more than that it could run; the feeder earns nothing by itself."""
+    feeder = pe("A1", offered=10.0, cost=5.0)
+    loop = pe("B1", "a1", "b2", worth=3.0), pe("B2", "b1")
+    answer = solve(problem(60.0, job("A", feeder), job("B", *loop)), deadline=Deadline.after(3.0))
+    assert answer.importance == pytest.approx(3.0 * 30.0, rel=0.01)
+    assert answer.importance <= answer.bound

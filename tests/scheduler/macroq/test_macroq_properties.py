@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from admission_instances import brute_force, importance, in_other_units, random_problem
-from hypothesis import given, settings
+from admission_instances import brute_force, importance, in_other_units, random_problem, with_loops
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.base.deadline import Deadline
@@ -96,6 +96,19 @@ def test_no_allocation_in_half_mips_beats_an_answer_that_is_called_the_best(seed
     assert answer.exact
     assert answer.importance == pytest.approx(answer.bound, rel=MILLIONTH)
     assert answer.importance >= best * (1 - MILLIONTH)
+
+
+@given(seeds)
+@example(2307)  # A stream that one template produces on a cycle and another one outside of it.
+@settings(max_examples=120, deadline=None)
+def test_no_allocation_in_half_mips_beats_what_loops_get_by_more_than_is_said(seed: int) -> None:
+    """Among the loops are some whose gain is 1 and more: a program may run them on nothing, an answer may not."""
+    problem = with_loops(random_problem(seed, most_pes=5), seed)
+    answer = solve(problem, deadline=Deadline.after(2.0))
+    assert_everybody_gets_some(problem, answer)
+    best = brute_force(problem, step=0.5, positive=True)
+    assert max(best, answer.importance) <= answer.bound * (1 + MILLIONTH)
+    assert answer.importance >= best * (1 - (MILLIONTH if answer.exact else 0.02))
 
 
 @given(seeds, st.integers(-9, 9), st.integers(-9, 9), st.integers(-9, 9))

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
-from penstock.scheduler.problem.admission_problem import Flow, Job, Linear, Output, Pe, Problem, Table, Template
+from penstock.scheduler.problem.admission_problem import (
+    Flow,
+    Job,
+    Limits,
+    Linear,
+    Output,
+    Pe,
+    Problem,
+    Table,
+    Template,
+)
 
 
-def connected_jobs(jobs: int, *, templates: int = 1, least_mips: float = 0.0, seed: int = 0) -> Problem:
+def connected_jobs(
+    jobs: int, *, templates: int = 1, least_mips: float = 0.0, gain: float = 0.0, joins: bool = False, seed: int = 0
+) -> Problem:
     """Jobs of three PEs, each of which reads from two before it; most pay only beyond a threshold.
+
+    Args:
+        jobs: How many there are.
+        templates: Of each job.
+        least_mips: Of each PE.
+        gain: Of a loop from the last PE of a job to the one before; 0 for none.
+        joins: Whether the first PE of a job joins what it reads, where that is two streams.
+        seed: What the choices start from.
 
     Example:
         >>> problem = connected_jobs(4, templates=2)
@@ -23,6 +44,8 @@ def connected_jobs(jobs: int, *, templates: int = 1, least_mips: float = 0.0, se
         ways = tuple(
             Template(id=f"t{i}", pes=_chain(rng, f"J{number}", f"t{i}", reads, least_mips)) for i in range(templates)
         )
+        ways = tuple(_with_loop(template, gain) for template in ways) if gain else ways
+        ways = tuple(_with_join(template) for template in ways) if joins and len(reads) == 2 else ways
         made.append(Job(id=f"J{number}", rank=rng.randint(1, 3), templates=ways))
     return Problem(mips=35.0 * jobs, jobs=tuple(made))
 
@@ -50,6 +73,27 @@ def _chain(rng: random.Random, job: str, template: str, reads: tuple[str, ...], 
     return tuple(pes)
 
 
+def _with_loop(template: Template, gain: float) -> Template:
+    """The template in which its last PE sends tuples back to the one before."""
+    first, middle, last = template.pes
+    (way_in,), (way_out,) = middle.outputs, last.outputs
+    assert isinstance(way_in.rate, Flow)
+    assert isinstance(way_out.rate, Flow)
+    rate = replace(way_out.rate, selectivity=gain / way_in.rate.selectivity)
+    back = Output(stream=f"{last.id}.back", rate=rate)
+    middle = replace(middle, inputs=(*middle.inputs, back.stream))
+    return replace(template, pes=(first, middle, replace(last, outputs=(way_out, back))))
+
+
+def _with_join(template: Template) -> Template:
+    """The template whose first PE has an output for each pair of tuples within some time."""
+    first, *others = template.pes
+    (output,) = first.outputs
+    left, right = first.inputs
+    join = Limits(allowed=Table(points=((0.0, 0.0), (100.0, 60.0))), pairs=((left, right, 0.05),))
+    return replace(template, pes=(replace(first, outputs=(replace(output, rate=join),)), *others))
+
+
 def one_large_job(pes: int, *, seed: int = 0) -> Problem:
     """One job whose PEs each read from one of some hundred before it, with a third of the mips that it could use."""
     rng = random.Random(seed)
@@ -72,6 +116,18 @@ SHAPES: dict[str, Callable[[], Problem]] = {
     "40 connected jobs, two templates": lambda: connected_jobs(40, templates=2, least_mips=2.0),
     "1,000 connected jobs": lambda: connected_jobs(1_000, least_mips=2.0),
     "1,000 connected jobs, two templates": lambda: connected_jobs(1_000, templates=2),
+    "300 connected jobs with loops": lambda: connected_jobs(300, gain=0.5),
+    "300 connected jobs with loops of gain 1": lambda: connected_jobs(300, gain=1.0),
+    "300 connected jobs with joins": lambda: connected_jobs(300, joins=True),
     "one job of 10,000 PEs": lambda: one_large_job(10_000),
 }
 QUICK = ("14 connected jobs", "8 connected jobs, two templates")
+
+WORTH = {
+    "1,000 connected jobs": 0.8,
+    "1,000 connected jobs, two templates": 0.8,
+    "300 connected jobs with loops": 0.9,
+    "300 connected jobs with loops of gain 1": 0.7,
+    "one job of 10,000 PEs": 0.99,
+}
+"""The part of the bound that an answer must earn where nothing is proven."""

@@ -18,8 +18,8 @@ When it does not apply:
 
 Algorithm:
     1. Glue what lemma 1 allows: no PE and no host gets larger, so the optimum is kept (`lemma`).
-    2. Starts: every other algorithm, METIS with a part for each core (`metis_parts`), and runs of a topological order
-       (`runs`). Each is improved by local search (`descent`).
+    2. Starts: every other algorithm, METIS with a part for each host (`cut_starts`) and for each core (`metis_parts`),
+       and runs of a topological order (`runs`). Each is improved by local search (`descent`).
     3. Random changes around what is the fullest, followed by local search (`kick`), in turn with large neighbourhoods
        (`free_neighbours`) on graphs of up to `_MOST_REBUILT` super operators.
     4. Small graphs are searched completely at the end.
@@ -45,6 +45,7 @@ from penstock.fusion.algorithms.unfused import leave_unfused
 from penstock.fusion.cola.advanced_cola import fuse_by_advanced_cola
 from penstock.fusion.cola.basic_cola import fuse_by_cola
 from penstock.fusion.cola.lemma import fuse_by_lemma
+from penstock.fusion.cuts.cut_starts import fuse_cut_start
 from penstock.fusion.graph.super_graph import SuperGraph
 from penstock.fusion.problem.fusion_problem import Assignment
 from penstock.fusion.problem.objective import Goal
@@ -105,7 +106,7 @@ class _Search:
     def starts(self) -> Iterator[Assignment]:
         """What the other algorithms say, the quick ones first; each takes a part of what time is left for starts."""
         in_time = self.deadline.sooner(_SHARE_FOR_STARTS * self.deadline.left())
-        algorithms = [fuse_greedily, fuse_parts, fuse_runs, fuse_by_cola, leave_unfused, fuse_all]
+        algorithms = [fuse_cut_start, fuse_greedily, fuse_parts, fuse_runs, fuse_by_cola, leave_unfused, fuse_all]
         if self.graph.vertices <= _MOST_ADVANCED:
             algorithms.append(fuse_by_advanced_cola)
         for algorithm in algorithms:

@@ -20,8 +20,9 @@ from penstock.base.deadline import Deadline
 from penstock.base.metis import part_graph
 from penstock.fusion.algorithms.place_pes import NoHosts
 from penstock.fusion.cola.pe_scheduler import quick
-from penstock.fusion.cuts.cut_graph import cut_graph, whole_numbers
+from penstock.fusion.cuts.cut_graph import CutGraph, cut_graph, whole_numbers
 from penstock.fusion.graph.super_graph import SuperGraph
+from penstock.fusion.problem.costs import TOLERANCE, measure
 from penstock.fusion.problem.fusion_problem import Assignment, Floats, Ints
 from penstock.fusion.problem.settings import Settings
 from penstock.fusion.search.runs import fuse_runs
@@ -38,13 +39,32 @@ def cut_starts(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Ite
             yield fuse_runs(graph, settings, deadline)
     if graph.acyclic or not any(graph.neighbours):
         return
-    runs = [_metis_parts(graph, count, settings.seed, deadline) for count in _host_counts(graph)]
-    for parts, hosts in (found for row in zip(*runs, strict=False) for found in row):
-        assignment = _assignment(graph, parts, hosts)
+    edges = ((v, u, cost) for v, row in enumerate(graph.neighbours) for u, cost in row.items() if v < u)
+    inside = cut_graph(graph.costs, edges)
+    runs = [_metis_parts(graph, inside, count, settings.seed, deadline) for count in _host_counts(graph)]
+    # In turn, one at a time: on a large graph each takes long, and the first may be all that there is time for.
+    for found in (next(run, None) for _ in range(_ROUNDS * len(_UFACTORS)) for run in runs):
+        assignment = None if found is None else _assignment(graph, *found)
         if assignment is not None:
             yield assignment
         if deadline.has_passed():
             return
+
+
+def fuse_cut_start(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
+    """The first of the starts that fits, or the least loaded one.
+
+    Raises:
+        NoHosts: There is none.
+    """
+    found: list[tuple[float, Assignment]] = []
+    for start in cut_starts(graph, settings, deadline):
+        found.append((measure(graph.problem, start).max_utilization, start))
+        if found[-1][0] <= 1 + TOLERANCE:
+            break
+    if not found:
+        raise NoHosts
+    return min(found, key=lambda entry: entry[0])[1]
 
 
 def _host_counts(graph: SuperGraph) -> list[int]:
@@ -56,12 +76,12 @@ def _host_counts(graph: SuperGraph) -> list[int]:
     return sorted(tried - {1}, reverse=True)
 
 
-def _metis_parts(graph: SuperGraph, count: int, seed: int, deadline: Deadline) -> Iterator[tuple[Ints, Ints]]:
+def _metis_parts(
+    graph: SuperGraph, inside: CutGraph, count: int, seed: int, deadline: Deadline
+) -> Iterator[tuple[Ints, Ints]]:
     """The part of each vertex and the host of each part, a few times over."""
     hosts = np.argsort(-graph.problem.hosts.capacities, kind="stable")[:count]
     shares = graph.problem.hosts.capacities[hosts] / graph.problem.hosts.capacities[hosts].sum()
-    edges = ((v, u, cost) for v, row in enumerate(graph.neighbours) for u, cost in row.items() if v < u)
-    inside = cut_graph(graph.costs, edges)
     matrix = inside.matrix()
     ends = np.repeat(np.arange(graph.vertices), np.diff(matrix.indptr))
     for ufactor in _UFACTORS:

@@ -9,7 +9,7 @@ Formulation:
     A stream between two super operators that can share no PE is cut in every solution, and both ends pay. So a super
     operator v loads its host with `forced`(v) = w_v + w(streams that are surely cut). Its PE is larger still: every
     other neighbour u joins it and brings w_u, or is cut and costs w_e, so SIZE >= forced(v) + the sum of min{w_e, w_u}
-    (`_least_pe`). Nothing fits if
+    (`_least_loads`). Nothing fits if
 
     - the PE of some super operator is larger than each host that may run it (`_too_large`);
     - the super operators of one host colocation are together (`_too_heavy`);
@@ -53,8 +53,9 @@ def plain_overload(graph: SuperGraph, deadline: Deadline) -> str | None:
         >>> plain_overload(super_graph(problem), Deadline.after(None))
         'the PE of `o0` needs at least 110 mips, more than the 100 of the largest host that may run it'
     """
-    forced = [cost + _surely_cut(graph, v) for v, cost in enumerate(graph.costs)]
-    found = _too_large(graph, forced) or _too_heavy(graph, forced) or _too_much(graph, forced)
+    loads = [_least_loads(graph, v) for v in range(graph.vertices)]
+    forced = [load for load, _ in loads]
+    found = _too_large(graph, [pe for _, pe in loads]) or _too_heavy(graph, forced) or _too_much(graph, forced)
     return found or _no_room(graph, forced, deadline)
 
 
@@ -67,13 +68,15 @@ def _are_apart(graph: SuperGraph, v: int, u: int) -> bool:
     return not graph.needs[v].hosts & graph.needs[u].hosts or graph.needs[v].clashes(graph.needs[u])
 
 
-def _surely_cut(graph: SuperGraph, v: int) -> float:
-    return sum(cost for u, cost in graph.neighbours[v].items() if _are_apart(graph, v, u))
-
-
-def _least_pe(graph: SuperGraph, v: int, forced: float) -> float:
-    free = ((u, cost) for u, cost in graph.neighbours[v].items() if not _are_apart(graph, v, u))
-    return forced + sum(min(cost, graph.costs[u]) for u, cost in free)
+def _least_loads(graph: SuperGraph, v: int) -> tuple[float, float]:
+    """What a super operator loads its host with, and what its PE does, at the least."""
+    forced, joined = graph.costs[v], 0.0
+    for u, cost in graph.neighbours[v].items():
+        if _are_apart(graph, v, u):
+            forced += cost
+        else:
+            joined += min(cost, graph.costs[u])
+    return forced, forced + joined
 
 
 def _room(graph: SuperGraph, hosts: int) -> tuple[float, float]:
@@ -101,13 +104,12 @@ class _Rooms:
         return self._known[hosts]
 
 
-def _too_large(graph: SuperGraph, forced: list[float]) -> str | None:
+def _too_large(graph: SuperGraph, least_pes: list[float]) -> str | None:
     rooms = _Rooms(graph)
     for v, group in enumerate(graph.members):
         most = rooms.largest(graph.needs[v].hosts)
-        least = _least_pe(graph, v, forced[v])
-        if least > most:
-            return _words(f"the PE of {_names(graph, group)}", least, most, "the largest host that may run it")
+        if least_pes[v] > most:
+            return _words(f"the PE of {_names(graph, group)}", least_pes[v], most, "the largest host that may run it")
     return None
 
 

@@ -20,7 +20,8 @@ dynamic programming (`nsdp`), and divides the cluster among them (`allocate`). W
 used again at other waterlines. A first answer, the required jobs at their minimum, stands before any search, and a
 quick balanced one follows within moments, so that there is an answer whenever time runs out. Behind the quick rounds
 the whole problem is given to an integer program (`whole`), which may prove the best answer at once; where it
-does not, the loops go on, and behind them a local search until the deadline (`neighbours`, `refine_answer`).
+does not, the loops go on, unless they would see only a few of very many lists, and behind them a local search until
+the deadline (`neighbours`, `refine_answer`).
 
 Preserves. Rank-legality and feasibility of every answer; with a longer deadline the same steps run and more, so the
 importance never falls.
@@ -48,8 +49,8 @@ from penstock.scheduler.macroq.offers import Offer, Offers, Prepared
 from penstock.scheduler.macroq.refine_answer import refine
 from penstock.scheduler.macroq.resolution import MOST_LISTS, Effort, ladder, single_round
 from penstock.scheduler.macroq.settle import Settlement, answer_of, earned, merit_of, within_capacity
-from penstock.scheduler.macroq.whole import all_options, solve_whole
-from penstock.scheduler.problem.admission_problem import Problem, Table, Template
+from penstock.scheduler.macroq.whole import WholeAnswer, all_options, round_relaxation, solve_whole
+from penstock.scheduler.problem.admission_problem import Limits, Problem, Surface, Table, Template
 from penstock.scheduler.problem.answer import Answer
 from penstock.scheduler.problem.components import job_groups
 from penstock.scheduler.problem.least_amounts import with_least_amounts
@@ -65,6 +66,15 @@ LADDER_SHARE = 0.6
 
 LADDER_SHARE_OF_MANY_LISTS = 0.15
 """The same where the loops look only at a few of the lists that there are."""
+
+BUILDING_SECONDS = 5e-5
+"""What it takes to write down the integer program, for each PE."""
+
+LARGE = 200
+"""Yes-or-no decisions beyond which the integer program is rounded first, and its relaxation is the bound."""
+
+ROUNDING_SHARE = 0.8
+"""Of the time that is left, for rounding."""
 
 WHOLE_PES = 20_000
 """PEs beyond which the whole problem is not given to the integer program at once."""
@@ -186,6 +196,15 @@ class _Search:
         self._deadline = self._deadline.earlier_by(2 * (self._deadline.elapsed() - before))
         if self._is_proven:
             return
+        if self._has_few_lists() or self._decisions() <= LARGE:
+            self._walk_the_ladder()
+        else:
+            self._solve_whole()
+        if not self._is_proven:
+            self._search_on()
+
+    def _walk_the_ladder(self) -> None:
+        """Round by round, with the integer program behind the first."""
         rounds = ladder(self._problem, self._components())
         self._climb(rounds[:1])
         self._solve_whole()
@@ -196,7 +215,6 @@ class _Search:
         with suppress(OutOfTime):
             self._climb(rounds[1:])
         self._deadline = until
-        self._search_on()
 
     def _has_few_lists(self) -> bool:
         """Whether the loops look at all job/template lists of every group."""
@@ -223,22 +241,34 @@ class _Search:
         self.is_best_on_grid = self._lower_the_waterline(effort)
         self._granularity = max(1, effort.grid.units)
 
-    def _solve_whole(self) -> None:
-        """Ask the integer program for an answer and a bound, with half the time left, or less where it is large."""
+    def _decisions(self) -> int:
+        """About how many yes-or-no decisions the problem has."""
         templates = [template for job in self._problem.jobs for template in job.choices]
-        if sum(len(template.pes) for template in templates) > WHOLE_PES:
+        return len(templates) + sum(_count_tables(template) for template in templates)
+
+    def _solve_whole(self) -> None:
+        """Ask the integer program for an answer and a bound, with half the time left."""
+        pes = sum(len(template.pes) for job in self._problem.jobs for template in job.choices)
+        if pes > WHOLE_PES or self._deadline.left() < pes * BUILDING_SECONDS:
             return
-        choices = len(templates) + sum(_count_tables(template) for template in templates)
-        share = Deadline.after(min(self._deadline.left() * min(0.5, 100 / max(choices, 1)), WHOLE_SECONDS))
+        options = all_options(self._problem)
+        if self._decisions() > LARGE:
+            self._tell("the linear relaxation, rounded")
+            self._learn(round_relaxation(self._problem, options, self._some_time(ROUNDING_SHARE)))
         self._tell("the whole problem as one integer program")
-        found = solve_whole(self._problem, all_options(self._problem), share)
-        if found is not None:
-            self.bound = min(self.bound, found.bound)
-            self._keep(found.settlement)
+        self._learn(solve_whole(self._problem, options, self._some_time(0.5)))
+
+    def _some_time(self, share: float) -> Deadline:
+        return Deadline.after(min(self._deadline.left() * share, WHOLE_SECONDS))
+
+    def _learn(self, found: WholeAnswer) -> None:
+        self.bound = min(self.bound, found.bound)
+        self._keep(found.settlement)
 
     def _search_on(self) -> None:
         """The local search, while there is time."""
-        for found in improve(self._problem, self.settlement(), self.bound, self._deadline):
+        until = self._deadline.share(0.5) if _promises_too_much(self._problem) else self._deadline
+        for found in improve(self._problem, self.settlement(), self.bound, until):
             self._keep(found)
             self._tell("searching among the neighbours of the best answer")
         if not self._is_proven:
@@ -291,6 +321,13 @@ class _Search:
             if importance > self._best_importance:
                 self._best, self._best_importance = found, importance
         return found, division.exact
+
+
+def _promises_too_much(problem: Problem) -> bool:
+    """Whether the integer program takes some resource functions for more than they are: joins and surfaces."""
+    templates = (template for job in problem.jobs for template in job.choices)
+    rates = (output.rate for template in templates for pe in template.pes for output in pe.outputs)
+    return any(isinstance(rate, Surface) or (isinstance(rate, Limits) and bool(rate.pairs)) for rate in rates)
 
 
 def _count_tables(template: Template) -> int:

@@ -17,10 +17,11 @@ import random
 from collections.abc import Iterator, Mapping
 
 from penstock.base.deadline import Deadline
+from penstock.scheduler.macroq.admission_program import Options
 from penstock.scheduler.macroq.lists import feeders_of
 from penstock.scheduler.macroq.part_problem import solve_part
 from penstock.scheduler.macroq.settle import Settlement, earned
-from penstock.scheduler.macroq.whole import Options, all_options, solve_whole
+from penstock.scheduler.macroq.whole import all_options, solve_whole
 from penstock.scheduler.problem.admission_problem import Problem
 
 FIRST_FREE = 8
@@ -30,7 +31,10 @@ PATIENCE = 6
 """Steps without gain before half as many more jobs are freed."""
 
 STEP_SECONDS = 5.0
-"""The most time that a step may take."""
+"""The most time that a step may take; half of what is left, because the solver may take longer."""
+
+LAST_SECONDS = 0.02
+"""Time that is not worth a step."""
 
 
 LARGE = 300
@@ -50,15 +54,16 @@ def improve(problem: Problem, start: Settlement, bound: float, deadline: Deadlin
     options, near = all_options(problem), _neighbours(problem)
     best, importance = start, earned(start)
     free, idle, misses = FIRST_FREE, 0, 0
-    while not deadline.has_passed() and importance < bound * (1 - 1e-6) and misses < 3:
+    while deadline.left() > LAST_SECONDS and importance < bound * (1 - 1e-6) and misses < 3:
+        until = Deadline.after(min(STEP_SECONDS, deadline.left() / 2))
         freed = _drawn(rng, list(options), near, free)
         if sum(len(job.choices[0].pes) for job in problem.jobs) > LARGE:
-            found = solve_part(problem, best, freed, _step(deadline))
+            found = solve_part(problem, best, freed, until)
         else:
-            found = solve_whole(problem, _options(problem, options, best, freed), _step(deadline))
-        if found is None or (deadline.left() == math.inf and idle > len(options)):
+            found = solve_whole(problem, _options(problem, options, best, freed), until)
+        if deadline.left() == math.inf and idle > len(options):
             return
-        misses = misses + 1 if found.settlement is None else 0
+        misses = misses + 1 if found.settlement is None and not until.has_passed() else 0
         if found.settlement is not None and earned(found.settlement) > importance * (1 + 1e-9):
             best, importance, idle = found.settlement, earned(found.settlement), 0
             yield best
@@ -66,12 +71,10 @@ def improve(problem: Problem, start: Settlement, bound: float, deadline: Deadlin
         idle += 1
         if len(freed) == len(options):
             return
-        if idle % PATIENCE == 0:
+        if until.has_passed():
+            free = max(FIRST_FREE, free * 2 // 3)
+        elif idle % PATIENCE == 0:
             free += free // 2
-
-
-def _step(deadline: Deadline) -> Deadline:
-    return Deadline.after(min(STEP_SECONDS, deadline.left()))
 
 
 def _neighbours(problem: Problem) -> Mapping[str, list[str]]:

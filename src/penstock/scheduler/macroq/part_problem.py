@@ -20,20 +20,23 @@ from penstock.scheduler.problem.ranks import is_rank_legal, waterline
 from penstock.scheduler.problem.resource_functions import Amounts
 
 
-def solve_part(problem: Problem, best: Settlement, freed: Set[str], deadline: Deadline) -> WholeAnswer | None:
-    """The answer in which some jobs have chosen again; None where the integer program does not apply."""
+def solve_part(problem: Problem, best: Settlement, freed: Set[str], deadline: Deadline) -> WholeAnswer:
+    """The answer in which some jobs have chosen again."""
     pes = [pe for template in best.choice.values() for pe in template.pes]
     rates = compose(pes, best.mips).rates_tps
-    jobs = tuple(_cut_out(job, problem, freed, rates) for job in problem.jobs if job.id in freed)
+    among = [job for job in problem.jobs if job.id in freed]
+    inside = {stream for job in among for template in job.choices for stream in template.streams}
+    jobs = tuple(_cut_out(job, inside, rates) for job in among)
     others = {job_id: template for job_id, template in best.choice.items() if job_id not in freed}
     kept = {pe.id: best.mips[pe.id] for template in others.values() for pe in template.pes}
     taken = Settlement(choice=others, mips=kept, granularity=1).used_mips
     worst = waterline(problem.jobs, best.choice)
-    options = {job.id: _options(job, problem.job(job.id), best, worst) for job in jobs}
+    by_id = {job.id: job for job in problem.jobs}
+    options = {job.id: _options(job, by_id[job.id], best, worst) for job in jobs}
     found = solve_whole(Problem(mips=max(0.0, problem.mips - taken), jobs=jobs), options, deadline)
-    if found is None or found.settlement is None:
-        return None if found is None else replace(found, bound=math.inf)
-    chosen = {job_id: problem.job(job_id).template(t.id) for job_id, t in found.settlement.choice.items()}
+    if found.settlement is None:
+        return replace(found, bound=math.inf)
+    chosen = {job_id: by_id[job_id].template(t.id) for job_id, t in found.settlement.choice.items()}
     together = Settlement(choice={**others, **chosen}, mips={**kept, **found.settlement.mips}, granularity=1)
     legal = is_rank_legal(problem.jobs, together.choice)
     return WholeAnswer(settlement=together if legal else best, bound=math.inf)
@@ -45,9 +48,8 @@ def _options(job: Job, whole: Job, best: Settlement, worst: int) -> tuple[Templa
     return (None, *job.choices) if may_leave else job.choices
 
 
-def _cut_out(job: Job, problem: Problem, freed: Set[str], rates: Mapping[str, Amounts]) -> Job:
+def _cut_out(job: Job, inside: Set[str], rates: Mapping[str, Amounts]) -> Job:
     """The job with what it reads from jobs outside as a part of what it is offered; ranks count only in the whole."""
-    inside = {stream for other in problem.jobs if other.id in freed for t in other.choices for stream in t.streams}
     templates = tuple(replace(t, pes=tuple(_fed(pe, inside, rates) for pe in t.pes)) for t in job.templates)
     return replace(job, rank=1, templates=templates)
 

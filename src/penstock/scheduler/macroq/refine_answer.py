@@ -36,7 +36,7 @@ DIRECTIONS = 256
 MOST_NUMBERS = 1_000_000
 """Rates, and entries of the systems of cycles, that a step computes: bounds its time and memory."""
 
-SHORTEST = 50
+SHORTEST = 10
 """How many times as long as composing one answer takes must be left, for the first step to be worth it."""
 
 GAIN = 1e-9

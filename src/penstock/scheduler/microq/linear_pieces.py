@@ -1,14 +1,30 @@
-"""Piecewise linear functions as rows of a mixed integer program."""
+"""Piecewise linear functions as rows of a mixed integer program, and resource functions cut into such."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from penstock.base.integer_program import IntegerProgram
-from penstock.scheduler.problem.admission_problem import Linear, ValueFunction
+from penstock.scheduler.problem.admission_problem import (
+    PRIMAL,
+    Flow,
+    Limits,
+    Linear,
+    Pe,
+    RateFunction,
+    Surface,
+    Table,
+    ValueFunction,
+)
+from penstock.scheduler.problem.resource_functions import Amounts, rate_of
 
 Points = Sequence[tuple[float, float]]
+Offer = tuple[float, Sequence[tuple[str, float]]]
+"""A height, and the share of each stream: a rate is at most the height and the shares of the streams' rates."""
+
+MOST_BOUNDS = 16
+"""Rows for the products of inputs of one stream."""
 
 _SLACK = 1e-9
 
@@ -23,6 +39,65 @@ def points_of_value(value: ValueFunction, top: float) -> Points:
     if isinstance(value, Linear):
         return ((0.0, 0.0), (max(top, 1.0), value.slope * max(top, 1.0)))
     return value.points
+
+
+def offers_of(pe: Pe, rate: RateFunction, most_tps: Mapping[str, Amounts]) -> list[Offer]:
+    """What the inputs of a PE offer to one of its streams: the rate lies below each of these.
+
+    Two inputs that meet offer at most what each offers while the other is at its most, and so does an input of a
+    surface. Both promise too much, never too little; what follows from them is composed again at the end.
+
+    Args:
+        pe: Reads the inputs.
+        rate: The resource function of the stream.
+        most_tps: The most that each input carries, and what the PE is offered as `PRIMAL`.
+
+    Example:
+        >>> join = Limits(allowed=Table(points=((0.0, 0.0), (9.0, 9.0))), pairs=(("a", "b", 0.5),))
+        >>> offers_of(Pe(id="p", max_mips=9.0, inputs=("a", "b")), join, {"a": 4.0, "b": 6.0})
+        [(0.0, [('a', 3.0)]), (0.0, [('b', 2.0)])]
+    """
+    match rate:
+        case Flow():
+            return [(0.0, [(stream, rate.selectivity) for stream in (PRIMAL, *pe.inputs)])]
+        case Limits():
+            return _limits_offers(rate, most_tps)
+        case Surface():
+            return [offer for stream in rate.inputs for offer in _surface_offers(rate, stream, most_tps, pe.max_mips)]
+        case _:
+            return []
+
+
+def _limits_offers(rate: Limits, most_tps: Mapping[str, Amounts]) -> list[Offer]:
+    bounds = [list(rate.offered)]
+    for left, right, share in rate.pairs:
+        sides = [(left, share * float(most_tps.get(right, 0.0))), (right, share * float(most_tps.get(left, 0.0)))]
+        bounds = [[*bound, side] for bound in bounds for side in sides][:MOST_BOUNDS]
+    return [(0.0, bound) for bound in bounds]
+
+
+def _surface_offers(
+    rate: Surface, stream: str, most_tps: Mapping[str, Amounts], max_mips: float
+) -> list[tuple[float, list[tuple[str, float]]]]:
+    knots = rate.knots[rate.inputs.index(stream)]
+    points = [(x, float(rate_of(rate, 0.0, max_mips, {**most_tps, stream: x}))) for x in knots]
+    hull = concave_hull(_from_zero(points, 0.0))
+    lines = [(y - slope * x, [(stream, slope)]) for (x, y), slope in zip(hull, _slopes(hull), strict=False)]
+    return [*lines, (hull[-1][1], [])]
+
+
+def allowed_points(rate: RateFunction, most_tps: Mapping[str, Amounts], max_mips: float) -> Points:
+    """The rate that mips allow where the inputs carry the most that they can."""
+    match rate:
+        case Table():
+            return rate.points
+        case Limits():
+            return rate.allowed.points
+        case Surface():
+            return [(x, float(rate_of(rate, 0.0, x, most_tps))) for x in rate.knots[-1]]
+        case Flow():
+            top = max_mips or 1.0
+            return ((0.0, 0.0), (top, rate.selectivity * top / rate.mips_per_tps))
 
 
 def at_most_function(program: IntegerProgram, y: int, x: int, points: Points, top: float, *, hull: bool) -> None:

@@ -36,14 +36,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.base.integer_program import IntegerProgram
-from penstock.scheduler.microq.linear_pieces import at_most_function, points_of_value
-from penstock.scheduler.problem.admission_problem import PRIMAL, Flow, Limits, Pe, RateFunction, Surface, Table
+from penstock.scheduler.microq.linear_pieces import allowed_points, at_most_function, offers_of, points_of_value
+from penstock.scheduler.problem.admission_problem import PRIMAL, Pe
 from penstock.scheduler.problem.composition import compose, inputs_of
 from penstock.scheduler.problem.nodes import Cluster
-from penstock.scheduler.problem.resource_functions import Amounts, rate_of, useful_mips
-
-MOST_BOUNDS = 16
-"""Rows for the products of inputs of one stream."""
+from penstock.scheduler.problem.resource_functions import useful_mips
 
 _THRIFT = 1e-7
 """What a mips costs: enough to leave idle what earns nothing."""
@@ -81,7 +78,7 @@ def refine_goals(
 
     Example:
         >>> from penstock.scheduler.problem.nodes import Node
-        >>> from penstock.scheduler.problem.admission_problem import Linear, Output
+        >>> from penstock.scheduler.problem.admission_problem import Flow, Linear, Output
         >>> def pe(id, weight):
         ...     rate = Flow(mips_per_tps=1.0, selectivity=1.0)
         ...     out = Output(stream=id, rate=rate, value=Linear(slope=1.0), weight=weight)
@@ -157,47 +154,14 @@ def _add_rates(program: IntegerProgram, pes: Sequence[Pe], goal: Mapping[str, in
     rate = {output.stream: program.columns(1)[0] for pe in pes for output in pe.outputs}
     most = compose(pes, {pe.id: pe.max_mips for pe in pes}).rates_tps
     for pe in pes:
-        load = [(rate[stream], 1.0) for stream in pe.inputs if stream in rate]
         for output in pe.outputs:
-            column = rate[output.stream]
-            if isinstance(output.rate, Flow):
-                share = output.rate.selectivity
-                program.row([(column, 1.0), *((c, -share) for c, _ in load)], most=share * pe.offered_tps)
-                program.row([(column, 1.0), (goal[pe.id], -share / output.rate.mips_per_tps)], most=0.0)
-            else:
-                points = _offer(program, pe, output.rate, column, rate, most)
-                at_most_function(program, column, goal[pe.id], points, pe.max_mips, hull=hulls)
+            column, inputs = rate[output.stream], inputs_of(pe, most)
+            for height, shares in offers_of(pe, output.rate, inputs):
+                known = height + sum(share * pe.offered_tps for stream, share in shares if stream == PRIMAL)
+                program.row([(column, 1.0), *((rate[s], -share) for s, share in shares if s in rate)], most=known)
+            points = allowed_points(output.rate, inputs, pe.max_mips)
+            at_most_function(program, column, goal[pe.id], points, pe.max_mips, hull=hulls)
     return rate
-
-
-def _offer(
-    program: IntegerProgram,
-    pe: Pe,
-    function: RateFunction,
-    column: int,
-    rate: Mapping[str, int],
-    most: Mapping[str, Amounts],
-) -> Sequence[tuple[float, float]]:
-    """Keep a rate below what the inputs offer; return the points of what the mips allow.
-
-    Two inputs that meet offer at most what each offers while the other is at its most; a surface is cut where all
-    inputs are at their most. Both promise too much, never too little; what follows is composed again at the end.
-    """
-    if isinstance(function, Table):
-        return function.points
-    inputs = inputs_of(pe, most)
-    if isinstance(function, Surface):
-        knots = function.knots[-1]
-        return [(x, float(rate_of(function, 0.0, x, inputs))) for x in knots]
-    assert isinstance(function, Limits)
-    bounds = [[(stream, share) for stream, share in function.offered]]
-    for left, right, share in function.pairs:
-        sides = [(left, share * float(inputs.get(right, 0.0))), (right, share * float(inputs.get(left, 0.0)))]
-        bounds = [[*bound, side] for bound in bounds for side in sides][:MOST_BOUNDS]
-    for bound in bounds:
-        known = sum(share * pe.offered_tps for stream, share in bound if stream == PRIMAL)
-        program.row([(column, 1.0), *((rate[s], -share) for s, share in bound if s in rate)], most=known)
-    return function.allowed.points
 
 
 def _add_values(program: IntegerProgram, pes: Sequence[Pe], rate: Mapping[str, int], *, hulls: bool) -> None:
