@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from penstock.compiler.short_profile import is_harmless
 
 from penstock import App, OperatorModel, State, map_, source
+from penstock.compiler.short_profile import is_harmless
 from penstock.lang import compile_text
 
 READ = 'stream<int32 a> In = FileSource() { param file: "in"; }'
