@@ -1,13 +1,14 @@
 """Penstock: an optimizing compiler, profiler and scheduler for streaming applications.
 
 Example:
-    >>> from penstock import App, agg, col, count, tumbling
+    >>> from penstock import App, agg, col
+    >>> from penstock import windows as w
     >>> app = App("Averages")
-    >>> trades = app.read_file("trades.csv", "rstring sym, float64 price")
-    >>> means = trades.aggregate(tumbling(count(10)), by="sym", price=agg.avg(col.price), name="Means")
-    >>> means.write_file("means.csv")
-    >>> print(means.schema)
-    tuple<rstring sym, float64 price>
+    >>> trades = app.read_csv("trades.csv", "rstring sym, float64 price")
+    >>> means = trades.aggregate(w.tumbling(w.count(10)), by="sym", price=agg.avg(col.price)).named("Means")
+    >>> means.write_csv("means.csv")
+    >>> means
+    <Stream Means: rstring sym, float64 price>
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from penstock.api import windows as windows
     from penstock.api.application import App as App
     from penstock.api.application import Feedback as Feedback
     from penstock.api.column_words import agg as agg
@@ -70,11 +72,14 @@ _HOMES = {
     "toolkit.formats": ("Malformed",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = {"windows": "api.windows"}
 
-__all__ = list(_HOME)
+__all__ = [*_HOME, *_MODULES]
 
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"penstock.{_MODULES[name]}")
     if name not in _HOME:
         raise AttributeError(f"module `penstock` has no attribute `{name}`")
     return getattr(import_module(f"penstock.{_HOME[name]}"), name)

@@ -14,6 +14,9 @@ from typing import Any
 from penstock.api.invocation import input_ports, made_params, output_ports, port_schema
 from penstock.api.operators import definition_of
 from penstock.api.outputs import Output
+from penstock.api.readers import AppSources
+from penstock.api.renaming import rename_in, renamed_ids
+from penstock.api.runnable import AppRunning
 from penstock.api.schemas import SchemaLike, schema_of
 from penstock.api.spans import caller_span
 from penstock.api.streams import Stream
@@ -31,7 +34,7 @@ Kind = str | Callable[..., Any] | type
 """A standard operator's name, a function, or a subclass of `penstock.Operator`."""
 
 
-class App:
+class App(AppSources, AppRunning):
     """A streaming application under construction.
 
     Args:
@@ -41,8 +44,10 @@ class App:
     Example:
         >>> from penstock import App, agg, col
         >>> app = App("Evens")
-        >>> numbers = app.beacon("uint64 n", iterations=5, n=agg.IterationCount())
-        >>> evens = numbers.filter(col.n % 2 == 0, name="Evens")
+        >>> numbers = app.beacon("uint64 n", iterations=5, n=agg.iteration_count())
+        >>> evens = numbers.filter(col.n % 2 == 0).named("Evens")
+        >>> app
+        <App Evens: 2 operators, 2 streams>
         >>> [o.id for o in app.program().application.operators]
         ['Beacon', 'Evens']
     """
@@ -52,17 +57,28 @@ class App:
         self.name = name
         self.directory = Path(directory) if directory is not None else Path(span.source.path).parent if span else Path()
         self._operators: list[Operator] = []
+        self._streams: list[Stream] = []
         self._constraints: list[Constraint] = []
         self._groups: dict[tuple[ConstraintKind, str], list[str]] = {}
         self._definitions: dict[str, OperatorDefinition] = {}
         self._functions: dict[Any, str] = {}
         self._loops: dict[str, str | None] = {}
 
+    def __repr__(self) -> str:
+        streams = sum(len(o.outputs) for o in self._operators)
+        return f"<App {self.name}: {len(self._operators)} operators, {streams} streams>"
+
     def program(self) -> Program:
         """The finished application, verified.
 
         Raises:
             UserError: A feedback stream is not connected, or the graph is not well formed.
+
+        Example:
+            >>> app = App("Numbers")
+            >>> numbers = app.beacon("int32 x", iterations=5)
+            >>> app.program().application.name
+            'Numbers'
         """
         open_loops = [name for name, closed in self._loops.items() if closed is None]
         if open_loops:
@@ -105,6 +121,13 @@ class App:
 
         Raises:
             UserError: The invocation is wrong; the message says what and where.
+
+        Example:
+            >>> from penstock import Output
+            >>> app = App()
+            >>> (x,) = app.invoke("Beacon", outputs=[Output(schema="int32 x")], params={"iterations": 3}, name="X")
+            >>> x
+            <Stream X: int32 x>
         """
         span = caller_span()
         definition = self._definition(kind, role)
@@ -123,83 +146,105 @@ class App:
             on_error=ErrorPolicy(on_error),
         )
         self._operators.append(operator)
-        return tuple(Stream(app=self, id=p.stream, schema=p.schema, operator=name) for p in operator.outputs)
-
-    # Sources.
-
-    def read_file(self, path: str, schema: SchemaLike, *, name: str | None = None, **params: Any) -> Stream:
-        """The tuples of a file; `format="csv"` (the default), `line`, `txt`, `bin` or `block`."""
-        output = Output(schema=schema_of(schema), name=name)
-        return self.invoke("FileSource", outputs=[output], params={"file": path, "format": "csv", **params})[0]
-
-    def beacon(
-        self,
-        schema: SchemaLike,
-        *,
-        iterations: int | None = None,
-        period: float | None = None,
-        name: str | None = None,
-        **assign: Any,
-    ) -> Stream:
-        """Generated tuples, `iterations` of them, one each `period` seconds."""
-        params = {k: v for k, v in (("iterations", iterations), ("period", period)) if v is not None}
-        return self.invoke(
-            "Beacon", outputs=[Output(schema=schema_of(schema), name=name, assign=assign)], params=params
-        )[0]
-
-    def source(self, kind: Kind, schema: SchemaLike, *, name: str | None = None, **params: Any) -> Stream:
-        """The tuples of a Python generator function."""
-        output = Output(schema=schema_of(schema), name=name)
-        return self.invoke(kind, outputs=[output], params=params, role="source")[0]
-
-    def import_(self, schema: SchemaLike, *, name: str | None = None, **params: Any) -> Stream:
-        """A stream that another application exports, by `streamId`, `applicationName` or `subscription`."""
-        return self.invoke("Import", outputs=[Output(schema=schema_of(schema), name=name)], params=params)[0]
-
-    def kafka_source(
-        self,
-        topic: str | Sequence[str],
-        schema: SchemaLike,
-        *,
-        servers: str | None = None,
-        format: str = "json",
-        name: str | None = None,
-        **params: Any,
-    ) -> Stream:
-        """The messages of Kafka topics, on Spark; `format` is `json`, `csv` or `raw`."""
-        given = {"topic": topic, "bootstrapServers": servers, "format": format, **params}
-        output = Output(schema=schema_of(schema), name=name)
-        return self.invoke("KafkaConsumer", outputs=[output], params=_given(given))[0]
+        made = tuple(Stream(app=self, id=p.stream, schema=p.schema, operator=name) for p in operator.outputs)
+        self._streams.extend(made)
+        return made
 
     def feedback(self, schema: SchemaLike, *, name: str = "Feedback") -> Feedback:
-        """A stream that is connected later, to close a loop."""
+        """A stream that is connected later, to close a loop.
+
+        Example:
+            >>> from penstock import col
+            >>> app = App()
+            >>> again = app.feedback("int32 x")
+            >>> numbers = app.beacon("int32 x", iterations=1).union(again).with_columns(x=col.x + 1)
+            >>> again.connect(numbers.filter(col.x < 4))
+            >>> numbers.collect()
+            [Row(x=1), Row(x=2), Row(x=3), Row(x=4)]
+        """
         id_ = self._new_id(None, name)
         self._loops[id_] = None
-        return Feedback(app=self, id=id_, schema=schema_of(schema), operator=id_)
+        loop = Feedback(app=self, id=id_, schema=schema_of(schema), operator=id_)
+        self._streams.append(loop)
+        return loop
 
     # Placement, in the words of the COLA paper.
 
     def constrain(self, kind: str, *streams: Stream, hosts: Iterable[str] = ()) -> None:
-        """Demand something of where the operators that make these streams run, such as `host_exlocation`."""
+        """Demand something of where the operators that make these streams run, such as `host_exlocation`.
+
+        Example:
+            >>> app = App()
+            >>> a, b = (app.beacon("int32 x", iterations=1) for _ in range(2))
+            >>> app.constrain("host_exlocation", a, b)
+            >>> app.program().application.constraints[0].operators
+            ('Beacon', 'Beacon_2')
+        """
         operators = tuple(dict.fromkeys(s.operator for s in streams))
         self._constraints.append(Constraint(kind=ConstraintKind(kind), operators=operators, hosts=tuple(hosts)))
 
     def constrain_group(self, kind: str, tag: str, stream: Stream) -> None:
-        """Add an operator to the group of a colocation or exlocation tag."""
+        """Add an operator to the group of a colocation or exlocation tag.
+
+        Example:
+            >>> app = App()
+            >>> for _ in range(2):
+            ...     app.constrain_group("pe_colocation", "together", app.beacon("int32 x", iterations=1))
+            >>> app.program().application.constraints[0].operators
+            ('Beacon', 'Beacon_2')
+        """
         self._groups.setdefault((ConstraintKind(kind), tag), []).append(stream.operator)
 
     def annotate(self, stream: Stream, annotation: Annotation) -> None:
-        """Add an annotation to the operator that makes a stream."""
+        """Add an annotation to the operator that makes a stream.
+
+        Example:
+            >>> app = App()
+            >>> app.annotate(app.beacon("int32 x", iterations=1), Annotation(name="spread"))
+            >>> app.program().application.operators[0].annotations[0].name
+            'spread'
+        """
         for i, operator in enumerate(self._operators):
             if operator.id == stream.operator:
                 self._operators[i] = replace(operator, annotations=(*operator.annotations, annotation))
 
     def connect(self, loop: Feedback, stream: Stream) -> None:
-        """Close a feedback loop."""
+        """Close a feedback loop, as `Feedback.connect` does.
+
+        Example:
+            >>> app = App()
+            >>> again = app.feedback("int32 x")
+            >>> app.connect(again, app.beacon("int32 x", iterations=1).union(again))
+        """
         if loop.schema != stream.schema:
             message = f"the feedback stream carries {loop.schema}, `{stream.id}` carries {stream.schema}"
             raise UserError(Diagnostic(message=message, span=caller_span()))
         self._loops[loop.id] = stream.id
+
+    def rename(self, stream: Stream, name: str) -> None:
+        """Name a stream, and the operator that makes it if this is its first output; as `Stream.named` does.
+
+        Example:
+            >>> app = App()
+            >>> numbers = app.beacon("int32 x", iterations=1)
+            >>> app.rename(numbers, "Numbers")
+            >>> numbers.id, numbers.operator
+            ('Numbers', 'Numbers')
+        """
+        if name == stream.id:
+            return
+        self._new_id(name, name)
+        if any(name == known.id for known in self._streams):
+            raise UserError(Diagnostic(message=f"there is a stream `{name}` already", span=caller_span()))
+        made = next((o for o in self._operators if o.id == stream.operator), None)
+        ids = renamed_ids(made, stream.id, name)
+        self._operators = [rename_in(operator, ids) for operator in self._operators]
+        new = ids.operators
+        self._constraints = [replace(c, operators=tuple(new.get(o, o) for o in c.operators)) for c in self._constraints]
+        self._groups = {tag: [new.get(o, o) for o in operators] for tag, operators in self._groups.items()}
+        self._loops = {ids.stream(loop): end and ids.stream(end) for loop, end in self._loops.items()}
+        for known in self._streams:
+            known.id, known.operator = ids.stream(known.id), new.get(known.operator, known.operator)
 
     # Inside.
 
@@ -234,7 +279,12 @@ class App:
     def _new_id(self, wanted: str | None, kind: str) -> str:
         taken = {o.id for o in self._operators} | set(self._loops)
         if wanted is None:
+            taken |= {stream.id for stream in self._streams}
             return _numbered(kind, lambda name: name not in taken)
+        if not isinstance(wanted, str):
+            message = f"the name of an operator is text, found {wanted!r}"
+            hint = 'for an output attribute that is called `name`, write {"name": value}'
+            raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
         if wanted in taken:
             raise UserError(Diagnostic(message=f"there is an operator `{wanted}` already", span=caller_span()))
         return wanted
@@ -258,18 +308,24 @@ class App:
 
 
 class Feedback(Stream):
-    """A stream that is used before it is made."""
+    """A stream that is used before it is made.
+
+    Example:
+        >>> App().feedback("int32 x")
+        <Feedback Feedback: int32 x>
+    """
 
     __slots__ = ()
 
     def connect(self, stream: Stream) -> None:
-        """Close the loop: from now on this is that stream."""
+        """Close the loop: from now on this is that stream.
+
+        Example:
+            >>> app = App()
+            >>> again = app.feedback("int32 x")
+            >>> again.connect(app.beacon("int32 x", iterations=1).union(again))
+        """
         self.app.connect(self, stream)
-
-
-def _given(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that have a value."""
-    return {name: value for name, value in params.items() if value is not None}
 
 
 def _numbered(bare: str, is_free: Callable[[str], bool]) -> str:

@@ -2,7 +2,7 @@
 
     col.price, col["price"]                an attribute of the input
     lhs.price, rhs.price                   the two sides of a join
-    fn.lower(fn.trim(col.sym))             any standard function of SPL, by its name
+    fn.lower(fn.trim(col.sym))             any standard function of SPL, in snake_case or as SPL spells it
     agg.sum(col.volume), agg.last(col.ts)  in `aggregate` only
 
 Example:
@@ -15,15 +15,20 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any, overload
 
 from penstock.api.columns import Column, Scope, lift
+from penstock.api.naming import find_name, snake_case
+from penstock.api.spans import caller_span
 from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean
 from penstock.expr import typing
+from penstock.expr.functions.registry import names as function_names
 from penstock.ir.expressions import Attribute, Expression, InputTuple
-from penstock.toolkit.core.output_calls import output_call
+from penstock.toolkit.core.output_calls import output_call, output_function_names
+from penstock.toolkit.core.registry import standard
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,12 @@ class When:
     test: Column
 
     def then(self, value: Any) -> Then:
-        """What to give where the test holds; `otherwise` must follow."""
+        """What to give where the test holds; `otherwise` must follow.
+
+        Example:
+            >>> when(col.volume > 0).then(col.price).otherwise(0.0)
+            <Column when(col.volume > 0).then(col.price).otherwise(0.0)>
+        """
         return Then(self.test, lift(value))
 
 
@@ -45,9 +55,20 @@ class Then:
     value: Column
 
     def otherwise(self, value: Any) -> Column:
-        """What to give where the test does not hold."""
+        """What to give where the test does not hold.
+
+        Example:
+            >>> from penstock import App
+            >>> from penstock.testing import feed
+            >>> numbers = App().source(feed([(1,), (20,)]), "int32 x")
+            >>> numbers.select(size=when(col.x > 9).then("large").otherwise("small")).collect()
+            [Row(size='small'), Row(size='large')]
+        """
         test, a, b = self.test, self.value, lift(value)
-        return Column(lambda s: typing.conditional(test.build(s), a.build(s), b.build(s), s.span))
+        return Column(
+            lambda s: typing.conditional(test.build(s), a.build(s), b.build(s), s.span),
+            f"when({test.text}).then({a.text}).otherwise({b.text})",
+        )
 
 
 _LATER = object()
@@ -63,9 +84,7 @@ def when(test: Column, then: Any = _LATER, otherwise: Any = _LATER) -> When | Co
 
     Example:
         >>> when(col.volume > 0, col.price / col.volume, 0.0)
-        <penstock.api.columns.Column object at ...>
-        >>> when(col.volume > 0).then(col.price / col.volume).otherwise(0.0)
-        <penstock.api.columns.Column object at ...>
+        <Column when(col.volume > 0).then(col.price / col.volume).otherwise(0.0)>
     """
     waiting = When(test)
     if then is _LATER:
@@ -73,16 +92,62 @@ def when(test: Column, then: Any = _LATER, otherwise: Any = _LATER) -> When | Co
     return waiting.then(then).otherwise(otherwise)
 
 
-def record(**values: Any) -> Column:
-    """A nested tuple of named values."""
-    columns = {name: lift(value) for name, value in values.items()}
-    return Column(lambda s: typing.tuple_literal(list(columns), [c.build(s) for c in columns.values()], s.span))
+def record(*columns: Any, **values: Any) -> Column:
+    """A nested tuple of named values; names that Python forbids, or any, in a dict or by `alias`.
+
+    Example:
+        >>> record(x=col.x, y=0), record({"class": col.c}, col.x)
+        (<Column record({'x': col.x, 'y': 0})>, <Column record({'class': col.c, 'x': col.x})>)
+    """
+    named = {name: lift(value) for name, value in output_columns(columns, values).items()}
+    text = ", ".join(f"{name!r}: {value.text}" for name, value in named.items())
+    return Column(
+        lambda s: typing.tuple_literal(list(named), [c.build(s) for c in named.values()], s.span),
+        f"record({{{text}}})",
+    )
+
+
+def output_columns(columns: Iterable[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The output attributes that a call gives: names, named columns and dicts by position, and keywords.
+
+    Example:
+        >>> output_columns(["sym", {"name": 1}, (col.x * 2).alias("by")], {"y": 2})
+        {'sym': <Column col.sym>, 'name': 1, 'by': <Column (col.x * 2).alias('by')>, 'y': 2}
+    """
+    found: dict[str, Any] = {}
+    for name, value in [*(pair for given in columns for pair in _named(given)), *keywords.items()]:
+        if name in found:
+            message = f"the output attribute `{name}` is given twice"
+            raise UserError(Diagnostic(message=message, span=caller_span()))
+        found[name] = value
+    return found
+
+
+def _named(given: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(given, str):
+        return [(given, col[given])]
+    if isinstance(given, Mapping):
+        return list(given.items())
+    if isinstance(given, Column) and (name := given.given_name or given.attribute) is not None:
+        return [(name, given)]
+    if isinstance(given, Column):
+        message, hint = f"`{given.text}` has no name to become an attribute by", 'add .alias("name")'
+    else:
+        message = f"an output attribute is a name, a column with an alias, or a dict of columns, found {given!r}"
+        hint = 'write {"name": value}'
+    raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
 
 
 class Columns:
-    """Names the attributes of an input port: `col.price`, or `col["price"]` for names that Python forbids."""
+    """Names the attributes of an input port: `col.price`, or `col["price"]` for names that Python forbids.
 
-    def __init__(self, port: int | None = None) -> None:
+    Example:
+        >>> col.price, col["class"], lhs.id == rhs.id
+        (<Column col.price>, <Column col['class']>, <Column lhs.id == rhs.id>)
+    """
+
+    def __init__(self, word: str, port: int | None = None) -> None:
+        self._word = word
         self._port = port
 
     def __getattr__(self, name: str) -> Column:
@@ -91,21 +156,31 @@ class Columns:
         return self[name]
 
     def __getitem__(self, name: str) -> Column:
-        return Column(lambda scope: _attribute(scope, name, self._port))
+        written = f".{name}" if name.isidentifier() and not iskeyword(name) else f"[{name!r}]"
+        return Column(lambda scope: _attribute(scope, name, self._port), f"{self._word}{written}", attribute=name)
 
     def __call__(self) -> Column:
         """The whole tuple as a value."""
         port = self._port or 0
-        return Column(lambda scope: InputTuple(type=scope.schemas[port], port=port, span=scope.span))
+        text = f"{self._word}()"
+        return Column(lambda scope: InputTuple(type=scope.schemas[port], port=port, span=scope.span), text)
+
+    def __repr__(self) -> str:
+        return f"<the attributes of the input, as in {self._word}.price>"
 
 
-col = Columns()
-lhs = Columns(0)
-rhs = Columns(1)
+col = Columns("col")
+lhs = Columns("lhs", 0)
+rhs = Columns("rhs", 1)
 
 
 class Functions:
-    """The standard functions by name: `fn.lower(col.sym)`."""
+    """The standard functions by name, in snake_case or as SPL spells them.
+
+    Example:
+        >>> fn.regex_match(col.url, "/item/.*"), "regex_match" in dir(fn)
+        (<Column fn.regex_match(col.url, '/item/.*')>, True)
+    """
 
     def __getattr__(self, name: str) -> Callable[..., Column]:
         if name.startswith("__"):
@@ -113,9 +188,20 @@ class Functions:
 
         def call(*arguments: Any) -> Column:
             columns = [lift(a) for a in arguments]
-            return Column(lambda scope: typing.call(name, [c.build(scope) for c in columns], scope.span))
+
+            def build(scope: Scope) -> Expression:
+                spelled = find_name(name, function_names())
+                return typing.call(spelled, [c.build(scope) for c in columns], scope.span)
+
+            return Column(build, f"fn.{name}({', '.join(c.text for c in columns)})")
 
         return call
+
+    def __dir__(self) -> list[str]:
+        return sorted({snake_case(name) for name in function_names()})
+
+    def __repr__(self) -> str:
+        return "<the standard functions, as in fn.upper(col.sym)>"
 
 
 fn = Functions()
@@ -134,27 +220,49 @@ _AGGREGATES = {
 
 
 class Aggregates:
-    """The output functions of the operator at hand: `agg.sum(col.volume)`, or `agg.Sum` as SPL spells it."""
+    """The output functions of the operator at hand, in snake_case or as SPL spells them.
+
+    Example:
+        >>> agg.sum(col.volume), agg.arg_max(col.price, col.sym), "count_distinct" in dir(agg)
+        (<Column agg.sum(col.volume)>, <Column agg.arg_max(col.price, col.sym)>, True)
+    """
 
     def __getattr__(self, name: str) -> Callable[..., Column]:
         if name.startswith("__"):
             raise AttributeError(name)
-        spelled = _AGGREGATES.get(name) or "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
         def call(*arguments: Any) -> Column:
             columns = [lift(a) for a in arguments]
-            return Column(lambda scope: _output_call(scope, spelled, [c.build(scope) for c in columns]))
+            return Column(
+                lambda scope: _output_call(scope, name, [c.build(scope) for c in columns]),
+                f"agg.{name}({', '.join(c.text for c in columns)})",
+            )
 
         return call
+
+    def __dir__(self) -> list[str]:
+        known = {name for kind in standard().names() for name in output_function_names(standard().get(kind))}
+        return sorted({*map(snake_case, known), *_AGGREGATES})
+
+    def __repr__(self) -> str:
+        return "<the output functions of a window, as in agg.sum(col.price)>"
 
 
 agg = Aggregates()
 
 
 def submission_value(name: str, default: Any = None, *, type: str = "rstring") -> Column:
-    """A value that `--set NAME=VALUE` gives when the application is submitted."""
+    """A value that `--set NAME=VALUE`, or `app.run(set={"NAME": "VALUE"})`, gives when the application is submitted.
+
+    Example:
+        >>> from penstock import App
+        >>> from penstock.testing import feed
+        >>> numbers = App().source(feed([(1,), (9,)]), "int32 x")
+        >>> numbers.filter(col.x > submission_value("least", 5, type="int32")).collect()
+        [Row(x=9)]
+    """
     arguments = [name] if default is None else [name, str(default)]
-    text = fn.getSubmissionTimeValue(*arguments)
+    text = fn.get_submission_time_value(*arguments)
     return text if type == "rstring" else text.cast(type)
 
 
@@ -162,7 +270,10 @@ def _output_call(scope: Scope, name: str, arguments: list[Expression]) -> Expres
     if scope.definition is None or not scope.definition.output_functions:
         what = "this operator" if scope.definition is None else f"`{scope.definition.name}`"
         raise UserError(Diagnostic(message=f"{what} has no output functions", span=scope.span))
-    return output_call(scope.definition, name, arguments, scope.span)
+    spelled = find_name(name, output_function_names(scope.definition))
+    if spelled == name:
+        spelled = _AGGREGATES.get(name) or name[:1].upper() + name[1:]
+    return output_call(scope.definition, spelled, arguments, scope.span)
 
 
 def _attribute(scope: Scope, name: str, port: int | None) -> Expression:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.api.columns import Column, Scope, lift
+from penstock.api.naming import find_name
 from penstock.api.outputs import Output
 from penstock.api.schemas import schema_of
 from penstock.api.streams import Stream
@@ -89,8 +90,8 @@ def made_params(
     # A source has no inputs; the attributes that its parameters name are those of its output.
     seen = schemas or tuple(schema_of(o.schema) for o in outputs)
     made = []
-    for given, value in params.items():
-        name = _as_known(definition, given)
+    for given, value in _with_all(definition, params).items():
+        name = find_name(given, [spec.name for spec in definition.params])
         spec = definition.param(name)
         kind = spec.kind if spec is not None else ParamKind.CONSTANT
         scope = Scope(
@@ -99,19 +100,22 @@ def made_params(
         values = value if isinstance(value, list | tuple) and (spec is None or spec.many) else (value,)
         # In a parameter that names a key, a string is an attribute's name whatever else the operator allows there.
         kind = ParamKind.ATTRIBUTES if name.startswith("partitionBy") else kind
-        made.append(Param(name=name, values=tuple(_param_value(v, kind, scope) for v in values)))
+        symbols = spec.symbols if spec is not None else ()
+        made.append(Param(name=name, values=tuple(_param_value(v, kind, symbols, scope) for v in values)))
     return made
 
 
-def _as_known(definition: OperatorDefinition, name: str) -> str:
-    """The parameter that is meant: `partition_by` is what SPL writes `partitionBy`."""
-    is_key = name == "partition_by" and definition.param(name) is None
-    return "partitionBy" if is_key else name
+def _with_all(definition: OperatorDefinition, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters, with those of a dict `params` among them: there they may have names that options have too."""
+    more = params.get("params")
+    if not isinstance(more, Mapping) or definition.param("params") is not None:
+        return params
+    return {**{name: value for name, value in params.items() if name != "params"}, **more}
 
 
-def _param_value(value: Any, kind: ParamKind, scope: Scope) -> Expression:
+def _param_value(value: Any, kind: ParamKind, symbols: Sequence[str], scope: Scope) -> Expression:
     if kind is ParamKind.SYMBOLS and isinstance(value, str):
-        return Symbol(type=VOID, name=value, span=scope.span)
+        return Symbol(type=VOID, name=find_name(value, symbols), span=scope.span)
     if kind is ParamKind.ATTRIBUTES and isinstance(value, str):
         return _named_attribute(value, scope)
     return (value if isinstance(value, Column) else lift(value)).build(scope)

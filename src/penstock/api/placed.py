@@ -16,33 +16,90 @@ class StreamPlacement:
     app: App
 
     def colocate(self, tag: str) -> Self:
-        """Run in one PE with all operators of the same tag."""
+        """Run in one PE with all operators of the same tag.
+
+        Example:
+            >>> from penstock import App
+            >>> app = App()
+            >>> for _ in range(2):
+            ...     _ = app.beacon("int32 x", iterations=1).colocate("a")
+            >>> app.program().application.constraints[0].operators
+            ('Beacon', 'Beacon_2')
+        """
         return self._grouped("pe_colocation", tag)
 
     def exlocate(self, tag: str) -> Self:
-        """Run in a PE apart from all operators of the same tag."""
+        """Run in a PE apart from all operators of the same tag.
+
+        Example:
+            >>> from penstock import App
+            >>> app = App()
+            >>> for _ in range(2):
+            ...     _ = app.beacon("int32 x", iterations=1).exlocate("a")
+            >>> app.program().application.constraints[0].operators
+            ('Beacon', 'Beacon_2')
+        """
         return self._grouped("pe_exlocation", tag)
 
     def colocate_host(self, tag: str) -> Self:
-        """Run on one host with all operators of the same tag."""
+        """Run on one host with all operators of the same tag.
+
+        Example:
+            >>> from penstock import App
+            >>> app = App()
+            >>> for _ in range(2):
+            ...     _ = app.beacon("int32 x", iterations=1).colocate_host("a")
+            >>> app.program().application.constraints[0].operators
+            ('Beacon', 'Beacon_2')
+        """
         return self._grouped("host_colocation", tag)
 
     def exlocate_host(self, tag: str) -> Self:
-        """Run on a host apart from all operators of the same tag."""
+        """Run on a host apart from all operators of the same tag.
+
+        Example:
+            >>> from penstock import App
+            >>> app = App()
+            >>> for _ in range(2):
+            ...     _ = app.beacon("int32 x", iterations=1).exlocate_host("a")
+            >>> app.program().application.constraints[0].operators
+            ('Beacon', 'Beacon_2')
+        """
         return self._grouped("host_exlocation", tag)
 
     def isolate(self) -> Self:
-        """Run in a PE of its own."""
+        """Run in a PE of its own.
+
+        Example:
+            >>> from penstock import App
+            >>> numbers = App().beacon("int32 x", iterations=1).isolate()
+            >>> numbers.app.program().application.constraints[0].kind.value
+            'pe_dedication'
+        """
         self.app.constrain("pe_dedication", self._stream)
         return self
 
     def isolate_host(self) -> Self:
-        """Run on a host of its own."""
+        """Run on a host of its own.
+
+        Example:
+            >>> from penstock import App
+            >>> numbers = App().beacon("int32 x", iterations=1).isolate_host()
+            >>> numbers.app.program().application.constraints[0].kind.value
+            'host_dedication'
+        """
         self.app.constrain("host_dedication", self._stream)
         return self
 
     def on_hosts(self, *hosts: str) -> Self:
-        """Run on one of these hosts, given by name or tag."""
+        """Run on one of these hosts, given by name or tag.
+
+        Example:
+            >>> from penstock import App
+            >>> numbers = App().beacon("int32 x", iterations=1).on_hosts("gpu")
+            >>> numbers.app.program().application.constraints[0].kind.value
+            'resource_match'
+        """
         self.app.constrain("resource_match", self._stream, hosts=hosts)
         return self
 

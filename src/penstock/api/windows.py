@@ -1,5 +1,7 @@
 """Windows, in SPL's words: `tumbling(count(4))`, `sliding(time(60), every=count(1))`.
 
+`from penstock import windows as w` gives them names that hide nothing else: `w.tumbling(w.count(4))`.
+
 Example:
     >>> from penstock.ir.types import parse_schema
     >>> window = sliding(count(4), every=count(1)).build(parse_schema("int32 x"), partitioned=True, span=None)
@@ -31,6 +33,10 @@ class PolicySpec:
     size: Any = None
     attribute: Column | None = None
 
+    def __repr__(self) -> str:
+        given = [v.text if isinstance(v, Column) else repr(v) for v in (self.attribute, self.size) if v is not None]
+        return f"{self.kind.value}({', '.join(given)})"
+
     def build(self, schema: Schema, span: Span | None) -> Policy:
         """The policy over a schema."""
         scope = Scope(schemas=(schema,), span=span)
@@ -54,6 +60,11 @@ class WindowSpec:
     trigger: PolicySpec | None = None
     partition_age: PolicySpec | None = None
 
+    def __repr__(self) -> str:
+        every = "" if self.trigger is None else f", every={self.trigger!r}"
+        age = "" if self.partition_age is None else f", partition_age={self.partition_age.size!r}"
+        return f"{self.kind.value}({self.eviction!r}{every}{age})"
+
     def build(self, schema: Schema, *, partitioned: bool, span: Span | None) -> Window:
         """The window over a schema."""
         return Window(
@@ -66,23 +77,44 @@ class WindowSpec:
 
 
 def count(tuples: Any) -> PolicySpec:
-    """So many tuples."""
+    """So many tuples.
+
+    Example:
+        >>> tumbling(count(4))
+        tumbling(count(4))
+    """
     return PolicySpec(kind=PolicyKind.COUNT, size=tuples)
 
 
 def time(duration: Duration) -> PolicySpec:
-    """So many seconds."""
+    """So many seconds.
+
+    Example:
+        >>> tumbling(time(60)), tumbling(time(timedelta(minutes=1)))
+        (tumbling(time(60)), tumbling(time(60.0)))
+    """
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
     return PolicySpec(kind=PolicyKind.TIME, size=seconds)
 
 
 def delta(attribute: Column, difference: Any) -> PolicySpec:
-    """As long as an attribute has grown by no more than a difference."""
+    """As long as an attribute has grown by no more than a difference.
+
+    Example:
+        >>> from penstock import col
+        >>> tumbling(delta(col.at, 5))
+        tumbling(delta(col.at, 5))
+    """
     return PolicySpec(kind=PolicyKind.DELTA, size=difference, attribute=attribute)
 
 
 def punct() -> PolicySpec:
-    """Up to the next window punctuation."""
+    """Up to the next window punctuation.
+
+    Example:
+        >>> tumbling(punct())
+        tumbling(punct())
+    """
     return PolicySpec(kind=PolicyKind.PUNCTUATION)
 
 
@@ -90,6 +122,14 @@ def tumbling(policy: PolicySpec, *, partition_age: Duration | None = None) -> Wi
     """A window that fires when it is full and then starts empty.
 
     With `partition_age` the window of a key is forgotten when no tuple has come for so many seconds.
+
+    Example:
+        >>> from penstock import App, agg, col
+        >>> from penstock import windows as w
+        >>> from penstock.testing import feed
+        >>> numbers = App().source(feed([(1,), (2,), (3,), (4,)]), "int32 x")
+        >>> numbers.aggregate(w.tumbling(w.count(2)), total=agg.sum(col.x)).collect()
+        [Row(total=3), Row(total=7)]
     """
     _check_policies("tumbling", policy)
     return WindowSpec(kind=WindowKind.TUMBLING, eviction=policy, partition_age=_age(partition_age))
@@ -101,6 +141,14 @@ def sliding(
     """A window that always holds the latest tuples and fires as `every` says, by default on each tuple.
 
     With `partition_age` the window of a key is forgotten when no tuple has come for so many seconds.
+
+    Example:
+        >>> from penstock import App, agg, col
+        >>> from penstock import windows as w
+        >>> from penstock.testing import feed
+        >>> numbers = App().source(feed([(1,), (2,), (3,), (4,)]), "int32 x")
+        >>> numbers.aggregate(w.sliding(w.count(2), every=w.count(1)), total=agg.sum(col.x)).collect()
+        [Row(total=3), Row(total=5), Row(total=7)]
     """
     _check_policies("sliding", *((policy,) if every is None else (policy, every)))
     return WindowSpec(kind=WindowKind.SLIDING, eviction=policy, trigger=every, partition_age=_age(partition_age))

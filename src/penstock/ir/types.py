@@ -257,8 +257,17 @@ def parse_schema(text: str) -> Schema:
     Example:
         >>> parse_schema("uint32 uid, rstring server").names
         ('uid', 'server')
+        >>> parse_schema("tuple<int32 x, int32 y> place, rstring name").names
+        ('place', 'name')
     """
-    type_ = parse_type(text if text.lstrip().startswith("tuple<") else f"tuple<{text}>")
+    parser = _TypeParser(text, None)
+    if parser.peek() == "tuple":
+        whole = parser.type()
+        # Otherwise it is the type of the first attribute.
+        if isinstance(whole, TupleType) and not parser.peek():
+            parser.end()
+            return whole
+    type_ = parse_type(f"tuple<{text}>")
     assert isinstance(type_, TupleType)
     return type_
 

@@ -1,0 +1,40 @@
+"""The engines by name, and a run on one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from penstock.base.diagnostics import UserError, did_you_mean
+from penstock.running.handle import Control, Outcome, Run
+from penstock.running.on_reference import run_on_reference
+from penstock.running.options import RunOptions, make_options
+from penstock.runtime.verify.verify_models import verify_some
+from penstock.toolkit.core.program import Program
+
+if TYPE_CHECKING:
+    from penstock.api.application import App
+
+Engine = Callable[[Program, RunOptions, Control], Outcome]
+
+ENGINES: Mapping[str, Engine] = {"reference": run_on_reference}
+
+
+def run(app: App, given: Mapping[str, Any]) -> Run:
+    """Run an application in the background.
+
+    Raises:
+        UserError: The application is not complete, or an option is wrong.
+    """
+    options = make_options(given)
+    return start(app.program(), options)
+
+
+def start(program: Program, options: RunOptions) -> Run:
+    """Start a program on the engine that the options name."""
+    engine = ENGINES.get(options.engine)
+    if engine is None:
+        hint = did_you_mean(options.engine, ENGINES) or f"the engines are {', '.join(ENGINES)}"
+        raise UserError(f"there is no engine `{options.engine}`", hint=hint)
+    checked = verify_some(program)
+    return Run(program.application.name, options.engine, lambda control: engine(checked, options, control))

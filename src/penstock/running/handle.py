@@ -1,0 +1,250 @@
+"""`Run`: an application that runs in the background, until it ends or is stopped."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from penstock.base.diagnostics import PenstockError
+from penstock.reference.interrupt import on_interrupt
+
+Ports = Mapping[str, Sequence[int]]
+"""From operator id to the tuples of each port."""
+
+
+class Counts(NamedTuple):
+    """The tuples of an operator, over all its ports.
+
+    Example:
+        >>> Counts(received=3, submitted=2)
+        Counts(received=3, submitted=2, rejected=0, late=0)
+    """
+
+    received: int
+    submitted: int
+    rejected: int = 0
+    late: int = 0
+
+
+class Progress(NamedTuple):
+    """How far a run is: batches, tuples that went into operators, seconds since the start.
+
+    Example:
+        >>> Progress(batches=2, tuples=40, seconds=0.5).tuples
+        40
+    """
+
+    batches: int = 0
+    tuples: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run came to: why it stopped (`done`, `interrupted`, `time`), and the counts of its operators."""
+
+    stopped: str
+    totals: Mapping[str, Counts]
+    batches: int = 1
+
+
+@dataclass(slots=True)
+class Control:
+    """What an engine and the handle of its run tell each other.
+
+    Attributes:
+        stops: How often somebody has asked to stop; the second time at once.
+        ask: Is called when somebody asks.
+        totals: The counts so far.
+        batches: How many batches there were so far.
+    """
+
+    stops: int = 0
+    ask: Callable[[], None] | None = None
+    totals: Mapping[str, Counts] = field(default_factory=dict)
+    batches: int = 0
+
+    def stop(self) -> None:
+        """Ask the engine to stop."""
+        self.stops += 1
+        if self.ask is not None:
+            self.ask()
+
+
+Work = Callable[[Control], Outcome]
+
+
+class Run:
+    """A running application, as `app.run()` returns it.
+
+    The run goes on in the background. A script that ends before it waits for it; `wait` raises what went wrong.
+
+    Example:
+        >>> from penstock import App
+        >>> from penstock.testing import feed
+        >>> app = App("Numbers")
+        >>> app.source(feed([(1,), (2,)]), "int32 x", name="Numbers").for_each(lambda t: None, name="Sink")
+        >>> run = app.run(engine="reference").wait()
+        >>> run
+        <Run of Numbers on reference: done>
+        >>> run.totals["Sink"].received
+        2
+    """
+
+    def __init__(self, application: str, engine: str, work: Work) -> None:
+        self.application = application
+        self.engine = engine
+        self._control = Control()
+        self._outcome: Outcome | None = None
+        self._error: BaseException | None = None
+        self._is_told = False
+        self._is_over = threading.Event()
+        self._began = time.perf_counter()
+        self._ended: float | None = None
+        threading.Thread(target=self._work, args=(work,), name=f"penstock run of {application}", daemon=True).start()
+        atexit.register(self._at_exit)
+
+    def __repr__(self) -> str:
+        return f"<Run of {self.application} on {self.engine}: {self.status}>"
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the run if it is still going, and wait until it has stopped."""
+        self.stop()
+        self.wait()
+
+    @property
+    def status(self) -> str:
+        """`running`, `done`, `interrupted` (by `stop` or Ctrl-C), `time` (that was asked for has passed) or `failed`.
+
+        Example:
+            >>> from penstock import App
+            >>> from penstock.testing import feed
+            >>> app = App()
+            >>> app.source(feed([(1,)]), "int32 x").for_each(lambda t: None)
+            >>> app.run(engine="reference").wait().status
+            'done'
+        """
+        if not self._is_over.is_set():
+            return "running"
+        return self._outcome.stopped if self._outcome is not None else "failed"
+
+    @property
+    def totals(self) -> dict[str, Counts]:
+        """The tuples that each operator has received, submitted and set aside: so far on Spark, else at the end.
+
+        Example:
+            >>> from penstock import App
+            >>> from penstock.testing import feed
+            >>> app = App()
+            >>> app.source(feed([(1,), (2,)]), "int32 x", name="Numbers").for_each(lambda t: None)
+            >>> app.run(engine="reference").wait().totals["Numbers"]
+            Counts(received=0, submitted=2, rejected=0, late=0)
+        """
+        return dict(self._outcome.totals if self._outcome is not None else self._control.totals)
+
+    @property
+    def progress(self) -> Progress:
+        """How far the run is.
+
+        Example:
+            >>> from penstock import App
+            >>> from penstock.testing import feed
+            >>> app = App()
+            >>> app.source(feed([(1,), (2,)]), "int32 x").for_each(lambda t: None)
+            >>> app.run(engine="reference").wait().progress.tuples
+            2
+        """
+        batches = self._outcome.batches if self._outcome is not None else self._control.batches
+        tuples = sum(counts.received for counts in self.totals.values())
+        ended = self._ended if self._ended is not None else time.perf_counter()
+        return Progress(batches=batches, tuples=tuples, seconds=ended - self._began)
+
+    def stop(self) -> None:
+        """Stop in order: at the end of a batch, with everything before it written. Once more: at once.
+
+        It does not wait; `wait` does. A run that is over is left alone.
+
+        Example:
+            >>> from penstock import App
+            >>> app = App()
+            >>> app.beacon("int32 x").for_each(lambda t: None)
+            >>> run = app.run(engine="reference")
+            >>> run.stop()
+            >>> run.wait().status
+            'interrupted'
+        """
+        if not self._is_over.is_set():
+            self._control.stop()
+
+    def wait(self, seconds: float | None = None) -> Run:
+        """Wait until the run is over, or for so many seconds at most; returns the run.
+
+        Ctrl-C stops the run in order, and `wait` returns when it has stopped; a second one interrupts the waiting.
+
+        Raises:
+            UserError: The run has failed: as the command line says it, with the place in the program.
+
+        Example:
+            >>> from penstock import App
+            >>> from penstock.testing import feed
+            >>> app = App()
+            >>> app.source(feed([(0,)]), "int32 x").map(lambda t: (1 // t.x,)).for_each(lambda t: None)
+            >>> app.run(engine="reference").wait()
+            Traceback (most recent call last):
+            penstock.reference.failure.OperatorFailed: ...: error: operator `function` (function) failed on {x=0}: ...
+        """
+        with on_interrupt(self.stop):
+            self._is_over.wait(seconds)
+        if self._is_over.is_set():
+            atexit.unregister(self._at_exit)
+        if self._error is not None:
+            self._is_told = True
+            # The place in the program is what counts; that of a thread of ours is of use only where the bug is ours.
+            raise self._error.with_traceback(None) if isinstance(self._error, PenstockError) else self._error
+        return self
+
+    def _work(self, work: Work) -> None:
+        try:
+            self._outcome = work(self._control)
+        except BaseException as error:
+            self._error = error
+        self._ended = time.perf_counter()
+        self._is_over.set()
+
+    def _at_exit(self) -> None:
+        """A script has ended without waiting: wait for the run, and say what went wrong."""
+        if hasattr(sys, "ps1") or "ipykernel" in sys.modules:
+            self.stop()
+        try:
+            self.wait()
+        except Exception as error:
+            print(error, file=sys.stderr)
+
+
+def count_operators(
+    received: Ports, submitted: Ports, rejected: Mapping[str, int], late: Mapping[str, int] | None = None
+) -> dict[str, Counts]:
+    """The counts of all operators.
+
+    Example:
+        >>> count_operators({"B": (2,)}, {"A": (2,), "B": (1, 1)}, {"B": 1})
+        {'A': Counts(received=0, submitted=2, rejected=0, late=0),
+         'B': Counts(received=2, submitted=2, rejected=1, late=0)}
+    """
+    return {
+        id_: Counts(
+            received=sum(received.get(id_, ())),
+            submitted=sum(submitted.get(id_, ())),
+            rejected=rejected.get(id_, 0),
+            late=(late or {}).get(id_, 0),
+        )
+        for id_ in dict.fromkeys([*submitted, *received])
+    }

@@ -1,0 +1,31 @@
+"""Runs an application on the reference interpreter."""
+
+from __future__ import annotations
+
+from penstock.reference import run as run_programs
+from penstock.reference.engine import Engine
+from penstock.reference.result import DEAD_LETTERS, StopReason
+from penstock.running.handle import Control, Outcome, count_operators
+from penstock.running.options import RunOptions
+from penstock.toolkit.core.program import Program
+from penstock.toolkit.files.output_locks import hold_outputs
+
+
+def run_on_reference(program: Program, options: RunOptions, control: Control) -> Outcome:
+    """Run to the end, or until it is stopped; `seconds` are those of the application's own time."""
+    environment = options.environment(program)
+
+    def watch(engine: Engine) -> None:
+        control.ask = lambda: engine.stop(StopReason.INTERRUPTED)
+        if control.stops:
+            control.ask()
+
+    limit_ns = None if options.seconds is None else round(options.seconds * 1e9)
+    with hold_outputs(program.application, environment):
+        result = run_programs(program, environment=environment, max_time_ns=limit_ns, watch=watch)
+    if result.dead_letters:
+        letters = b"".join(letter.line() for letter in result.dead_letters)
+        (environment.output_directory / DEAD_LETTERS).write_bytes(letters)
+    return Outcome(
+        stopped=result.stopped.value, totals=count_operators(result.received, result.submitted, result.rejected)
+    )

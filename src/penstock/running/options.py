@@ -1,0 +1,127 @@
+"""How to run an application: what `app.run` takes, and the environment that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.base.diagnostics import UserError, did_you_mean
+from penstock.base.redaction import is_secret_name, protect
+from penstock.expr.environment import Environment
+from penstock.toolkit.core.program import Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How to run an application.
+
+    Attributes:
+        engine: What runs it; one of `engines.ENGINES`.
+        spark: A session to run in, instead of one of our own.
+        master: The Spark cluster, if there is no session yet.
+        channels: How many channels parallel regions get; `auto`: as many as gain.
+        fusion: Which operators share a PE.
+        checkpoint: Where Spark keeps the state of the job.
+        out: Where sinks write relative file names.
+        data: What relative file names are resolved against.
+        settings: Submission-time values.
+        seconds: When to stop.
+        batch: How many tuples sources give for one batch.
+        continuous: Whether to wait for more where sources can have more; None for where that is what they are for.
+    """
+
+    engine: str = "spark"
+    spark: Any = None
+    master: str = "local[*]"
+    channels: int | str | None = None
+    fusion: str = "auto"
+    checkpoint: Path | None = None
+    out: Path | None = None
+    data: Path | None = None
+    settings: Mapping[str, list[str]] = field(default_factory=dict)
+    seconds: float | None = None
+    batch: int = 200_000
+    continuous: bool | None = None
+
+    def environment(self, program: Program) -> Environment:
+        """The environment of a program that runs so.
+
+        Raises:
+            UserError: There is no such data folder.
+        """
+        beside = program.directory / "data"
+        data = self.data if self.data is not None else beside if beside.is_dir() else Path()
+        if not data.is_dir():
+            raise UserError(f"there is no data folder `{data}`")
+        out = self.out if self.out is not None else data
+        out.mkdir(parents=True, exist_ok=True)
+        return Environment(
+            submission_values=self.settings,
+            compile_values=self.settings,
+            # The workers of a cluster have folders of their own to start in.
+            data_directory=data.absolute(),
+            output_directory=out.absolute(),
+            application_directory=program.directory.absolute(),
+        )
+
+
+_PATHS = ("checkpoint", "out", "data")
+
+
+def make_options(given: Mapping[str, Any]) -> RunOptions:
+    """The options that the keywords of a call give.
+
+    Raises:
+        UserError: One is not known, or has a value that it cannot have.
+
+    Example:
+        >>> make_options({"engine": "local", "out": "results", "set": {"least": 5}}).settings
+        {'least': ['5']}
+        >>> make_options({"chanels": 2})
+        Traceback (most recent call last):
+        penstock.UserError: error: a run has no option `chanels`; did you mean `channels`?
+    """
+    options = {("settings" if name == "set" else name): value for name, value in given.items()}
+    known = RunOptions.__dataclass_fields__
+    for name in options:
+        if name not in known:
+            raise UserError(f"a run has no option `{name}`", hint=did_you_mean(name, [*known, "set"]))
+    for name in _PATHS:
+        if options.get(name) is not None:
+            options[name] = Path(options[name])
+    options["settings"] = _settings(options.get("settings") or {})
+    made = RunOptions(**options)
+    _check(made)
+    return made
+
+
+def _check(options: RunOptions) -> None:
+    channels, seconds = options.channels, options.seconds
+    is_count = isinstance(channels, int) and not isinstance(channels, bool) and channels > 0
+    if channels not in (None, "auto") and not is_count:
+        raise UserError(f"`channels` is a number of at least 1, or 'auto', found {channels!r}")
+    if seconds is not None and not (isinstance(seconds, int | float) and seconds >= 0):
+        raise UserError(f"`seconds` is a number of seconds, found {seconds!r}")
+    if not isinstance(options.batch, int) or options.batch < 1:
+        raise UserError(f"`batch` is a number of tuples of at least 1, found {options.batch!r}")
+
+
+def _settings(given: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Values by name, as text; a list is several values for the name."""
+    if not isinstance(given, Mapping):
+        raise UserError(f"`set` takes values by name, found {given!r}", hint='write set={"name": value}')
+    settings = {
+        name: [_text(one) for one in (value if isinstance(value, list | tuple) else [value])]
+        for name, value in given.items()
+    }
+    for name, values in settings.items():
+        if is_secret_name(name):
+            for value in values:
+                protect(value)
+    return settings
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
