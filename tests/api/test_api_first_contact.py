@@ -58,7 +58,7 @@ def test_kinds_of_join_have_their_usual_names(how, algorithm):
 WRONG = {
     "a policy for a window": (
         lambda a: a.aggregate(count(3), n=agg.count()),
-        "a window is tumbling(...) or sliding(...), found PolicySpec",
+        "a window is tumbling(...) or sliding(...), found count(3)",
     ),
     "a number for a policy": (lambda a: a.aggregate(tumbling(3), n=agg.count()), "tumbling takes a policy, found 3"),
     "an attribute to drop": (lambda a: a.drop("y"), "`A` has no attribute `y`; its schema is {x, s}"),

@@ -134,7 +134,8 @@ class App(AppSources, AppRunning):
         ports = tuple((port,) if isinstance(port, Stream) else tuple(port) for port in inputs)
         self._check_own(ports, span)
         schemas = tuple(port_schema(port, span) for port in ports)
-        name = self._new_id(name or next((o.name for o in outputs if o.name), None), definition.name)
+        given = [n for n in (name, *(o.name for o in outputs)) if n is not None]
+        name = self._new_id(given[0] if given else None, definition.name)
         operator = self._checked(
             definition,
             span,

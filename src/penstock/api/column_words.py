@@ -33,7 +33,12 @@ from penstock.toolkit.core.registry import standard
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A test that waits for its two values."""
+    """A test that waits for its two values.
+
+    Example:
+        >>> when(col.x > 0)
+        When(test=<Column col.x > 0>)
+    """
 
     test: Column
 
@@ -49,7 +54,12 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """A test and its first value, waiting for the second."""
+    """A test and its first value, waiting for the second.
+
+    Example:
+        >>> when(col.x > 0).then(1)
+        Then(test=<Column col.x > 0>, value=<Column 1>)
+    """
 
     test: Column
     value: Column

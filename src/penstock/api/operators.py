@@ -100,21 +100,65 @@ class Operator:
     """`self.submit(tuple, port=0)` sends a tuple; the engine sets it before the first tuple comes."""
 
     def process(self, tuple_: Any) -> Iterable[Any] | None:
-        """Take one tuple of input 0."""
+        """Take one tuple of input 0.
+
+        Example:
+            >>> from penstock.testing import apply
+            >>> class Twice(Operator):
+            ...     def process(self, t):
+            ...         yield t
+            ...         yield t
+            >>> apply(Twice, [(1,)], schema="int32 x")
+            [(1,), (1,)]
+        """
         raise NotImplementedError
 
     def process_port(self, tuple_: Any, port: int) -> Iterable[Any] | None:
-        """Take one tuple of any input; by default those of input 0 go to `process`."""
+        """Take one tuple of any input; by default those of input 0 go to `process`.
+
+        Example:
+            >>> class Either(Operator):
+            ...     inputs = 2
+            ...     def process_port(self, t, port):
+            ...         yield {"x": t.x, "port": port}
+            >>> definition_of(Either).inputs
+            (2, 2)
+        """
         if port == 0:
             return self.process(tuple_)
         raise NotImplementedError(f"{type(self).__name__} has {self.inputs} inputs but no process_port")
 
     def on_punctuation(self, port: int) -> Iterable[Any] | None:
-        """Take a window marker; it is passed on afterwards."""
+        """Take a window marker; it is passed on afterwards.
+
+        Example:
+            >>> class Marked(Operator):
+            ...     def __init__(self):
+            ...         self.count = 0
+            ...     def process(self, t):
+            ...         self.count += 1
+            ...     def on_punctuation(self, port):
+            ...         yield {"n": self.count}
+            >>> definition_of(Marked).name
+            'Marked'
+        """
         return None
 
     def finish(self) -> Iterable[Any] | None:
-        """All inputs have ended; last tuples may be given."""
+        """All inputs have ended; last tuples may be given.
+
+        Example:
+            >>> from penstock.testing import apply
+            >>> class Counted(Operator):
+            ...     def __init__(self):
+            ...         self.count = 0
+            ...     def process(self, t):
+            ...         self.count += 1
+            ...     def finish(self):
+            ...         yield {"x": self.count}
+            >>> apply(Counted, [(7,), (8,)], schema="int32 x")
+            [(2,)]
+        """
         return None
 
 
@@ -125,7 +169,16 @@ def map_(
     *, namespace: str = "", model: OperatorModel | None = None, batch: bool = False, partition_by: Key = ()
 ) -> Callable[[F], F]: ...
 def map_(function: Any = None, /, **options: Any) -> Any:
-    """Make an operator of a function that gives one tuple for each tuple."""
+    """Make an operator of a function that gives one tuple for each tuple.
+
+    Example:
+        >>> from penstock.testing import apply
+        >>> @map_
+        ... def doubled(t):
+        ...     return {"x": 2 * t.x}
+        >>> apply(doubled, [(1,), (2,)], schema="int32 x")
+        [(2,), (4,)]
+    """
     return _mark("map", function, options)
 
 
@@ -134,7 +187,16 @@ def filter_(function: F, /) -> F: ...
 @overload
 def filter_(*, namespace: str = "", model: OperatorModel | None = None, partition_by: Key = ()) -> Callable[[F], F]: ...
 def filter_(function: Any = None, /, **options: Any) -> Any:
-    """Make an operator of a predicate: it keeps the tuples for which the function is true."""
+    """Make an operator of a predicate: it keeps the tuples for which the function is true.
+
+    Example:
+        >>> from penstock.testing import apply
+        >>> @filter_
+        ... def even(t):
+        ...     return t.x % 2 == 0
+        >>> apply(even, [(1,), (2,)], schema="int32 x")
+        [(2,)]
+    """
     return _mark("filter", function, options)
 
 
@@ -145,7 +207,17 @@ def flat_map(
     *, namespace: str = "", model: OperatorModel | None = None, batch: bool = False, partition_by: Key = ()
 ) -> Callable[[F], F]: ...
 def flat_map(function: Any = None, /, **options: Any) -> Any:
-    """Make an operator of a function that yields, or returns a list of, any number of tuples for each tuple."""
+    """Make an operator of a function that yields, or returns a list of, any number of tuples for each tuple.
+
+    Example:
+        >>> from penstock.testing import apply
+        >>> @flat_map
+        ... def counted(t):
+        ...     for i in range(t.x):
+        ...         yield i
+        >>> apply(counted, [(1,), (2,)], schema="int32 x")
+        [(0,), (0,), (1,)]
+    """
     return _mark("flat map", function, options)
 
 
@@ -154,7 +226,16 @@ def source(function: F, /) -> F: ...
 @overload
 def source(*, namespace: str = "", model: OperatorModel | None = None, partition_by: Key = ()) -> Callable[[F], F]: ...
 def source(function: Any = None, /, **options: Any) -> Any:
-    """Make a source of a generator function; `yield after(seconds)` lets time pass."""
+    """Make a source of a generator function; `yield after(seconds)` lets time pass.
+
+    Example:
+        >>> from penstock import App
+        >>> @source
+        ... def countdown(*, start: int):
+        ...     yield from range(start, 0, -1)
+        >>> App().source(countdown, "int32 n", start=2).collect()
+        [Row(n=2), Row(n=1)]
+    """
     return _mark("source", function, options)
 
 
@@ -163,7 +244,19 @@ def sink(function: F, /) -> F: ...
 @overload
 def sink(*, namespace: str = "", batch: bool = False, partition_by: Key = ()) -> Callable[[F], F]: ...
 def sink(function: Any = None, /, **options: Any) -> Any:
-    """Make a sink of a function that takes tuples."""
+    """Make a sink of a function that takes tuples.
+
+    Example:
+        >>> from penstock import App
+        >>> from penstock.testing import feed, run
+        >>> @sink
+        ... def shown(t, *, mark: str):
+        ...     print(mark, t.x)
+        >>> app = App()
+        >>> app.source(feed([(1,)]), "int32 x").for_each(shown, mark=">")
+        >>> _ = run(app)
+        > 1
+    """
     return _mark("sink", function, options)
 
 

@@ -97,6 +97,10 @@ class OperatorModel:
         waits_for_markers: Whether what it does depends on the window markers of its input.
         why: The reasons for each flag that is unknown.
         facts: Those of its definition.
+
+    Example:
+        >>> OperatorModel(state=State.PARTITIONED, partition_by=(frozenset({"sym"}),)).selectivity
+        <Selectivity.UNKNOWN: 'unknown'>
     """
 
     state: State = State.UNKNOWN
@@ -122,7 +126,12 @@ class OperatorModel:
 
     @property
     def is_parallelizable(self) -> bool:
-        """Whether state and selectivity allow an instance of its own on every channel (section 3.1)."""
+        """Whether state and selectivity allow an instance of its own on every channel (section 3.1).
+
+        Example:
+            >>> OperatorModel(state=State.STATELESS).is_parallelizable
+            False
+        """
         return self.state is not State.UNKNOWN and self.selectivity is not Selectivity.UNKNOWN
 
 

@@ -100,48 +100,143 @@ class KeyedOperator:
     _seat: Seat
 
     def process(self, tuple_: Any) -> Iterable[Any] | None:
-        """Take one tuple of the key, of input 0."""
+        """Take one tuple of the key, of input 0.
+
+        Example:
+            >>> from penstock.testing import apply
+            >>> class Numbered(KeyedOperator):
+            ...     partition_by, count = "user", 0
+            ...     def process(self, t):
+            ...         self.count += 1
+            ...         yield {"user": t.user, "n": self.count}
+            >>> apply(Numbered, ["ann", "bob", "ann"], schema="rstring user", output="rstring user, int32 n")
+            [('ann', 1), ('bob', 1), ('ann', 2)]
+        """
         raise NotImplementedError(f"{type(self).__name__} has no process")
 
     def process_port(self, tuple_: Any, port: int) -> Iterable[Any] | None:
-        """Take one tuple of the key, of any input; by default those of input 0 go to `process`."""
+        """Take one tuple of the key, of any input; by default those of input 0 go to `process`.
+
+        Example:
+            >>> class Either(KeyedOperator):
+            ...     inputs = 2
+            ...     def process_port(self, t, port):
+            ...         yield {"user": t.user, "is_left": port == 0}
+        """
         if port == 0:
             return self.process(tuple_)
         raise NotImplementedError(f"{type(self).__name__} has {self.inputs} inputs but no process_port")
 
     def on_wake(self) -> Iterable[Any] | None:
-        """The time has come that `wake` asked for."""
+        """The time has come that `wake` asked for.
+
+        Example:
+            >>> from penstock import App
+            >>> from penstock.testing import feed
+            >>> class Late(KeyedOperator):
+            ...     partition_by = "user"
+            ...     def process(self, t):
+            ...         self.wake(30.0)
+            ...     def on_wake(self):
+            ...         yield {"user": self.key.user}
+            >>> App().source(feed(["ann"], every=60.0), "rstring user").apply(Late).collect()
+            [Row(user='ann')]
+        """
         return None
 
     def on_expire(self) -> Iterable[Any] | None:
-        """No tuple of the key has come for `ttl` seconds: give last tuples; the instance is then forgotten."""
+        """No tuple of the key has come for `ttl` seconds: give last tuples; the instance is then forgotten.
+
+        Example:
+            >>> from penstock import App
+            >>> from penstock.testing import feed
+            >>> class Last(KeyedOperator):
+            ...     partition_by, ttl = "user", 60.0
+            ...     def process(self, t):
+            ...         self.last = t
+            ...     def on_expire(self):
+            ...         yield self.last
+            >>> App().source(feed(["ann"], every=90.0), "rstring user").apply(Last).collect()
+            [Row(user='ann')]
+        """
         return None
 
     def on_punctuation(self, port: int) -> Iterable[Any] | None:
-        """Take a window marker, which reaches all keys; it is passed on afterwards."""
+        """Take a window marker, which reaches all keys; it is passed on afterwards.
+
+        Example:
+            >>> class Marked(KeyedOperator):
+            ...     def on_punctuation(self, port):
+            ...         yield {"user": self.key.user, "at": self.now}
+        """
         return None
 
     def finish(self) -> Iterable[Any] | None:
-        """All inputs have ended; last tuples may be given. It comes to all keys that are left."""
+        """All inputs have ended; last tuples may be given. It comes to all keys that are left.
+
+        Example:
+            >>> from penstock.testing import apply
+            >>> class Counted(KeyedOperator):
+            ...     partition_by, count = "user", 0
+            ...     def process(self, t):
+            ...         self.count += 1
+            ...     def finish(self):
+            ...         yield {"user": self.key.user, "n": self.count}
+            >>> apply(Counted, ["ann", "bob", "ann"], schema="rstring user", output="rstring user, int32 n")
+            [('ann', 2), ('bob', 1)]
+        """
         return None
 
     def submit(self, tuple_: Any, port: int = 0) -> None:
-        """Send a tuple."""
+        """Send a tuple.
+
+        Example:
+            >>> class Twice(KeyedOperator):
+            ...     def process(self, t):
+            ...         self.submit(t)
+            ...         self.submit(t, port=1)
+        """
         self._seat.runtime.submit_value(tuple_, port)
 
     def wake(self, seconds: float | None) -> None:
-        """Call `on_wake` after so many seconds, and not when an earlier call of `wake` said; None for not at all."""
+        """Call `on_wake` after so many seconds, and not when an earlier call of `wake` said; None for not at all.
+
+        Example:
+            >>> class Late(KeyedOperator):
+            ...     def process(self, t):
+            ...         self.wake(None if t.is_known else 30.0)
+        """
         self._seat.runtime.set_wake(self._seat, seconds)
 
     @property
     def key(self) -> Any:
-        """The key: a row of the attributes that it is made of."""
+        """The key: a row of the attributes that it is made of.
+
+        Example:
+            >>> from penstock.testing import apply
+            >>> class Keys(KeyedOperator):
+            ...     partition_by = ("user", "day")
+            ...     def process(self, t):
+            ...         yield {"user": self.key.user, "day": self.key[1]}
+            >>> apply(Keys, [("ann", 7)], schema="rstring user, int32 day")
+            [('ann', 7)]
+        """
         seat = self._seat
         return seat.runtime.key_row(seat.key)  # type: ignore[arg-type] # a key is a tuple
 
     @property
     def now(self) -> float:
-        """The application's time, in seconds."""
+        """The application's time, in seconds.
+
+        Example:
+            >>> from penstock.testing import apply
+            >>> class Timed(KeyedOperator):
+            ...     partition_by = "user"
+            ...     def process(self, t):
+            ...         yield {"user": t.user, "at": self.now}
+            >>> apply(Timed, ["ann"], schema="rstring user", output="rstring user, float64 at")
+            [('ann', 0.0)]
+        """
         return self._seat.runtime.clock.now_ns / 1e9
 
     def __getstate__(self) -> Any:

@@ -54,11 +54,27 @@ class PartitionedSource:
         cls.__penstock__ = Marks(role="source", namespace=cls.namespace)
 
     def partitions(self) -> Sequence[str]:
-        """The names of the partitions; new ones may come to stand behind the old ones."""
+        """The names of the partitions; new ones may come to stand behind the old ones.
+
+        Example:
+            >>> class Two(PartitionedSource):
+            ...     def partitions(self):
+            ...         return ["even", "odd"]
+            >>> list(Two().partitions())
+            ['even', 'odd']
+        """
         raise NotImplementedError
 
     def latest_offset(self, partition: str) -> int:
-        """How many items a partition has by now."""
+        """How many items a partition has by now.
+
+        Example:
+            >>> class Ten(PartitionedSource):
+            ...     def latest_offset(self, partition):
+            ...         return 10
+            >>> Ten().latest_offset("even")
+            10
+        """
         raise NotImplementedError
 
     def read(self, partition: str, start: int) -> Iterable[Any]:
@@ -67,11 +83,24 @@ class PartitionedSource:
         Args:
             partition: Its name.
             start: The number of the first item.
+
+        Example:
+            >>> class Ten(PartitionedSource):
+            ...     def read(self, partition, start):
+            ...         yield from range(start, 10)
+            >>> list(Ten().read("all", 7))
+            [7, 8, 9]
         """
         raise NotImplementedError
 
     def by_columns(self, schema: Schema, *, follows: bool) -> ColumnSource:
-        """The same by columns."""
+        """The same by columns; the engines ask for it.
+
+        Example:
+            >>> from penstock.ir.types import parse_schema
+            >>> PartitionedSource().by_columns(parse_schema("int32 x"), follows=False).is_live
+            False
+        """
         return PartitionColumns(source=self, schema=schema, is_live=follows)
 
     def __iter__(self) -> Iterator[Any]:

@@ -74,7 +74,15 @@ class TimedLines:
         cls.__penstock__ = Marks(role="source", namespace=cls.namespace)
 
     def files(self) -> Iterable[Path]:
-        """The files, in an order that stays; new ones may come to stand behind the old ones."""
+        """The files, in an order that stays; new ones may come to stand behind the old ones.
+
+        Example:
+            >>> class Log(TimedLines):
+            ...     def files(self):
+            ...         return [Path("a.log"), Path("b.log")]
+            >>> [file.name for file in Log().files()]
+            ['a.log', 'b.log']
+        """
         raise NotImplementedError
 
     def line(self, text: str, file: Path) -> tuple[float, Any] | None:
@@ -86,6 +94,14 @@ class TimedLines:
 
         Raises:
             ValueError: The line is malformed; it follows the operator's error policy.
+
+        Example:
+            >>> class Log(TimedLines):
+            ...     def line(self, text, file):
+            ...         seconds, message = text.split(" ", 1)
+            ...         return float(seconds), {"message": message}
+            >>> Log().line("9 down", Path("a.log"))
+            (9.0, {'message': 'down'})
         """
         raise NotImplementedError
 
@@ -99,6 +115,14 @@ class TimedLines:
         Returns:
             An array of times and one for each attribute, with a value for each line; None, or a ValueError, if there
             is anything about the lines that is to be looked at one by one.
+
+        Example:
+            >>> class Log(TimedLines):
+            ...     def lines(self, texts, file):
+            ...         return pa.array(range(len(texts)), pa.float64()), {"message": texts}
+            >>> times, columns = Log().lines(pa.array(["up", "down"]), Path("a.log"))
+            >>> times.to_pylist()
+            [0.0, 1.0]
         """
         return None
 
@@ -110,7 +134,13 @@ class TimedLines:
             yield item
 
     def by_columns(self, schema: Schema, *, follows: bool) -> ColumnSource:
-        """The same by columns."""
+        """The same by columns; the engines ask for it.
+
+        Example:
+            >>> from penstock.ir.types import parse_schema
+            >>> TimedLines().by_columns(parse_schema("rstring message"), follows=False).is_live
+            False
+        """
         return LineColumns(source=self, schema=schema, is_live=follows)
 
     def _timed(self, file: Path) -> Iterator[tuple[int, float | None, Any]]:

@@ -15,7 +15,12 @@ Chunks = Iterator[bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A record that does not fit the schema, as text, and why."""
+    """A record that does not fit the schema, as text, and why; a source in Python may yield one.
+
+    Example:
+        >>> Malformed("x;7", "expected 3 values, found 2").reason
+        'expected 3 values, found 2'
+    """
 
     record: str
     reason: str
