@@ -20,14 +20,13 @@ An operator on its own, fed tuple by tuple:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from penstock.api.application import App
-from penstock.api.operators import source
 from penstock.api.rows import row_maker
 from penstock.api.schemas import SchemaLike, schema_of
-from penstock.api.sources.items import after
+from penstock.api.sources.given_rows import feed
 from penstock.api.streams import Stream
 from penstock.expr.environment import Environment
 from penstock.reference import RunResult
@@ -35,20 +34,6 @@ from penstock.reference import run as run_programs
 from penstock.toolkit.core.program import Program
 
 __all__ = ["RunResult", "apply", "feed", "outputs", "run"]
-
-
-def feed(tuples: Iterable[Any], *, every: float = 0.0) -> Callable[[], Iterator[Any]]:
-    """A source of the given tuples, one each `every` seconds of the application's time."""
-    kept = list(tuples)
-
-    @source
-    def given() -> Iterator[Any]:
-        for value in kept:
-            yield value
-            if every:
-                yield after(every)
-
-    return given
 
 
 def run(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.api.column_words import output_columns
 from penstock.api.outputs import Output
 from penstock.api.schemas import SchemaLike, schema_of
+from penstock.api.schemas.annotations import is_record
 from penstock.api.schemas.files import SampledFile, infer_csv, infer_json, infer_parquet
+from penstock.api.sources.given_rows import feed
+from penstock.api.spans import caller_span
+from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.ir.types import Schema
 
 if TYPE_CHECKING:
@@ -191,6 +195,33 @@ class AppSources:
         """
         output = Output(schema=schema_of(schema), name=name, assign=output_columns(columns, assign))
         return self._app.invoke("Beacon", outputs=[output], params=_given(iterations=iterations, period=period))[0]
+
+    def from_rows(
+        self, rows: Iterable[Any], schema: SchemaLike | None = None, *, every: float = 0.0, name: str | None = None
+    ) -> Stream:
+        """Rows that are at hand: tuples, dicts, or instances of the class that is their schema.
+
+        Args:
+            rows: In order.
+            schema: Of the rows; named tuples and instances of a dataclass bring theirs along.
+            every: How many seconds of the application's time pass behind each.
+            name: Of the operator; also `named`.
+
+        Example:
+            >>> from typing import NamedTuple
+            >>> from penstock import App
+            >>> Trade = NamedTuple("Trade", [("sym", str), ("price", float)])
+            >>> App().from_rows([Trade("IBM", 83.5)]).collect()
+            [Row(sym='IBM', price=83.5)]
+            >>> App().from_rows([("IBM", 83.5), {"sym": "HPQ", "price": 30}], Trade)
+            <Stream given: rstring sym, float64 price>
+        """
+        kept = list(rows)
+        own = type(kept[0]) if kept and is_record(type(kept[0])) else None
+        if schema is None and own is None:
+            message = "the schema of these rows is not known"
+            raise UserError(Diagnostic(message=message, span=caller_span(), hint="give the schema"))
+        return self.source(feed(kept, every=every), own if schema is None else schema, name=name)
 
     def source(self, kind: Any, schema: SchemaLike, *, name: str | None = None, **params: Any) -> Stream:
         """The tuples of a Python generator function, or of a source class; keywords are its parameters.

@@ -45,7 +45,7 @@ Position = tuple[int | None, int | None]
 
 def span_of(path: str, begin: Position, end: Position) -> Span | None:
     """The stretch of a file between two positions, or None where something of them is not known."""
-    source = _source(path)
+    source = _source(path, _as_written(path))
     (line, column), (end_line, end_column) = begin, end
     if source is None or line is None or end_line is None or column is None or end_column is None:
         return None
@@ -56,15 +56,24 @@ def span_of(path: str, begin: Position, end: Position) -> Span | None:
 
 
 @lru_cache(maxsize=256)
-def _source(path: str) -> SourceFile | None:
+def _source(path: str, shown: str) -> SourceFile | None:
     text = "".join(linecache.getlines(path))
-    return SourceFile(path=_as_written(path), text=text) if text else None
+    return SourceFile(path=shown, text=text) if text else None
 
 
 def _as_written(path: str) -> str:
-    """A file below the current folder by its way from there, as the user named it."""
+    """A file below the current folder by its way from there, as the user named it; a cell of a notebook by its number."""
+    if (cell := _notebook_cell(path)) is not None:
+        return cell
     full, here = Path(path), Path.cwd()
     return str(full.relative_to(here)) if full.is_relative_to(here) else path
+
+
+def _notebook_cell(path: str) -> str | None:
+    """What IPython calls the cell that it keeps under a path."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    named = shell.compile.format_code_name(path) if shell is not None else None
+    return None if named is None else " ".join(named)
 
 
 def _offset(lines: list[str], line: int, column: int) -> int:

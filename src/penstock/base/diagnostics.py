@@ -133,6 +133,10 @@ class UserError(PenstockError):
         super().__init__("\n".join(str(d) for d in found))
         self.diagnostics: tuple[Diagnostic, ...] = found
 
+    def _render_traceback_(self, *_: object) -> list[str]:
+        """What IPython shows instead of a traceback, which would be of our code: the message with its place."""
+        return str(self).split("\n")
+
 
 class Infeasible(PenstockError):
     """A well-formed problem has no solution.
