@@ -62,7 +62,7 @@ def _source(path: str, shown: str) -> SourceFile | None:
 
 
 def _as_written(path: str) -> str:
-    """A file below the current folder by its way from there, as the user named it; a cell of a notebook by its number."""
+    """A file below the current folder by its way from there, as the user named it; a notebook cell by its number."""
     if (cell := _notebook_cell(path)) is not None:
         return cell
     full, here = Path(path), Path.cwd()
