@@ -106,7 +106,7 @@ def test_an_operator_gets_its_name_afterwards_wherever_it_is_spoken_of():
     assert list(application.operator) == ["Numbers", "Union", "Kept", "Functor", "Big", "FileSink"]
     assert (kept.id, others.id, others.operator) == ("Kept", "Kept_1", "Kept")
     assert {c.operators for c in application.constraints} == {("Numbers", "Kept"), ("Kept", "Big")}
-    assert outputs(app, big) == [(3, "a")]
+    assert big.collect() == [(3, "a")]
     others.named("Others")
     assert list(app.program().application.streams) == ["Numbers", "Union", "Kept", "Others", "Functor", "Big"]
 
