@@ -40,11 +40,14 @@ class AppRunning:
         told: str = _running().check(self)
         return told
 
-    def explain(self, stage: str = "logical") -> Explanation:
+    def explain(self, stage: str = "logical", **options: Any) -> Explanation:
         """The application at a stage of its compilation: its text, and in a notebook also its graph.
 
         Args:
-            stage: `logical`: the graph; `parallel`: the parallel regions, and why all else is sequential.
+            stage: `logical`: the graph; `parallel`: the parallel regions, and why all else is sequential; `fused`: the
+                PEs and the streams between them; `placed`: their hosts, which wants a profile; `generated`: the PEs
+                with the code of each.
+            options: `channels` and `fusion`, as `run` takes them, from `fused` on; by default 1 and `all`.
 
         Example:
             >>> from penstock import App, col
@@ -53,7 +56,7 @@ class AppRunning:
             >>> print(app.explain("parallel"))
             R1: ...
         """
-        explanation: Explanation = _running().explain(self, stage)
+        explanation: Explanation = _running().explain(self, stage, options)
         return explanation
 
     def run(self, engine: str = "spark", **options: Any) -> Run:

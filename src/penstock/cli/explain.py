@@ -225,10 +225,10 @@ def _fused(program: Program, options: Options) -> View:
 
 
 def _placed(program: Program, options: Options, file: Path | None) -> View:
-    from penstock.cli.placed_view import placed_json, placed_page, placed_text
     from penstock.compiler.pipeline import run_stages
     from penstock.model import read_hosts
     from penstock.optimizer.machine import machine_hosts
+    from penstock.running.placed_view import placed_json, placed_page, placed_text
 
     hosts = machine_hosts(options.cores) if file is None else read_hosts(file)
     found = run_stages(program, replace(options, hosts=hosts), until="place").placed

@@ -1,65 +1,114 @@
 """The tuples of a stream, brought into Python: `stream.collect()` and `stream.show()`.
 
-Only what the stream is made of runs: no other sink writes anything.
+Only what the stream is made of runs, with a sink behind it that keeps its tuples: no other sink writes anything. Every
+engine runs its sinks in this process, so the tuples need no way back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from penstock.api.rows import row_maker
-from penstock.ir.graph import Application
-from penstock.reference import run as run_programs
-from penstock.reference.engine import Engine
-from penstock.reference.result import StopReason
+from penstock.api.operators import definition_of
+from penstock.base.diagnostics import Diagnostics, UserError
+from penstock.ir.graph import Application, InputPort
+from penstock.running.engines import start
+from penstock.running.handle import Run
 from penstock.running.options import make_options
+from penstock.toolkit.core.invoke import invoke
 from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
     from penstock.api.streams import Stream
 
+ENGINE = "reference"
+"""What `collect` and `show` run on unless they are told: it starts at once."""
+
+
+class _Collection:
+    """The tuples that have been collected, up to a limit."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.rows: list[Any] = []
+        self._limit = limit
+        self._run: Run | None = None
+
+    def take(self, row: Any) -> None:
+        """Keep a tuple; with the last one that is wanted the run is stopped."""
+        if not self._is_full():
+            self.rows.append(row)
+            self._stop_if_full()
+
+    def wait(self, run: Run) -> list[Any]:
+        """The rows, when the run is over."""
+        self._run = run
+        # It may have given all that is wanted before we had its handle.
+        self._stop_if_full()
+        run.wait()
+        return self.rows
+
+    def _is_full(self) -> bool:
+        return self._limit is not None and len(self.rows) >= self._limit
+
+    def _stop_if_full(self) -> None:
+        if self._run is not None and self._is_full():
+            self._run.stop()
+
+
+_COLLECTIONS: dict[str, _Collection] = {}
+"""By a name that goes with the sink's function, which may be copied on its way to the engine."""
+
 
 def collect(stream: Stream, limit: int | None, given: Mapping[str, Any]) -> list[Any]:
     """The tuples of a stream, in order, as rows; the first so many if there is a limit."""
-    program = upstream(stream.app.program(), stream.id)
-    options = make_options(given)
-    make = row_maker(stream.schema)
-    return [make(tuple_) for tuple_ in _on_reference(program, stream.id, limit, options.environment(program))]
+    options = make_options({"engine": ENGINE, **given})
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise UserError(f"the number of tuples to collect is 0 or more, found {limit!r}")
+    name = uuid.uuid4().hex
+    collection = _COLLECTIONS[name] = _Collection(limit)
+
+    def keep(row: Any) -> None:
+        _COLLECTIONS[name].take(row)
+
+    program = with_sink(upstream(stream.app.program(), stream.id), stream, keep)
+    try:
+        return [] if limit == 0 else collection.wait(start(program, options))
+    finally:
+        del _COLLECTIONS[name]
 
 
-def _on_reference(program: Program, stream: str, limit: int | None, environment: Any) -> list[Any]:
-    engines: list[Engine] = []
-    kept: list[Any] = []
-
-    def keep(id_: str, item: Any) -> None:
-        if id_ == stream and isinstance(item, tuple) and (limit is None or len(kept) < limit):
-            kept.append(item)
-            if len(kept) == limit:
-                engines[0].stop(StopReason.TUPLES)
-
-    if limit is None or limit > 0:
-        run_programs(program, environment=environment, on_tuple=keep, watch=engines.append)
-    return kept
+def with_sink(program: Program, stream: Stream, function: Callable[[Any], None]) -> Program:
+    """The program with a sink behind a stream, that calls a function for each tuple."""
+    definition = definition_of(function, role="sink", name="Collected")
+    taken = program.application.operator
+    name = next(id_ for n in range(len(taken) + 1) if (id_ := f"Collected{n or ''}") not in taken)
+    found = Diagnostics()
+    port = InputPort(streams=(stream.id,), schema=stream.schema)
+    operator = invoke(definition, id=name, inputs=[port], outputs=[], found=found)
+    found.raise_if_any()
+    assert operator is not None
+    application = replace(program.application, operators=(*program.application.operators, operator))
+    return replace(program, application=application, registry=program.registry.extended([definition]))
 
 
 def upstream(program: Program, stream: str) -> Program:
     """The program without the operators that a stream does not depend on."""
     application = program.application
-    wanted: dict[str, None] = {}
+    wanted: set[str] = set()
     waiting = [application.streams[stream].operator]
     while waiting:
         id_ = waiting.pop()
         if id_ not in wanted:
-            wanted[id_] = None
+            wanted.add(id_)
             ports = application.operator[id_].inputs
             waiting.extend(application.streams[s].operator for port in ports for s in port.streams)
     kept = Application(
         name=application.name,
         operators=tuple(o for o in application.operators if o.id in wanted),
         functions=application.functions,
-        constraints=tuple(c for c in application.constraints if wanted.keys() >= set(c.operators)),
+        constraints=tuple(c for c in application.constraints if wanted >= set(c.operators)),
     )
     return replace(program, application=kept)
 

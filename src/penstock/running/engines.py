@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError, did_you_mean
-from penstock.running.handle import Control, Outcome, Run
-from penstock.running.on_reference import run_on_reference
+from penstock.running.handle import Run, Work
+from penstock.running.on_reference import prepare_on_reference
+from penstock.running.on_spark import prepare_on_spark
 from penstock.running.options import RunOptions, make_options
 from penstock.runtime.verify.verify_models import verify_some
 from penstock.toolkit.core.program import Program
@@ -15,9 +16,10 @@ from penstock.toolkit.core.program import Program
 if TYPE_CHECKING:
     from penstock.api.application import App
 
-Engine = Callable[[Program, RunOptions, Control], Outcome]
+Prepare = Callable[[Program, RunOptions], Work]
+"""Checks what can be checked at once, and returns what is left to do in the background."""
 
-ENGINES: Mapping[str, Engine] = {"reference": run_on_reference}
+ENGINES: Mapping[str, Prepare] = {"spark": prepare_on_spark, "reference": prepare_on_reference}
 
 
 def run(app: App, given: Mapping[str, Any]) -> Run:
@@ -27,14 +29,13 @@ def run(app: App, given: Mapping[str, Any]) -> Run:
         UserError: The application is not complete, or an option is wrong.
     """
     options = make_options(given)
-    return start(app.program(), options)
+    return start(verify_some(app.program()), options)
 
 
 def start(program: Program, options: RunOptions) -> Run:
     """Start a program on the engine that the options name."""
-    engine = ENGINES.get(options.engine)
-    if engine is None:
+    prepare = ENGINES.get(options.engine)
+    if prepare is None:
         hint = did_you_mean(options.engine, ENGINES) or f"the engines are {', '.join(ENGINES)}"
         raise UserError(f"there is no engine `{options.engine}`", hint=hint)
-    checked = verify_some(program)
-    return Run(program.application.name, options.engine, lambda control: engine(checked, options, control))
+    return Run(program.application.name, options.engine, prepare(program, options))

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.base.redaction import redact
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.compiler import Options, compile
+from penstock.compiler.pipeline import run_stages
+from penstock.compiler.stage_text import fused_text, generated_text, pe_title
 from penstock.draw.page import Group
 from penstock.draw.picture import graph_picture
 from penstock.ir.graph import Application
 from penstock.ir.pretty import pretty
+from penstock.optimizer.machine import machine_hosts
 from penstock.parallel.extensions import Extensions
-from penstock.parallel.regions import parallel_regions
 from penstock.parallel.report import pretty_regions, summary_of
+from penstock.running.options import make_options
+from penstock.running.placed_view import placed_text
 from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
@@ -77,29 +83,65 @@ def picture(app: App) -> str:
     return graph_picture(app.program().application)
 
 
-def _logical(program: Program) -> Explanation:
-    application = program.application
-    return Explanation(stage="logical", text=pretty(application), application=application)
-
-
-def _parallel(program: Program) -> Explanation:
-    application = program.application
-    plan = parallel_regions(application, Extensions())
-    groups = tuple(Group(label=summary_of(region), operators=region.operators) for region in plan.regions)
-    return Explanation(stage="parallel", text=pretty_regions(application, plan), application=application, groups=groups)
-
-
-STAGES: Mapping[str, Callable[[Program], Explanation]] = {"logical": _logical, "parallel": _parallel}
-
-
-def explain(app: App, stage: str) -> Explanation:
+def explain(app: App, stage: str, given: Mapping[str, Any]) -> Explanation:
     """The application at a stage of its compilation.
 
     Raises:
-        UserError: There is no such stage, or the application is not right.
+        UserError: There is no such stage, the application is not right, or nothing is known of what its PEs cost.
     """
     if stage not in STAGES:
         hint = did_you_mean(stage, STAGES) or f"the stages are {', '.join(STAGES)}"
         raise UserError(f"there is no stage `{stage}`", hint=hint)
-    found = STAGES[stage](app.program())
-    return Explanation(stage=stage, text=redact(found.text), application=found.application, groups=found.groups)
+    options = make_options({"channels": 1, "fusion": "all", **given})
+    program = app.program()
+    compiling = Options(
+        environment=options.environment(program), channels=options.channels, fusion=options.fusion, loops="inside"
+    )
+    text, application, groups = STAGES[stage](program, compiling)
+    return Explanation(stage=stage, text=redact(text), application=application, groups=tuple(groups))
+
+
+Shown = tuple[str, Application, Iterable[Group]]
+"""A text, the graph that is drawn, and what lies on one ground in it."""
+
+
+def _logical(program: Program, options: Options) -> Shown:
+    return pretty(program.application), program.application, ()
+
+
+def _parallel(program: Program, options: Options) -> Shown:
+    regions = run_stages(program, replace(options, extensions=Extensions()), until="find regions").parallel
+    assert regions is not None
+    groups = [Group(label=summary_of(region), operators=region.operators) for region in regions.regions]
+    return pretty_regions(program.application, regions), program.application, groups
+
+
+def _fused(program: Program, options: Options) -> Shown:
+    plan = run_stages(program, options, until="cut into PEs").plan
+    assert plan is not None
+    return fused_text(plan), plan.application, _pes(plan)
+
+
+def _placed(program: Program, options: Options) -> Shown:
+    hosts = machine_hosts(options.cores)
+    placed = run_stages(program, replace(options, hosts=hosts), until="place").placed
+    assert placed is not None
+    return placed_text(placed, hosts), placed.plan.application, _pes(placed.plan)
+
+
+def _generated(program: Program, options: Options) -> Shown:
+    job = compile(program, options)
+    return generated_text(job.plan, job.build), job.plan.application, _pes(job.plan)
+
+
+def _pes(plan: PhysicalPlan) -> list[Group]:
+    return [Group(label=pe_title(pe), operators=pe.operators) for pe in plan.pes]
+
+
+STAGES: Mapping[str, Callable[[Program, Options], Shown]] = {
+    "logical": _logical,
+    "parallel": _parallel,
+    "fused": _fused,
+    "placed": _placed,
+    "generated": _generated,
+}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from penstock.base.diagnostics import PenstockError
 from penstock.reference.interrupt import on_interrupt
@@ -69,6 +68,12 @@ class Control:
     totals: Mapping[str, Counts] = field(default_factory=dict)
     batches: int = 0
 
+    def look(self, progress: Mapping[str, Any]) -> None:
+        """Take what an engine tells behind a batch."""
+        totals = progress["totals"]
+        self.batches += 1
+        self.totals = count_operators(totals.received, totals.submitted, totals.rejected, totals.late)
+
     def stop(self) -> None:
         """Ask the engine to stop."""
         self.stops += 1
@@ -102,12 +107,11 @@ class Run:
         self._control = Control()
         self._outcome: Outcome | None = None
         self._error: BaseException | None = None
-        self._is_told = False
         self._is_over = threading.Event()
         self._began = time.perf_counter()
         self._ended: float | None = None
+        _wait_at_exit(self)
         threading.Thread(target=self._work, args=(work,), name=f"penstock run of {application}", daemon=True).start()
-        atexit.register(self._at_exit)
 
     def __repr__(self) -> str:
         return f"<Run of {self.application} on {self.engine}: {self.status}>"
@@ -203,10 +207,8 @@ class Run:
         """
         with on_interrupt(self.stop):
             self._is_over.wait(seconds)
-        if self._is_over.is_set():
-            atexit.unregister(self._at_exit)
         if self._error is not None:
-            self._is_told = True
+            _UNTOLD.discard(self)
             # The place in the program is what counts; that of a thread of ours is of use only where the bug is ours.
             raise self._error.with_traceback(None) if isinstance(self._error, PenstockError) else self._error
         return self
@@ -214,18 +216,41 @@ class Run:
     def _work(self, work: Work) -> None:
         try:
             self._outcome = work(self._control)
+            _UNTOLD.discard(self)
         except BaseException as error:
             self._error = error
         self._ended = time.perf_counter()
         self._is_over.set()
 
-    def _at_exit(self) -> None:
-        """A script has ended without waiting: wait for the run, and say what went wrong."""
-        if hasattr(sys, "ps1") or "ipykernel" in sys.modules:
-            self.stop()
+
+_UNTOLD: set[Run] = set()
+"""The runs that are not over, and those that have failed while nobody has been told."""
+
+
+def _wait_at_exit(run: Run) -> None:
+    """See to it that the process does not end before a run does."""
+    if not _IS_REGISTERED.is_set():
+        _IS_REGISTERED.set()
+        # An executor takes no more work when the interpreter shuts down, and jobs use some. `atexit` is too late, so we
+        # ask to be called where executors do, and before them: the last one who asks comes first.
+        import concurrent.futures.thread  # noqa: F401
+
+        threading._register_atexit(_end_all)  # type: ignore[attr-defined] # as concurrent.futures does
+    _UNTOLD.add(run)
+
+
+_IS_REGISTERED = threading.Event()
+
+
+def _end_all() -> None:
+    """A script has ended without waiting: wait for its runs, and say what went wrong. A notebook stops them."""
+    is_interactive = hasattr(sys, "ps1") or "ipykernel" in sys.modules
+    for run in list(_UNTOLD):
+        if is_interactive:
+            run.stop()
         try:
-            self.wait()
-        except Exception as error:
+            run.wait()
+        except BaseException as error:
             print(error, file=sys.stderr)
 
 

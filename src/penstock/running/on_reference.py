@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from penstock.expr.environment import Environment
 from penstock.reference import run as run_programs
 from penstock.reference.engine import Engine
 from penstock.reference.result import DEAD_LETTERS, StopReason
-from penstock.running.handle import Control, Outcome, count_operators
+from penstock.running.handle import Control, Outcome, Work, count_operators
 from penstock.running.options import RunOptions
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.files.output_locks import hold_outputs
 
 
-def run_on_reference(program: Program, options: RunOptions, control: Control) -> Outcome:
-    """Run to the end, or until it is stopped; `seconds` are those of the application's own time."""
+def prepare_on_reference(program: Program, options: RunOptions) -> Work:
+    """A run to the end, or until it is stopped; `seconds` are those of the application's own time."""
     environment = options.environment(program)
+    return lambda control: _run(program, options, environment, control)
 
+
+def _run(program: Program, options: RunOptions, environment: Environment, control: Control) -> Outcome:
     def watch(engine: Engine) -> None:
         control.ask = lambda: engine.stop(StopReason.INTERRUPTED)
         if control.stops:

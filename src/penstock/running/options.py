@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.base.redaction import is_secret_name, protect
+from penstock.compiler.fusion_names import FUSIONS
 from penstock.expr.environment import Environment
 from penstock.toolkit.core.program import Program
 
@@ -102,6 +103,9 @@ def _check(options: RunOptions) -> None:
     is_count = isinstance(channels, int) and not isinstance(channels, bool) and channels > 0
     if channels not in (None, "auto") and not is_count:
         raise UserError(f"`channels` is a number of at least 1, or 'auto', found {channels!r}")
+    if options.fusion not in FUSIONS:
+        hint = did_you_mean(str(options.fusion), FUSIONS) or f"the ways are {', '.join(FUSIONS)}"
+        raise UserError(f"there is no way to fuse called `{options.fusion}`", hint=hint)
     if seconds is not None and not (isinstance(seconds, int | float) and seconds >= 0):
         raise UserError(f"`seconds` is a number of seconds, found {seconds!r}")
     if not isinstance(options.batch, int) or options.batch < 1:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +64,7 @@ def run_on_spark(
     seconds: float | None = None,
     on_progress: Progress | None = None,
     notice: Notice = print,
+    stops: Callable[[], int] = lambda: 0,
     take_over: bool = False,
     accept_changed_code: bool = False,
 ) -> SparkRun:
@@ -74,6 +77,7 @@ def run_on_spark(
         seconds: Stop after so many seconds, at the end of a batch.
         on_progress: Is told of every batch: Spark's progress, with `totals` so far.
         notice: Is told what the user should know at once.
+        stops: How often somebody else than the user at the terminal has asked to stop; the second time at once.
         take_over: Whether to go on although another process holds the checkpoint.
         accept_changed_code: Whether to go on although the Python code of an operator with state has changed.
 
@@ -96,7 +100,7 @@ def run_on_spark(
         job = Job(compiled=compiled, environment=environment, checkpoint=checkpoint, lock=lock)
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, environment, before):
-            batches, sinks, stopped = _run(spark, job, on_progress, notice, seconds)
+            batches, sinks, stopped = _run(spark, job, on_progress, notice, seconds, stops)
     return SparkRun(
         stopped=stopped,
         batches=batches,
@@ -109,7 +113,12 @@ def run_on_spark(
 
 
 def _run(
-    spark: SparkSession, job: Job, on_progress: Progress | None, notice: Notice, seconds: float | None
+    spark: SparkSession,
+    job: Job,
+    on_progress: Progress | None,
+    notice: Notice,
+    seconds: float | None,
+    stops: Callable[[], int],
 ) -> tuple[int, SinkPE, str]:
     """Run a job that has its checkpoint; how many batches it processed, its sinks, and why it stopped."""
     query, sinks = start(spark, job)
@@ -127,7 +136,7 @@ def _run(
             on_progress({**progress, "totals": sinks.totals})
 
     try:
-        stopped = _watched(query, job, tell, notice, seconds)
+        stopped = _watched(query, job, partial(watch, query, tell, notice, seconds=seconds, stops=stops))
         sinks.check_unwritten()
     finally:
         sinks.close()
@@ -140,11 +149,11 @@ def _java_of(spark: SparkSession) -> int | None:
     return None if process is None else int(process.pid)
 
 
-def _watched(query: Any, job: Job, on_progress: Progress, notice: Notice, seconds: float | None) -> str:
+def _watched(query: Any, job: Job, wait: Callable[[], str]) -> str:
     from pyspark.errors import StreamingQueryException
 
     try:
-        return watch(query, on_progress, notice, seconds=seconds)
+        return wait()
     except StreamingQueryException as error:
         # One that was taken over may fail in many ways before it comes to write.
         job.lock.check()

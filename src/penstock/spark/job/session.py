@@ -51,6 +51,12 @@ ON_ONE_MACHINE = {
 }
 
 
+def job_settings(master: str) -> dict[str, str]:
+    """The settings that jobs rely on and that a session can have of its own, whatever its context was made with."""
+    wanted = {**SETTINGS, **(ON_ONE_MACHINE if master.startswith("local") else {})}
+    return {name: value for name, value in wanted.items() if name.startswith("spark.sql.")}
+
+
 def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
     """Open a session with the settings that our plans rely on.
 

@@ -46,8 +46,22 @@ class Interrupt:
             signal.signal(signal.SIGINT, before)
 
 
-def watch(query: Any, on_progress: Progress, notice: Notice, *, seconds: float | None = None) -> str:
+def watch(
+    query: Any,
+    on_progress: Progress,
+    notice: Notice,
+    *,
+    seconds: float | None = None,
+    stops: Callable[[], int] = lambda: 0,
+) -> str:
     """Wait until the query ends, the user interrupts it, or so many seconds have passed.
+
+    Args:
+        query: That runs.
+        on_progress: Is told of every batch.
+        notice: Is told what the user should know at once.
+        seconds: When to stop.
+        stops: How often somebody else than the user at the terminal has asked to stop; the second time at once.
 
     Returns:
         `done`, `interrupted` or `time`.
@@ -57,11 +71,11 @@ def watch(query: Any, on_progress: Progress, notice: Notice, *, seconds: float |
     interrupt = Interrupt(notice)
     with interrupt.handling():
         while not watcher.has_ended():
-            if interrupt.count:
-                watcher.stop_at_boundary(lambda: interrupt.count > 1)
+            if interrupt.count + stops():
+                watcher.stop_at_boundary(lambda: interrupt.count + stops() > 1)
                 return "interrupted"
             if until is not None and time.monotonic() >= until:
-                watcher.stop_at_boundary(lambda: interrupt.count > 0)
+                watcher.stop_at_boundary(lambda: interrupt.count + stops() > 0)
                 return "time"
     watcher.tell()
     return "done"

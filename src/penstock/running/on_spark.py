@@ -1,0 +1,114 @@
+"""Runs an application on Spark."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from penstock.base.diagnostics import PenstockError, UserError
+from penstock.compiler import Options, compile
+from penstock.expr.environment import Environment
+from penstock.running.handle import Control, Outcome, Work, count_operators
+from penstock.running.options import RunOptions
+from penstock.toolkit.core.program import Program
+
+
+def prepare_on_spark(program: Program, options: RunOptions) -> Work:
+    """Open the session, at once; the job is compiled and run in the background.
+
+    Raises:
+        UserError: There is no session to run in.
+    """
+    from penstock.spark.checkpoint.lock import check_unlocked
+    from penstock.spark.job.child_session import find_session
+
+    if options.checkpoint is not None:
+        check_unlocked(options.checkpoint)
+    environment = options.environment(program)
+    session = find_session(options.spark, options.master)
+
+    def work(control: Control) -> Outcome:
+        try:
+            return _run(program, options, environment, session, control)
+        except PenstockError:
+            raise
+        except Exception as error:
+            raise _in_users_terms(error, session) from error
+
+    return work
+
+
+def _run(program: Program, options: RunOptions, environment: Environment, session: Any, control: Control) -> Outcome:
+    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.session import cores_of
+    from penstock.spark.measure.profiling import keep_profile_of, measure_shortly
+
+    job = compile(
+        program,
+        Options(
+            environment=environment,
+            channels=options.channels,
+            fusion=options.fusion,
+            batch=options.batch,
+            checkpoint=options.checkpoint,
+            cores=cores_of(session),
+            continuous=_goes_on(program, environment, options),
+            tell=_tell,
+            measure=lambda job: measure_shortly(job, session),
+        ),
+    )
+    kept = options.checkpoint
+    folder: Any = tempfile.TemporaryDirectory() if kept is None else nullcontext(kept)
+    with folder as place:
+        outcome = run_on_spark(
+            job,
+            session,
+            checkpoint=Path(place) / "job" if kept is None else kept,
+            seconds=options.seconds,
+            on_progress=control.look,
+            notice=_tell,
+            stops=lambda: control.stops,
+        )
+    if job.choice.sampling is not None:
+        keep_profile_of(outcome, program.application)
+    totals = outcome.totals
+    counts = count_operators(totals.received, totals.submitted, totals.rejected, totals.late)
+    return Outcome(stopped=outcome.stopped, totals=counts, batches=outcome.batches)
+
+
+def _goes_on(program: Program, environment: Environment, options: RunOptions) -> bool:
+    """Whether the run waits for more when its sources have no more for now."""
+    from penstock.spark.job.following import can_follow, can_have_more
+
+    if options.continuous is not None:
+        return options.continuous
+    if options.seconds is not None:
+        return can_follow(program, environment)
+    return can_have_more(program.application, environment)
+
+
+def _tell(text: str) -> None:
+    """Say what the user should know at once; what is chosen is told by `explain`."""
+    if text.startswith("warning"):
+        print(text, file=sys.stderr)
+
+
+def _in_users_terms(error: Exception, session: Any) -> Exception:
+    """What Spark raised, without its Java, where the user can do something about it."""
+    text = str(error)
+    if "No module named 'penstock'" in text or "PYTHON_VERSION_MISMATCH" in text:
+        python = session.sparkContext.pythonExec
+        message = f"the Python of Spark's workers, `{python}`, is not the one that runs this: {sys.executable}"
+        hint = "set the environment variable PYSPARK_PYTHON to it before the session is made"
+        return UserError(message, hint=hint)
+    if type(error).__module__.startswith(("py4j", "pyspark")):
+        return UserError(f"Spark has failed: {_first_line(error)}", hint="is its session still running?")
+    return error
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith(("at ", "py4j"))), type(error).__name__)[:300]
