@@ -61,6 +61,11 @@ _COLLECTIONS: dict[str, _Collection] = {}
 """By a name that goes with the sink's function, which may be copied on its way to the engine."""
 
 
+def take_row(collection: str, row: Any) -> None:
+    """Put a row into a collection; a function of this module, so that a copy of the sink finds the collection here."""
+    _COLLECTIONS[collection].take(row)
+
+
 def collect(stream: Stream, limit: int | None, given: Mapping[str, Any]) -> list[Any]:
     """The tuples of a stream, in order, as rows; the first so many if there is a limit."""
     options = make_options({"engine": ENGINE, **given})
@@ -70,7 +75,7 @@ def collect(stream: Stream, limit: int | None, given: Mapping[str, Any]) -> list
     collection = _COLLECTIONS[name] = _Collection(limit)
 
     def keep(row: Any) -> None:
-        _COLLECTIONS[name].take(row)
+        take_row(name, row)
 
     program = with_sink(upstream(stream.app.program(), stream.id), stream, keep)
     try:

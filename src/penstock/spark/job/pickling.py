@@ -22,11 +22,12 @@ def ship_user_modules(program: Program) -> None:
     """Pickle by value every module that defines one of the program's own operators, and what stands beside it."""
     known = set(standard().names())
     folders = {
-        Path(module.__file__).resolve().parent
+        Path(str(module.__file__)).resolve().parent
         for definition in program.registry.definitions()
         if definition.kind not in known
         for module in _modules_of(definition)
-        if module.__file__
+        # A script that has ended, and a notebook, have none.
+        if getattr(module, "__file__", None)
     }
     ship: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
     for module in list(sys.modules.values()):
