@@ -135,7 +135,7 @@ def _is_there(there: bool) -> Answer:
     return Answer.YES if there else Answer.NO
 
 
-def _has_param(definition: OperatorDefinition | None, name: str, allowed: str | Sequence[str]) -> Answer:
+def _has_param(definition: OperatorDefinition | None, name: str, allowed: str | list[str]) -> Answer:
     """Whether an operator has a parameter; partly if it lacks words or takes other types."""
     param = definition.param(name) if definition is not None else None
     if param is None:
