@@ -245,3 +245,20 @@ def test_decimals_keep_their_digits_in_every_format():
         chosen = Settings(format=format_)
         data = writer(parse_schema(schema), chosen).tuple((Decimal("1.50"),))
         assert str(read(schema, data, format=format_)[0][0]) == "1.50"
+
+
+def test_a_lone_carriage_return_ends_a_record_and_the_reason_says_so():
+    found = read("int32 a, rstring b, int32 c", "3,b\rc,4\n5,d,6\r7,e,8\n9\n")
+    assert found == [
+        Malformed("3,b", "expected 3 values, found 2; a carriage return ends the record"),
+        Malformed("c,4", "expected 3 values, found 2"),
+        (5, "d", 6),
+        (7, "e", 8),
+        Malformed("9", "expected 3 values, found 1"),
+    ]
+
+
+def test_a_carriage_return_in_quotes_belongs_to_the_string():
+    assert read("int32 a, rstring b", '1,"x\ry\rz"\n2,"p\nq"\n') == [(1, "x\ry\rz"), (2, "p\nq")]
+    unclosed = read("int32 a, rstring b", '1,"x\r2,y\n')
+    assert unclosed == [Malformed('1,"x', "a quote is not closed; a carriage return ends the record"), (2, "y")]
