@@ -1,5 +1,7 @@
 """Readers and writers of all formats, by example and by round trip."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -262,3 +264,13 @@ def test_a_carriage_return_in_quotes_belongs_to_the_string():
     assert read("int32 a, rstring b", '1,"x\ry\rz"\n2,"p\nq"\n') == [(1, "x\ry\rz"), (2, "p\nq")]
     unclosed = read("int32 a, rstring b", '1,"x\r2,y\n')
     assert unclosed == [Malformed('1,"x', "a quote is not closed; a carriage return ends the record"), (2, "y")]
+
+
+def test_a_file_that_was_opened_for_us_keeps_what_it_holds(tmp_path):
+    with (tmp_path / "redirected").open("wb", buffering=0) as shell:
+        shell.write(b"before\n")
+        with OutputFile(Path(f"/dev/fd/{shell.fileno()}")) as file:
+            file.write(b"ours\n")
+            assert file.record() is None
+        shell.write(b"after\n")
+    assert (tmp_path / "redirected").read_bytes() == b"before\nours\nafter\n"
