@@ -1,7 +1,7 @@
 """Join: pairs each tuple of a port with the matching tuples in the window of the other port.
 
-A tuple is first compared with everything in the other window, in order of arrival, and each match gives an output tuple;
-then it makes room in its own port's window and goes in. If anything has left by the first output port, a window marker
+A tuple is first compared with everything in the other window, in order of arrival; each match gives an output tuple.
+Then it makes room in its own port's window and goes in. If anything has left by the first output port, a window marker
 follows. `count(0)` gives a side no memory: its tuples only look for partners. Windows slide; a partitioned one evicts
 within each partition, but matches are looked for in all of them. Where `equalityLHS` and `equalityRHS` are given, only
 tuples with equal values there can match, and they are found by hashing; `match` may ask for more.

@@ -2,8 +2,9 @@
 
 A tumbling window is sorted and sent when it is full, followed by a window marker; what it holds at the end of the input
 is not sent. A sliding window of `count(n)` sorts progressively: it holds back n tuples, and each tuple that comes after
-them first makes room: the first in order of those n is sent. At the end the rest follow, in order. Tuples that compare equal keep their
-order of arrival. With `partitionBy` each partition sorts for itself. The window markers of the input do not go through.
+them first makes room: the first in order of those n is sent. At the end the rest follow, in order. Tuples that compare
+equal keep their order of arrival. With `partitionBy` each partition sorts for itself. The window markers of the input
+do not go through.
 """
 
 from __future__ import annotations
