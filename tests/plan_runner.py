@@ -21,6 +21,7 @@ from penstock.reference.result import DeadLetter
 from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.container_instance import ContainerInstance
 from penstock.runtime.pes.instances import Instance, instance_maker
+from penstock.runtime.pes.prints import write_in_order
 from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.sources.turns import SourceRun
 from penstock.spark.sources.planner import TurnPlanner
@@ -48,7 +49,9 @@ def run_plan(
         for pe in plan.pes:
             if pe.role != "source":
                 rows = run_pe(plan, pe, rows, states, makers[pe.index])
-        letters += [x for edge, _, value in rows if edge == REPORT for x in decode_report(value).dead_letters]
+        reports = [decode_report(value) for edge, _, value in rows if edge == REPORT]
+        letters += [letter for report in reports for letter in report.dead_letters]
+        write_in_order((printed for report in reports for printed in report.prints), environment.stdout)
         if batch.has_ended:
             return letters
 

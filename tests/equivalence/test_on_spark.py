@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from penstock.base.diagnostics import UserError
 from penstock.bench.measure.on_spark import load_file
 from penstock.codegen.plan.physical import physical_plan
 from penstock.lang import compile_file, compile_text
+from penstock.reference import run
 from penstock.spark.job.run import run_on_spark
 from penstock.testing import feed
 from spark_session import (
@@ -59,6 +62,18 @@ def test_a_pe_that_stands_before_a_region_and_behind_it_gives_the_same(tmp_path)
     plan = physical_plan(made.application, everything_fused(made.application), 2)
     assert ("Market", "Report") in [pe.operators for pe in plan.pes]
     assert_equal_on_spark(made, tmp_path, fusions=(everything_fused,), turns_per_batch=700, channels=2)
+
+
+@pytest.mark.parametrize("fusion", [everything_fused, nothing_fused])
+def test_what_operators_print_reaches_the_driver_once_and_in_order(fusion, tmp_path):
+    path = Path(__file__).parents[1] / "fixtures" / "spl" / "valid" / "printing_pipeline.spl"
+    program = compile_file(path)
+    with contextlib.redirect_stdout(io.StringIO()) as wanted:
+        run(program, environment=environment(tmp_path, tmp_path))
+    with contextlib.redirect_stdout(io.StringIO()) as found:
+        run_spark(program, tmp_path, fusion(program.application), turns_per_batch=3)
+    assert found.getvalue() == wanted.getvalue()
+    assert wanted.getvalue().count("\n") > 50
 
 
 def test_poison_is_set_aside_and_the_counts_add_up(tmp_path):

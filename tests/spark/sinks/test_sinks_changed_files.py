@@ -13,7 +13,7 @@ from penstock.base.diagnostics import UserError
 from penstock.codegen.transport.batches import REPORT
 from penstock.lang import compile_text
 from penstock.reference.result import DEAD_LETTERS, DeadLetter
-from penstock.runtime.pes.reports import LETTERS_PER_VALUE, Report
+from penstock.runtime.pes.reports import PER_VALUE, Report
 from penstock.runtime.sinks.dead_letters import WaitingLetters
 from sink_runner import Sinks
 
@@ -241,11 +241,11 @@ def test_what_an_earlier_job_has_set_aside_is_dropped(tmp_path):
 
 
 def test_a_report_with_many_letters_travels_in_pieces():
-    found = letters("Op", 2 * LETTERS_PER_VALUE + 1)
+    found = letters("Op", 2 * PER_VALUE + 1)
     report = Report(pe=3, received={"F": [2]}, dead_letters=found)
     values = report.encode()
     assert len(values) == 3
-    assert max(map(len, values)) < 100 * LETTERS_PER_VALUE
+    assert max(map(len, values)) < 100 * PER_VALUE
 
 
 def test_many_dead_letters_wait_outside_of_memory():

@@ -87,3 +87,83 @@ def test_what_a_server_sends_means_the_same_on_spark(tmp_path):
         found, _ = run_spark(summed, tmp_path, everything_fused(summed.application), turns_per_batch=15, channels=3)
     assert found == wanted
     assert len(found["out.csv"].splitlines()) == 10
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return taken.getsockname()[1]
+
+
+def client_of(port: int, *connections: bytes) -> threading.Thread:
+    """Connects once for each of some texts, as soon as the server is there, and sends it."""
+
+    def send() -> None:
+        for data in connections:
+            for _ in range(200):
+                try:
+                    connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+                    break
+                except ConnectionRefusedError:
+                    time.sleep(0.02)
+            with connection:
+                connection.sendall(data)
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_server_takes_one_client_after_the_other_and_tells_who_they_are() -> None:
+    port = free_port()
+    made = compile_text(
+        f"""composite Main {{ graph
+        stream<rstring s, int32 n, rstring from, uint32 server, int64 number> A = TCPSource() {{
+          param role: server; port: {port}u; interface: "lo";
+                reconnectionPolicy: BoundedRetry; reconnectionBound: 1u;
+          output A: from = RemoteIP(), server = ServerPort(), number = TupleNumber(); }}
+        () as Sink = Custom(A) {{ logic onTuple A: {{ }} }} }}"""
+    )
+    sending = client_of(port, b"a,1\nb,2\n", b"c,3\n")
+    found = run(made, collect=["A"])
+    sending.join(10)
+    told = ("127.0.0.1", port)
+    assert found.tuples_of("A") == [("a", 1, *told, 0), ("b", 2, *told, 1), ("c", 3, *told, 0)]
+
+
+def test_every_connection_ends_with_a_window_marker() -> None:
+    with server([b"a,1\n"], [b"b,2\n"]) as port:
+        params = "reconnectionPolicy: BoundedRetry; reconnectionBound: 1u; reconnectionDelay: 0.01;"
+        counted = compile_text(
+            f"""composite Main {{ graph
+            stream<rstring s, int32 n> A = TCPSource() {{
+              param role: client; address: "localhost"; port: "{port}"; {params} }}
+            stream<int32 n> B = Aggregate(A) {{ window A: tumbling, punct(); output B: n = Sum(n); }}
+            () as Sink = Custom(B) {{ logic onTuple B: {{ }} }} }}"""
+        )
+        assert run(counted, collect=["B"]).tuples_of("B") == [(1,), (2,)]
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("", 0)) as taken:
+        port = taken.getsockname()[1]
+        made = compile_text(
+            f"""composite Main {{ graph stream<rstring s> A = TCPSource() {{
+            param role: server; port: {port}u; format: line; }} }}"""
+        )
+        with pytest.raises(UserError, match=rf"TCPSource `A` cannot listen on port {port}: Address already in use"):
+            run(made)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ("role: client; port: 1u;", "a TCPSource in the role of a client needs `address`"),
+        ('role: server; address: "here";', "`address` goes with the role of a client"),
+        ('role: client; address: "a"; port: 1u; interface: "lo";', "`interface` goes with the role of a server"),
+        ("role: server; reconnectionBound: 2u;", "`reconnectionBound` goes with the policy BoundedRetry"),
+        ("port: 1u;", "role"),
+    ],
+)
+def test_what_does_not_go_with_a_role_is_refused(params: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        compile_text(f"composite Main {{ graph stream<rstring s> A = TCPSource() {{ param {params} }} }}")

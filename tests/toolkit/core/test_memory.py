@@ -16,7 +16,7 @@ from penstock.expr.environment import Clock, Environment
 from penstock.toolkit.core.registry import standard
 from toolkit.memory_cases import CASES, Case, prepare
 
-NEED_A_SERVER = {"KafkaConsumer", "KafkaProducer", "PostgresSink", "TCPSource"}
+NEED_A_SERVER = {"KafkaConsumer", "KafkaProducer", "PostgresSink", "TCPSink", "TCPSource", "UDPSink", "UDPSource"}
 """Operators that have tests of their own, beside a server."""
 
 

@@ -1,5 +1,7 @@
 """Readers and writers of all formats, by example and by round trip."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -245,3 +247,30 @@ def test_decimals_keep_their_digits_in_every_format():
         chosen = Settings(format=format_)
         data = writer(parse_schema(schema), chosen).tuple((Decimal("1.50"),))
         assert str(read(schema, data, format=format_)[0][0]) == "1.50"
+
+
+def test_a_lone_carriage_return_ends_a_record_and_the_reason_says_so():
+    found = read("int32 a, rstring b, int32 c", "3,b\rc,4\n5,d,6\r7,e,8\n9\n")
+    assert found == [
+        Malformed("3,b", "expected 3 values, found 2; a carriage return ends the record"),
+        Malformed("c,4", "expected 3 values, found 2"),
+        (5, "d", 6),
+        (7, "e", 8),
+        Malformed("9", "expected 3 values, found 1"),
+    ]
+
+
+def test_a_carriage_return_in_quotes_belongs_to_the_string():
+    assert read("int32 a, rstring b", '1,"x\ry\rz"\n2,"p\nq"\n') == [(1, "x\ry\rz"), (2, "p\nq")]
+    unclosed = read("int32 a, rstring b", '1,"x\r2,y\n')
+    assert unclosed == [Malformed('1,"x', "a quote is not closed; a carriage return ends the record"), (2, "y")]
+
+
+def test_a_file_that_was_opened_for_us_keeps_what_it_holds(tmp_path):
+    with (tmp_path / "redirected").open("wb", buffering=0) as shell:
+        shell.write(b"before\n")
+        with OutputFile(Path(f"/dev/fd/{shell.fileno()}")) as file:
+            file.write(b"ours\n")
+            assert file.record() is None
+        shell.write(b"after\n")
+    assert (tmp_path / "redirected").read_bytes() == b"before\nours\nafter\n"

@@ -130,12 +130,25 @@ def test_an_outer_join_sends_what_leaves_without_having_matched():
     expected = {
         "inner": [(2, 2, 20)],
         "leftOuter": [(1, 1, 0), (2, 2, 20)],
-        "rightOuter": [(0, 0, 10), (2, 2, 20)],
-        "outer": [(1, 1, 0), (0, 0, 10), (2, 2, 20)],
+        "rightOuter": [(2, 2, 20), (0, 0, 10)],
+        "outer": [(1, 1, 0), (2, 2, 20), (0, 0, 10)],
     }
     for algorithm, tuples in expected.items():
         graph = join(windows, f"algorithm: {algorithm}; equalityLHS: L.k; equalityRHS: R.k;")
         assert tuples_of(graph, "J", **fed) == tuples
+
+
+def test_what_a_tuple_pushes_out_of_an_outer_join_comes_behind_its_matches_and_before_the_marker():
+    windows = "L: sliding, count(1); R: sliding, count(1);"
+    graph = join(windows, "algorithm: leftOuter; equalityLHS: L.k; equalityRHS: R.k;")
+    fed = both([(1, 1), (2, 2), (2, 3), (4, 4)], [(2, 20)])
+    assert items_of(graph, "J", **fed) == [(2, 2, 20), (1, 1, 0), WINDOW, (2, 3, 20), WINDOW]
+
+
+def test_a_marker_follows_what_is_pushed_out_without_a_match():
+    windows = "L: sliding, count(1); R: sliding, count(1);"
+    graph = join(windows, "algorithm: leftOuter; match: false;")
+    assert items_of(graph, "J", **both([(1, 1), (2, 2)], [])) == [(1, 1, 0), WINDOW]
 
 
 def test_the_missing_side_can_be_given():
@@ -214,12 +227,12 @@ def nested_loop(left: list, right: list, windows: tuple[str, str], algorithm: st
         expire(at)
         entry = [at, tuple_, False, number]
         size = int(windows[side][6:-1]) if windows[side].startswith("count") else None
-        if size and len(held[side]) == size:
-            leave(side, held[side].pop(0))
         for partner in held[1 - side]:
             if partner[1][0] == tuple_[0] and (partner[1][1] + tuple_[1]) % 3 != 0:
                 entry[2] = partner[2] = True
                 send(side, tuple_, partner[1])
+        if size and len(held[side]) == size:
+            leave(side, held[side].pop(0))
         if size == 0:
             leave(side, entry)
         else:

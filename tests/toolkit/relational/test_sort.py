@@ -44,7 +44,13 @@ def test_a_marker_sorts_a_punctuation_window():
 
 def test_progressive_sorting_holds_back_a_number_of_tuples_and_lets_go_at_the_end():
     fed = feed("int32 x", [(5,), (3,), (4,), (1,), (6,)])
-    assert items_of(sort("sliding, count(2)"), "B", A=fed) == [(3,), (1,), (4,), (5,), (6,)]
+    assert items_of(sort("sliding, count(2)"), "B", A=fed) == [(3,), (4,), (1,), (5,), (6,)]
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_progressive_sorting_makes_room_before_it_takes_a_tuple_in(size):
+    fed = feed("int32 x", [(3,), (2,), (1,)])
+    assert items_of(sort(f"sliding, count({size}), count(1)"), "B", A=fed) == [(3,), (2,), (1,)]
 
 
 def test_progressive_sorting_may_say_that_it_fires_on_every_tuple():

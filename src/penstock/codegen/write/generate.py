@@ -50,7 +50,7 @@ from penstock.expr.emit.functions import emit_functions
 from penstock.ir.expressions import Expression
 from penstock.ir.graph import ErrorPolicy, Operator
 from penstock.profiler.signals import Stretch
-from penstock.toolkit.analysis.effects import operator_parts
+from penstock.toolkit.analysis.effects import does_print, operator_parts
 from penstock.toolkit.core.program import Program
 
 
@@ -134,6 +134,8 @@ def _why_not(operator: Operator, part: Part, per_tuple: PerTuple) -> str | None:
         return "closes a loop"
     if operator.on_error is ErrorPolicy.SKIP:
         return "sets tuples aside that it cannot process"
+    if does_print(operator, part.plan.application.functions):
+        return "prints, and what is printed has one order over all PEs"
     if operator.id in per_tuple.chosen:
         return per_tuple.why_not(operator)
     if per_tuple.functions[operator.id] is not None:

@@ -152,7 +152,7 @@ def parse_prototype(text: str) -> Prototype:
     return Prototype(
         name=head["name"],
         variables=variables,
-        parameters=tuple(_formal(part, resolve) for part in _split(head["parameters"])),
+        parameters=tuple(_formal(part, resolve) for part in split_parts(head["parameters"])),
         returns=parse_type(head["returns"], resolve),
         stateful=head["stateful"] is not None,
     )
@@ -172,7 +172,7 @@ def _formal(text: str, resolve: Callable[[str], Type | None]) -> Formal:
     return Formal(name=match["name"], type=parse_type(match["type"], resolve), mutable=match["mutable"] is not None)
 
 
-def _split(text: str) -> Iterator[str]:
+def split_parts(text: str) -> Iterator[str]:
     """The parts between the commas that stand outside all brackets."""
     depth, start = 0, 0
     for position, character in enumerate(text):

@@ -55,3 +55,6 @@ _PORTS: Mapping[str, Callable[[Names], Mapping[str, int]]] = {
     "outputPort": lambda names: names.outputs,
 }
 _COMPOSITES = {"getThisCompositeInstanceName": 0, "getMainCompositeName": 1}
+
+INTRINSICS = frozenset({*_PORTS, *_COMPOSITES})
+"""The names of these functions."""

@@ -26,6 +26,7 @@ from penstock.reference.node import Node
 from penstock.reference.wiring import wire
 from penstock.runtime.pes.container_signals import ContainerSignals
 from penstock.runtime.pes.placed_timers import PlacedFeedback, PlacedTimers
+from penstock.runtime.pes.prints import Prints
 from penstock.runtime.pes.reports import Counts, Report, counts_of
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.program import Program
@@ -37,6 +38,7 @@ class Container:
 
     Attributes:
         leaving: What has left since it was last taken, by edge.
+        prints: What operators have printed since the last report.
         signals: Its submit signals, if it has any.
     """
 
@@ -45,6 +47,8 @@ class Container:
         self.pe = pe
         self.leaving: dict[int, list[Item]] = {e.index: [] for e in plan.out_of(pe)}
         self._timers = PlacedTimers(has_loop=_has_loop(plan, pe))
+        self.prints = Prints(self._take_place)
+        environment = replace(environment, stdout=self.prints)
         self._time_ns = 0
         self._has_clock = _has_clock(plan)
         self._pulse = PULSE_NUMBER
@@ -117,10 +121,14 @@ class Container:
 
     def leave(self, edge: int, kind: int, tuple_: Tuple | None = None) -> None:
         """Collect an item that leaves the PE."""
+        self.leaving[edge].append(Item(*self._take_place(), kind, tuple_))
+
+    def _take_place(self) -> tuple[int, int, bytes]:
+        """The place of the next thing that leaves the PE."""
         timers = self._timers
         time_ns, number, path = timers.place
-        self.leaving[edge].append(Item(time_ns, number, path + timers.left.to_bytes(4), kind, tuple_))
         timers.left += 1
+        return time_ns, number, path + (timers.left - 1).to_bytes(4)
 
     def pulse(self) -> None:
         """Mark on every edge that all items up to the present time have left."""
@@ -137,6 +145,7 @@ class Container:
             received=_difference(received, self._reported[0]),
             submitted=_difference(submitted, self._reported[1]),
             dead_letters=letters,
+            prints=self.prints.take(),
             signals=() if self.signals is None else (self._collected(self.signals),),
         )
         self._reported = (received, submitted)

@@ -181,5 +181,6 @@ def _added(report: Report, more: Report) -> Report:
         received=report.received | more.received,
         submitted=report.submitted | more.submitted,
         dead_letters=report.dead_letters + more.dead_letters,
+        prints=report.prints + more.prints,
         signals=report.signals + more.signals,
     )

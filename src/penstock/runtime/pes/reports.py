@@ -12,11 +12,12 @@ from typing import Any
 
 from penstock.reference.node import Node
 from penstock.reference.result import DeadLetter
+from penstock.runtime.pes.prints import Printed
 
 Counts = dict[str, list[int]]
 
-LETTERS_PER_VALUE = 1000
-"""A value with more would have to be held in memory as a whole wherever it is read."""
+PER_VALUE = 1000
+"""How many letters, and prints, a value holds: one with more would be held in memory as a whole wherever it is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class Report:
         received: For each operator, the tuples that came in by each input port.
         submitted: For each operator, the tuples that went out by each output port.
         dead_letters: What was set aside.
+        prints: What operators have printed.
         signals: What submit signals have collected, as plain data, if there are any.
         late: For each source, the tuples that came behind the clock.
     """
@@ -36,20 +38,22 @@ class Report:
     received: Counts = field(default_factory=dict)
     submitted: Counts = field(default_factory=dict)
     dead_letters: tuple[DeadLetter, ...] = ()
+    prints: tuple[Printed, ...] = ()
     signals: tuple[dict[str, Any], ...] = ()
     late: dict[str, int] = field(default_factory=dict)
 
     def encode(self) -> list[bytes]:
-        """The report as values, each with only so many letters, which together say what it says."""
+        """The report as values, each with only so many letters and prints, which together say what it says."""
         # Not `asdict` of the whole, which would copy every sample.
         plain = {name: getattr(self, name) for name in ("pe", "received", "submitted", "signals", "late")}
         empty = {"pe": self.pe, "received": {}, "submitted": {}, "signals": (), "late": {}}
-        starts = range(0, max(1, len(self.dead_letters)), LETTERS_PER_VALUE)
-        letters = (self.dead_letters[start : start + LETTERS_PER_VALUE] for start in starts)
-        return [
-            json.dumps({**(empty if i else plain), "dead_letters": [asdict(letter) for letter in some]}).encode()
-            for i, some in enumerate(letters)
-        ]
+        starts = range(0, max(1, len(self.dead_letters), len(self.prints)), PER_VALUE)
+        return [json.dumps({**(empty if start else plain), **self._listed(start)}).encode() for start in starts]
+
+    def _listed(self, start: int) -> dict[str, Any]:
+        """The letters and prints of one value."""
+        part = slice(start, start + PER_VALUE)
+        return {"dead_letters": [asdict(letter) for letter in self.dead_letters[part]], "prints": self.prints[part]}
 
 
 def decode_report(value: bytes) -> Report:
@@ -57,11 +61,12 @@ def decode_report(value: bytes) -> Report:
 
     Example:
         >>> decode_report(Report(pe=3, received={"F": [2]}).encode()[0])
-        Report(pe=3, received={'F': [2]}, submitted={}, dead_letters=(), signals=(), late={})
+        Report(pe=3, received={'F': [2]}, submitted={}, dead_letters=(), prints=(), signals=(), late={})
     """
     read = json.loads(value)
     letters = tuple(DeadLetter(**letter) for letter in read.pop("dead_letters"))
-    return Report(**read | {"dead_letters": letters, "signals": tuple(read["signals"])})
+    prints = tuple(Printed(*printed) for printed in read.pop("prints"))
+    return Report(**read | {"dead_letters": letters, "prints": prints, "signals": tuple(read["signals"])})
 
 
 def counts_of(nodes: Iterable[Node], operators: Iterable[str]) -> tuple[Counts, Counts]:

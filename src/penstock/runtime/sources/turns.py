@@ -51,9 +51,10 @@ class SourceRun:
 
     @property
     def has_left(self) -> bool:
-        """Whether anything has left, or was set aside, that has not been taken."""
+        """Whether anything has left, was printed or set aside, that has not been taken."""
         engine = self.container.engine
-        return engine.source_tuples > self._taken or bool(engine.dead_letters) or any(self.container.leaving.values())
+        told = bool(engine.dead_letters) or bool(self.container.prints)
+        return engine.source_tuples > self._taken or told or any(self.container.leaving.values())
 
     def advance(self, turns: int) -> None:
         """Take up to so many turns."""

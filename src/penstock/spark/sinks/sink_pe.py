@@ -28,16 +28,19 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import REPORT, Item
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
+from penstock.ir.graph import Application
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.raw_statistics import Statistics
 from penstock.reference.result import DeadLetter
 from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.container_instance import in_order
+from penstock.runtime.pes.prints import write_in_order
 from penstock.runtime.pes.reports import Counts, Report, add, decode_report
 from penstock.runtime.sinks.dead_letters import MOST_AT_ONCE, LetterFile, WaitingLetters
 from penstock.runtime.sinks.order import Chunk, Spool
 from penstock.spark.sinks.collected_rows import RowsOfBatches
 from penstock.spark.sinks.kinds import BatchSink, JobOutput, batch_sink, column_takers, fed_by_tuple, with_outlets
+from penstock.toolkit.analysis.effects import does_print
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.files.file_records import FileRecord
 
@@ -145,6 +148,7 @@ class SinkPE:
         if self._container is not None:
             reports += self._feed(self._container, spool, letters, batch)
         self._count(reports, letters)
+        write_in_order((printed for report in reports for printed in report.prints), self._environment.stdout)
         self.totals.letters = self._letters.write(letters)
         self._store(batch)
 
@@ -243,6 +247,8 @@ class SinkPE:
     def _find_ways(self, container: Container) -> None:
         """Find out how tuples come to each sink; to be done when the files are open that the sinks go on with."""
         columns = column_takers({id_: container.node[id_] for id_ in self._plan.pes[container.pe].operators})
+        for id_ in _printing_together(self._plan.application) & columns.keys():
+            del columns[id_]
         self._by_tuple = fed_by_tuple(self._plan, container.pe, frozenset([*columns, *self._sinks]))
         takers: dict[str, Callable[[Chunk], None]] = {id_: sink.take for id_, sink in self._sinks.items()}
         for id_, take in columns.items():
@@ -296,6 +302,12 @@ def _emptying(
     for item in items:
         yield item
         letters.take_from(set_aside, least=MOST_AT_ONCE)
+
+
+def _printing_together(application: Application) -> frozenset[str]:
+    """The operators that print, if there are several: what they print has one order, so tuples come one at a time."""
+    found = frozenset(o.id for o in application.operators if does_print(o, application.functions))
+    return found if len(found) > 1 else frozenset()
 
 
 def _edges(plan: PhysicalPlan, pe: int, operator: str, port: int | None = None) -> frozenset[int]:

@@ -1,9 +1,10 @@
-"""TCPSource: reads tuples from a connection to a server.
+"""TCPSource: reads tuples from a connection to another program.
 
-It connects to `address` and `port` as a client, and reads what the server sends in any format of FileSource. When the
-server closes the connection, what is left is the last record. Then a window marker follows and the stream ends, or with
-`reconnectionPolicy: InfiniteRetry` or `BoundedRetry` it connects again, after `reconnectionDelay` seconds. A malformed
-record follows `parsing`.
+As a client it connects to `address` and `port`; as a server it waits on `port` for a client to connect, one at a time.
+It reads what the other side sends in any format of FileSource. When the other side closes the connection, what is left
+is the last record, and a window marker follows. Then the stream ends, or with `reconnectionPolicy: InfiniteRetry` or
+`BoundedRetry` the next connection is made: a client connects again after `reconnectionDelay` seconds. A client whose
+server is not there fails, or with InfiniteRetry tries until it is. A malformed record follows `parsing`.
 
 What was sent while nobody was connected is lost. On Spark what has been read is kept until every sink has it, so
 nothing that was read is lost or comes twice if the job is restarted; it then connects anew.
@@ -12,29 +13,25 @@ nothing that was read is lost or comes twice if the job is restarted; it then co
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 
-from penstock.base.diagnostics import Diagnostics, UserError
+from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
-from penstock.ir.types import BOOLEAN, FLOAT64, INT32, RSTRING, UINT32
+from penstock.ir.types import BOOLEAN, FLOAT64, RSTRING, UINT32
+from penstock.toolkit.adapters.sockets import INTERFACE, PORT_TYPES, ROLE, Connections, check_role, reconnection_params
 from penstock.toolkit.analysis.logic_analysis import not_parallel
-from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction, ParamKind, ParamSpec
+from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.record_output import read_schema, record_output
 from penstock.toolkit.core.runtime import Context, Punctuation, Wait
 from penstock.toolkit.formats import Malformed, Pause, reader
-from penstock.toolkit.formats.format_params import READ_PARAMS, check_format, constant, read_settings, word
+from penstock.toolkit.formats.format_params import READ_PARAMS, check_format, constant, read_settings
 
 Produced = Iterator[Tuple | Wait | Punctuation | None]
 
-POLL_SECONDS = 0.1
-"""How long to wait for bytes before the other sources have a turn."""
-
-CONNECT_SECONDS = 10.0
 _CHUNK = 1 << 16
 
 
@@ -45,20 +42,21 @@ class TCPSourceRuntime(LogicRuntime):
         is_live: A turn without a tuple means that there is nothing for now.
         _is_done: Whether the stream has come to its end.
         _has_waited: Whether the first delay is over.
+        _made: How many connections there were.
     """
 
-    remembers = ("_is_done", "_has_waited", "_connections")
+    remembers = ("_is_done", "_has_waited", "_made")
     is_live = True
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
         schema = read_schema(operator)
-        self._settings = read_settings(self, schema)
-        self._read = reader(schema, self._settings)
+        self._read = reader(schema, read_settings(self, schema))
         self._make = record_output(self)
+        self._connections = Connections(self, "NoRetry")
         self._is_done = False
         self._has_waited = False
-        self._connections = 0
+        self._made = 0
 
     def produce(self) -> Produced:
         """The tuples of all connections."""
@@ -66,49 +64,47 @@ class TCPSourceRuntime(LogicRuntime):
         if delay_ns and not self._has_waited:
             self._has_waited = True
             yield Wait(delay_ns)
+        self._connections.made = self._made
         while not self._is_done:
-            with self._connected() as connection:
-                self._connections += 1
+            yield from self._next_connection()
+            self._is_done = not self._connections.may_follow
+            yield Punctuation.WINDOW
+        self.close()
+
+    def close(self) -> None:
+        """Let no more clients connect."""
+        self._connections.close()
+
+    def _next_connection(self) -> Produced:
+        for connection in self._connections.wait(self.constant("address", ""), self.constant("port", 0)):
+            if connection is None:
+                yield None
+                continue
+            self._made = self._connections.made
+            with connection:
                 yield from self._records(connection)
-            self._is_done = not self._connects_again()
-            if not self._is_done:
-                yield from self._rest()
-        yield Punctuation.WINDOW
 
     def _records(self, connection: socket.socket) -> Produced:
-        make = self._make
+        make, number = self._make, 0
+        told = self._describe(connection) if make is not None else {}
         for item in self._read(_chunks(connection)):
             if isinstance(item, Malformed):
                 self.context.reject(item.record, item.reason)
             elif isinstance(item, tuple):
-                yield item if make is None else make(item, (), {})
+                yield item if make is None else make(item, (), {**told, "TupleNumber": number})
+                number += 1
             else:
                 yield None if isinstance(item, Pause) else item
 
-    def _rest(self) -> Produced:
-        """Let others have turns while it waits on the wall clock to connect again."""
-        until = time.monotonic() + self.duration_ns("reconnectionDelay", 1.0) / 1e9
-        while time.monotonic() < until:
-            time.sleep(min(POLL_SECONDS, max(0.0, until - time.monotonic())))
-            yield None
-
-    def _connects_again(self) -> bool:
-        match self.symbol("reconnectionPolicy", "NoRetry"):
-            case "InfiniteRetry":
-                return True
-            case "BoundedRetry":
-                return self._connections <= int(self.constant("reconnectionBound", 1))
-        return False
-
-    def _connected(self) -> socket.socket:
-        address, port = self.constant("address"), int(self.constant("port"))
-        try:
-            connection = socket.create_connection((address, port), timeout=CONNECT_SECONDS)
-        except OSError as error:
-            message = f"TCPSource `{self.operator.id}` cannot connect to {address}:{port}: {error.strerror or error}"
-            raise UserError(message, hint="start the server before the application") from error
-        connection.settimeout(POLL_SECONDS)
-        return connection
+    def _describe(self, connection: socket.socket) -> dict[str, object]:
+        """What output functions tell of a connection."""
+        (remote, remote_port), local_port = connection.getpeername()[:2], connection.getsockname()[1]
+        return {
+            "RemoteIP": remote,
+            "RemotePort": remote_port,
+            "LocalPort": local_port,
+            "ServerPort": self._connections.server_port,
+        }
 
 
 def _chunks(connection: socket.socket) -> Iterator[bytes | None]:
@@ -127,6 +123,7 @@ def _chunks(connection: socket.socket) -> Iterator[bytes | None]:
 
 
 def _check(operator: Operator, found: Diagnostics) -> None:
+    check_role(operator, found)
     check_format(operator, read_schema(operator), found)
 
 
@@ -134,43 +131,36 @@ def _model(operator: Operator) -> OperatorModel:
     return not_parallel(operator, "it is a source")
 
 
+REMOTE_FUNCTIONS = (
+    OutputFunction(prototype="rstring RemoteIP()", doc="The address of the other side."),
+    OutputFunction(prototype="uint32 RemotePort()", doc="The port of the other side."),
+    OutputFunction(prototype="uint32 ServerPort()", doc="The port that it listens on."),
+)
+
 DEFINITION = OperatorDefinition(
     name="TCPSource",
-    doc="Reads tuples from a connection to a server.",
+    doc="Reads tuples from a connection to another program.",
     inputs=(0, 0),
     outputs=(1, 1),
     params=(
-        word("role", "What it is in the connection; only client.", "client"),
-        ParamSpec(
-            name="address",
-            kind=ParamKind.CONSTANT,
-            types=(RSTRING,),
-            required=True,
-            doc="The server's name or address.",
-        ),
-        ParamSpec(
-            name="port",
-            kind=ParamKind.CONSTANT,
-            types=(UINT32, INT32, RSTRING),
-            required=True,
-            doc="The server's port.",
-        ),
+        ROLE,
+        constant("address", "The name or address of the server, for a client.", RSTRING),
+        constant("port", "The port of the server; any that is free for a server without it.", *PORT_TYPES),
+        INTERFACE,
         *READ_PARAMS,
         constant("hasDelayField", "Whether each tuple has its delay in seconds before it; false without it.", BOOLEAN),
-        constant("initDelay", "Seconds before it connects.", FLOAT64),
+        constant("initDelay", "Seconds before the first connection.", FLOAT64),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
-        word(
-            "reconnectionPolicy",
-            "What to do when the server has closed the connection; NoRetry, which ends the stream, without it.",
-            "NoRetry",
-            "InfiniteRetry",
-            "BoundedRetry",
-        ),
-        constant("reconnectionBound", "How often to connect again with BoundedRetry; once without it.", UINT32),
-        constant("reconnectionDelay", "Seconds before it connects again; 1 without it.", FLOAT64),
+        constant("receiveBufferSize", "Accepted; the system chooses how much it holds.", UINT32),
+        *reconnection_params("NoRetry, which ends the stream,"),
     ),
     output=OutputClause.READ,
-    output_functions=(OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),),
+    output_functions=(
+        *REMOTE_FUNCTIONS,
+        OutputFunction(prototype="uint32 LocalPort()", doc="The port of this side."),
+        OutputFunction(prototype="int64 TupleNumber()", doc="The number of tuples of the connection before this one."),
+        OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
+    ),
     facts=Facts(never_ends=True),
     model=_model,
     check=_check,

@@ -11,6 +11,9 @@ from penstock.ir.expressions import Attribute, Call, Expression, Field, Index, I
 from penstock.ir.graph import Operator
 from penstock.ir.statements import Declare, Function, Logic, Statement
 
+PRINTING = frozenset({"print", "println", "printString", "printStringLn"})
+"""The functions that print."""
+
 
 def operator_parts(operator: Operator) -> tuple[Expression | Statement, ...]:
     """The code of an operator: parameters, output clauses, and the statements of its logic, outermost ones only."""
@@ -28,6 +31,11 @@ def stateful_calls(operator: Operator, functions: Sequence[Function]) -> tuple[s
     used = functions_used(parts, functions)
     calls = calls_of(*parts, *(function.body for function in used))
     return tuple(dict.fromkeys(call.function for call in calls if _is_stateful(call, functions)))
+
+
+def does_print(operator: Operator, functions: Sequence[Function]) -> bool:
+    """Whether an operator prints."""
+    return operator.kind == "ConsoleSink" or not PRINTING.isdisjoint(stateful_calls(operator, functions))
 
 
 def _is_stateful(call: Call, functions: Sequence[Function]) -> bool:

@@ -23,7 +23,10 @@ from penstock.toolkit.adapters import (
     kafka_producer,
     metrics_sink,
     postgres_sink,
+    tcp_sink,
     tcp_source,
+    udp_sink,
+    udp_source,
 )
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.relational import aggregate, filter, functor, join, match, punctor, sort
@@ -77,9 +80,12 @@ STANDARD: tuple[OperatorDefinition, ...] = (
     sort.DEFINITION,
     split.DEFINITION,
     switch.DEFINITION,
+    tcp_sink.DEFINITION,
     tcp_source.DEFINITION,
     threaded_split.DEFINITION,
     throttle.DEFINITION,
+    udp_sink.DEFINITION,
+    udp_source.DEFINITION,
     union.DEFINITION,
 )
 """The standard operators, in alphabetical order."""

@@ -47,6 +47,20 @@ class FileRecord(NamedTuple):
     is_young: bool
 
 
+def opened_descriptor(path: Path) -> int | None:
+    """The open file of this process that a path stands for, if it does.
+
+    Example:
+        >>> opened_descriptor(Path("/dev/stdout")), opened_descriptor(Path("/dev/fd/7")), opened_descriptor(Path("a"))
+        (1, 7, None)
+    """
+    named = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+    folder, _, name = str(path).rpartition("/")
+    if folder in ("/dev/fd", "/proc/self/fd") and name.isdecimal():
+        return int(name)
+    return named.get(str(path))
+
+
 class ChecksummedFile(io.FileIO):
     """A file that is only added to, with the length and the checksum of all it holds.
 
@@ -56,7 +70,9 @@ class ChecksummedFile(io.FileIO):
     """
 
     def __init__(self, path: Path, known: FileRecord | None = None) -> None:
-        super().__init__(path, "ab")
+        # A file that somebody has opened for us is written where they stand in it, as `/dev/stdout` is by a shell.
+        opened = opened_descriptor(path)
+        super().__init__(path if opened is None else os.dup(opened), "ab" if opened is None else "wb")
         self.size = os.fstat(self.fileno()).st_size
         self.crc = known.crc if known is not None else None if self.size else 0
 

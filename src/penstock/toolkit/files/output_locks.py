@@ -24,6 +24,7 @@ from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.expressions import Attribute, InputTuple
 from penstock.ir.graph import Application
+from penstock.toolkit.files.file_records import opened_descriptor
 
 
 @contextmanager
@@ -59,7 +60,8 @@ def outputs_of(application: Application, environment: Environment) -> dict[Path,
         else:
             path = environment.output_path(evaluator.constant(name))
         found.setdefault(Path(os.path.abspath(path)), operator.id)
-    return {path: id_ for path, id_ in found.items() if path.is_file() or path.is_dir() or not path.exists()}
+    own = {path: id_ for path, id_ in found.items() if opened_descriptor(path) is None}
+    return {path: id_ for path, id_ in own.items() if path.is_file() or path.is_dir() or not path.exists()}
 
 
 @contextmanager

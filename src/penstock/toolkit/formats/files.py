@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from penstock.toolkit.files.file_records import ChecksummedFile, FileRecord
+from penstock.toolkit.files.file_records import ChecksummedFile, FileRecord, opened_descriptor
 
 # A window of 31 bits is how zlib is told to write and read gzip's header and trailer; it leaves name and time empty, so
 # that equal tuples give equal files.
@@ -93,8 +93,10 @@ class OutputFile:
         self.is_new = not path.exists()
         self._raw = ChecksummedFile(path)
         self._file = io.BufferedWriter(self._raw, _BUFFER)  # type: ignore[type-var]  # our `write` tells more of its argument
-        # A pipe or a device such as /dev/null has no content to drop or to go back to.
-        self._is_regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+        # A pipe or a device such as /dev/null has no content to drop or to go back to, nor has /dev/stdout, though a
+        # shell may have let it lead to a file.
+        is_own = opened_descriptor(path) is None
+        self._is_regular = is_own and stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
         self._new_compressor = _COMPRESSORS.get(compression)
         self._compressor: Any = None
         self._is_stale = not append

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from penstock.toolkit.formats.items import Chunks, Malformed, Pause
@@ -55,11 +55,19 @@ def _checked(line: str) -> str | Malformed:
     return line
 
 
+class EndedByReturn(str):
+    """A line that ends in a carriage return alone: SPL ends a record there too, though few people mean it so."""
+
+    __slots__ = ()
+
+
 def split_any_line_ends(chunks: Chunks, encoding: str) -> Iterator[Line]:
     """The lines, whether they end in a line feed, a carriage return or both."""
     for line in split_lines(chunks, "\n", encoding):
         if isinstance(line, str) and "\r" in line:
-            yield from line.removesuffix("\r").split("\r")
+            *ended, last = line.removesuffix("\r").split("\r")
+            yield from map(EndedByReturn, ended)
+            yield last
         else:
             yield line
 
@@ -107,10 +115,21 @@ def parse_records(lines: Iterator[Line], parse: Callable[[str], T]) -> Iterator[
             except Unclosed as error:
                 yield from _parse_several(line, error, lines, again, parse)
             except ValueError as error:
-                yield Malformed(line, str(error))
+                yield _malformed(line, error)
 
 
 _END = Malformed("", "")
+
+
+def _malformed(line: str, why: ValueError) -> Malformed:
+    cut = "; a carriage return ends the record" if isinstance(line, EndedByReturn) else ""
+    return Malformed(line, f"{why}{cut}")
+
+
+def _join_lines(lines: Sequence[str]) -> str:
+    """A record of several lines, with the ends of all but the last."""
+    ended = (line + ("\r" if isinstance(line, EndedByReturn) else "\n") for line in lines[:-1])
+    return "".join(ended) + lines[-1]
 
 
 def _parse_several(
@@ -128,13 +147,13 @@ def _parse_several(
         # Only a line with a quote or a bracket can close a record, so the record is not parsed for every line.
         if _DELIMITER.search(line):
             try:
-                yield parse("\n".join((first, *taken)))
+                yield parse(_join_lines((first, *taken)))
                 return
             except Unclosed:
                 continue
             except ValueError:
                 break
-    yield Malformed(first, str(why))
+    yield _malformed(first, why)
     again.extendleft(reversed(taken))
     if isinstance(line, Malformed) and line is not _END:
         yield line

@@ -1,15 +1,16 @@
 """Join: pairs each tuple of a port with the matching tuples in the window of the other port.
 
-A tuple first makes room in its own port's window and goes in; then it is compared with everything in the other window,
-in order of arrival, and each match gives an output tuple; if there was one, a window marker follows. `count(0)` gives a
-side no memory: its tuples only look for partners. Windows slide; a partitioned one evicts within each partition, but
-matches are looked for in all of them. Where `equalityLHS` and `equalityRHS` are given, only tuples with equal values
-there can match, and they are found by hashing; `match` may ask for more.
+A tuple is first compared with everything in the other window, in order of arrival; each match gives an output tuple.
+Then it makes room in its own port's window and goes in. If anything has left by the first output port, a window marker
+follows. `count(0)` gives a side no memory: its tuples only look for partners. Windows slide; a partitioned one evicts
+within each partition, but matches are looked for in all of them. Where `equalityLHS` and `equalityRHS` are given, only
+tuples with equal values there can match, and they are found by hashing; `match` may ask for more.
 
 The algorithms `leftOuter`, `rightOuter` and `outer` also send a tuple that leaves its window without ever having
 matched, together with the default tuple of the other side; or, if there is an output port for each such side after the
-first one, the tuple as it is on that port. What is still in a window at the end is not sent. The
-window markers of the inputs do not go through.
+first one, the tuple as it is on that port. So what a tuple pushes out of the window comes behind its own matches. What
+leaves by time has no marker, and what is still in a window at the end is not sent. The window markers of the inputs do
+not go through.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class JoinRuntime(LogicRuntime):
         match = operator.param("match")
         self.match = self.scalar(match[0]) if match else None
         self.output = self.output_row()
+        self._has_sent = False
         self.sides = [self._make_side(port) for port in (0, 1)]
         self.entries = Entries(self.sides, key_names(operator.param("equalityLHS")))
         for output, port in enumerate(_lonely_sides(self.symbol("algorithm", "inner")), start=1):
@@ -62,14 +64,15 @@ class JoinRuntime(LogicRuntime):
         match, output, submit, punctuate = self.match, self.output, self.submit[0], self.punctuate[0]
 
         def take(tuple_: Tuple) -> None:
-            entry, memory = side.enter(tuple_)
+            self._has_sent = False
+            entry = side.enter(tuple_)
             for partner in candidates(entry.key):
                 pair = (tuple_, partner.tuple) if port == 0 else (partner.tuple, tuple_)
                 if match is None or match(*pair):
                     entry.matched = partner.matched = True
                     submit(output(*pair))
-            side.keep(entry, memory)
-            if entry.matched:
+            side.keep(entry)
+            if entry.matched or self._has_sent:
                 punctuate(Punctuation.WINDOW)
 
         return take
@@ -103,6 +106,7 @@ class JoinRuntime(LogicRuntime):
             default = default_value(self.operator.inputs[missing].schema)
 
         def send(tuple_: Tuple) -> None:
+            self._has_sent = True
             self.submit[0](self.output(tuple_, default) if port == 0 else self.output(default, tuple_))
 
         return send

@@ -63,16 +63,16 @@ class Side:
         self._index: dict[Hashable, dict[int, Entry]] = {}
         self._number = 0
 
-    def enter(self, tuple_: Tuple) -> tuple[Entry, Eviction]:
-        """Make room for a tuple; it is in the window once `keep` is called."""
-        memory = self.memories.of(tuple_)
-        memory.expire()
-        memory.make_room(tuple_)
+    def enter(self, tuple_: Tuple) -> Entry:
+        """The entry of a tuple that has come; it is in the window once `keep` is called."""
         self._number += 1
-        return Entry(tuple_, None if self.equal is None else self.equal(tuple_), self._number), memory
+        return Entry(tuple_, None if self.equal is None else self.equal(tuple_), self._number)
 
-    def keep(self, entry: Entry, memory: Eviction) -> None:
-        """Take an entry in; a side without memory lets it go at once."""
+    def keep(self, entry: Entry) -> None:
+        """Make room for an entry and take it in; a side without memory lets it go at once."""
+        memory = self.memories.of(entry.tuple)
+        memory.expire()
+        memory.make_room(entry.tuple)
         same_key = self._index.get(entry.key)
         if same_key is None:
             same_key = self._index[entry.key] = {}

@@ -2,8 +2,9 @@
 
 A tumbling window is sorted and sent when it is full, followed by a window marker; what it holds at the end of the input
 is not sent. A sliding window of `count(n)` sorts progressively: it holds back n tuples, and each tuple that comes after
-them sends the first in order of the n + 1; at the end the rest follow, in order. Tuples that compare equal keep their
-order of arrival. With `partitionBy` each partition sorts for itself. The window markers of the input do not go through.
+them first makes room: the first in order of those n is sent. At the end the rest follow, in order. Tuples that compare
+equal keep their order of arrival. With `partitionBy` each partition sorts for itself. The window markers of the input
+do not go through.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _rank_maker(type_: Type, descends: bool) -> Callable[[Any], Any]:
 
 
 class Progressive(Remembering):
-    """Holds back `size` tuples and lets the first in order go when one more comes.
+    """Holds back `size` tuples; before one more comes in, the first in order goes.
 
     Attributes:
         heap: What is held back: the rank, the number of its arrival, the values it is sorted by, the tuple.
@@ -88,7 +89,7 @@ class Progressive(Remembering):
         if len(self.heap) < self.size:
             heapq.heappush(self.heap, entry)
         else:
-            self.send(heapq.heappushpop(self.heap, entry)[3])
+            self.send(heapq.heapreplace(self.heap, entry)[3] if self.size else tuple_)
 
     def flush(self) -> None:
         """Let all go, in order."""

@@ -1,0 +1,200 @@
+"""Connections over TCP, one at a time, in the role of a client or of a server; what TCPSource and TCPSink share."""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+from penstock.base.diagnostics import Diagnostics, UserError
+from penstock.ir.graph import Operator
+from penstock.ir.types import FLOAT64, INT32, RSTRING, UINT32
+from penstock.toolkit.core.definition import ParamKind, ParamSpec
+from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
+from penstock.toolkit.formats.format_params import constant, word
+
+POLL_SECONDS = 0.1
+"""How long to wait for another program before the other sources have a turn."""
+
+CONNECT_SECONDS = 10.0
+
+_SIOCGIFADDR = 0x8915
+
+ROLE = ParamSpec(
+    name="role",
+    kind=ParamKind.SYMBOLS,
+    symbols=("client", "server"),
+    required=True,
+    doc="Whether it connects to a server, or waits for a client to connect.",
+)
+PORT_TYPES = (UINT32, INT32, RSTRING)
+INTERFACE = constant(
+    "interface", "The network interface, or its address, that a server listens on; all without it.", RSTRING
+)
+
+
+def reconnection_params(otherwise: str) -> tuple[ParamSpec, ...]:
+    """The parameters that say what to do when a connection has come to its end.
+
+    Args:
+        otherwise: The policy where none is given.
+    """
+    return (
+        word(
+            "reconnectionPolicy",
+            f"What to do when the other side has closed the connection; {otherwise} without it.",
+            "NoRetry",
+            "InfiniteRetry",
+            "BoundedRetry",
+        ),
+        constant("reconnectionBound", "How often to connect again with BoundedRetry; once without it.", UINT32),
+        constant("reconnectionDelay", "Seconds before a client connects again; 1 without it.", FLOAT64),
+    )
+
+
+class Connections:
+    """The connections of an operator, one after the other.
+
+    Args:
+        runtime: The operator.
+        otherwise: The reconnection policy where none is given.
+
+    Attributes:
+        made: How many there were.
+    """
+
+    def __init__(self, runtime: LogicRuntime, otherwise: str) -> None:
+        self._operator = runtime.operator
+        self.is_server = runtime.symbol("role") == "server"
+        self._policy = runtime.symbol("reconnectionPolicy", otherwise)
+        self._bound = int(runtime.constant("reconnectionBound", 1))
+        self._delay = runtime.duration_ns("reconnectionDelay", 1.0) / 1e9
+        self._interface = runtime.constant("interface", "")
+        self._listening: socket.socket | None = None
+        self.made = 0
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether another connection may be made after those that there were."""
+        return self._policy == "InfiniteRetry" or (self._policy == "BoundedRetry" and self.made <= self._bound)
+
+    @property
+    def server_port(self) -> int:
+        """Where a server listens."""
+        return 0 if self._listening is None else int(self._listening.getsockname()[1])
+
+    def listen(self, port: object) -> None:
+        """Let clients connect, if this is a server.
+
+        Raises:
+            UserError: The port cannot be had.
+        """
+        if not self.is_server or self._listening is not None:
+            return
+        number = port_number(port)
+        try:
+            address = interface_address(self._interface) if self._interface else ""
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            self._listening = socket.create_server((address, number), family=family, backlog=1)
+        except OSError as error:
+            message = f"{self._name} cannot listen on port {number}: {error.strerror or error}"
+            raise UserError(message, hint="end the program that has the port, or choose another") from error
+        self._listening.settimeout(POLL_SECONDS)
+
+    def wait(self, address: str, port: object) -> Iterator[socket.socket | None]:
+        """Attempts to make the next connection: None for one that has failed, the connection at last.
+
+        Raises:
+            UserError: The server is not there, and the policy does not say to try again.
+        """
+        until = time.monotonic() + (self._delay if self.made and not self.is_server else 0.0)
+        while time.monotonic() < until:
+            time.sleep(min(POLL_SECONDS, max(0.0, until - time.monotonic())))
+            yield None
+        self.listen(port)
+        while (connection := self._accept() if self.is_server else self._connect(address, port)) is None:
+            yield None
+        connection.settimeout(POLL_SECONDS)
+        self.made += 1
+        yield connection
+
+    def close(self) -> None:
+        """Let no more clients connect."""
+        if self._listening is not None:
+            self._listening.close()
+            self._listening = None
+
+    def _accept(self) -> socket.socket | None:
+        assert self._listening is not None
+        try:
+            return self._listening.accept()[0]
+        except TimeoutError:
+            return None
+
+    def _connect(self, address: str, port: object) -> socket.socket | None:
+        number = port_number(port)
+        try:
+            return socket.create_connection((address, number), timeout=CONNECT_SECONDS)
+        except OSError as error:
+            if self._policy == "InfiniteRetry":
+                time.sleep(POLL_SECONDS)
+                return None
+            message = f"{self._name} cannot connect to {address}:{number}: {error.strerror or error}"
+            raise UserError(message, hint="start the server before the application") from error
+
+    @property
+    def _name(self) -> str:
+        return f"{self._operator.kind} `{self._operator.id}`"
+
+
+def port_number(port: object) -> int:
+    """The number of a port that is given as such, as its digits, or as the name of a service.
+
+    Raises:
+        UserError: There is no such port.
+
+    Example:
+        >>> port_number(8080), port_number("8080"), port_number("http")
+        (8080, 8080, 80)
+    """
+    text = str(port)
+    try:
+        number = int(text) if text.isdecimal() else socket.getservbyname(text)
+    except OSError:
+        raise UserError(f"there is no port `{text}`", hint="give its number, or the name of a service") from None
+    if number > 65535:
+        raise UserError(f"there is no port {number}", hint="ports go up to 65535")
+    return number
+
+
+def interface_address(interface: str) -> str:
+    """The address of a network interface; an address is its own.
+
+    Raises:
+        OSError: There is no such interface.
+
+    Example:
+        >>> interface_address("lo"), interface_address("127.0.0.1")
+        ('127.0.0.1', '127.0.0.1')
+    """
+    if "." in interface or ":" in interface:
+        return interface
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        request = struct.pack("256s", interface.encode()[:15])
+        return socket.inet_ntoa(fcntl.ioctl(asking.fileno(), _SIOCGIFADDR, request)[20:24])
+
+
+def check_role(operator: Operator, found: Diagnostics) -> None:
+    """Report what does not go with the role in the connection."""
+    if symbol(operator, "role") == "client":
+        for name in ("address", "port"):
+            if not operator.param(name):
+                found.error(f"a {operator.kind} in the role of a client needs `{name}`", operator.span)
+        if operator.param("interface"):
+            found.error("`interface` goes with the role of a server", operator.span)
+    elif operator.param("address"):
+        found.error("`address` goes with the role of a client; a server is told `interface`", operator.span)
+    if operator.param("reconnectionBound") and symbol(operator, "reconnectionPolicy") != "BoundedRetry":
+        found.error("`reconnectionBound` goes with the policy BoundedRetry", operator.span)
