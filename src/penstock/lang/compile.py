@@ -21,7 +21,7 @@ from penstock.lang.check.mistakes import error
 from penstock.lang.check.scope import Compilation
 from penstock.lang.depth import deep_recursion
 from penstock.lang.expand.composites import CompositeTarget, Instance
-from penstock.lang.expand.expand import Expanded, check_unused, expand
+from penstock.lang.expand.expand import Expanded, check_unused, expand, replicate
 from penstock.lang.expand.feedback import mark_feedback
 from penstock.lang.expand.host_constraints import placement_constraints
 from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
@@ -130,7 +130,7 @@ def _compile(
 
 
 def _environment(compile_values: Mapping[str, list[str]]) -> Environment:
-    return Environment(compile_values=compile_values)
+    return Environment(compile_values=compile_values, submission_values=compile_values)
 
 
 def _python_toolkits(folders: tuple[Path, ...]) -> tuple[PythonToolkit, ...]:
@@ -154,9 +154,10 @@ def _application(
         instance = Instance(compilation, CompositeTarget(composite=composite, module=module))
         expanded.extend(expand(instance))
     _check_unused(module, compilation)
-    constraints = placement_constraints(expanded, evaluator)
-    operators = [item.operator for item in expanded]
-    functions = compilation.functions.needed(e for o in operators for e in _expressions(o))
+    functions = compilation.functions.needed(e for item in expanded for e in _expressions(item.operator))
+    copies = expanded if compilation.found else replicate(expanded, functions, evaluator)
+    constraints = placement_constraints(copies, evaluator)
+    operators = [item.operator for item in copies]
     if compilation.found or composite is None:
         return None
     name = f"{module.namespace}::{composite.name}" if module.namespace else composite.name.text
