@@ -171,6 +171,10 @@ class Grower:
                 return build.tuple_literal(type_.names, [self.constant(a.type) for a in attributes])
         return Literal(type=type_, value=self.draw(values(type_)))  # type: ignore[arg-type]
 
+    def time_arithmetic(self, type_: Type) -> Expression:
+        """The sum or the difference of two times."""
+        return build.binary(self.choice("+-"), self.some(type_), self.some(type_))
+
     def forms(self, type_: Type) -> list[Callable[[Any], Expression]]:
         """The ways to make a value of a type."""
         forms: list[Callable[[Any], Expression]] = [self.conditional]
@@ -178,6 +182,8 @@ class Grower:
             forms += [self.unwrapped, self.or_else]
         if is_numeric(type_):
             forms += [self.arithmetic, self.arithmetic, self.negation, self.number_cast, self.element]
+        if type_ == TIMESTAMP:
+            forms += [self.time_arithmetic, self.time_arithmetic]
         if is_integer(type_):
             forms += [self.bits, self.shift]
         if is_integer(type_) or is_float(type_):

@@ -9,13 +9,14 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from penstock.base.diagnostics import UserError
 from penstock.expr import typing as build
 from penstock.expr.errors import EvaluationError
 from penstock.expr.evaluate import Evaluator
 from penstock.expr.values import batch_from_rows, from_arrow_array, integer_range, wrap_integer
 from penstock.expr.vector.evaluator import compile_vector
 from penstock.ir.expressions import Attribute, Expression
-from penstock.ir.types import FLOAT32, INT32, INT64, Primitive, Type, tuple_type
+from penstock.ir.types import FLOAT32, FLOAT64, INT32, INT64, TIMESTAMP, Primitive, Type, tuple_type
 from strategies import FLOAT_TYPES, INTEGER_TYPES
 
 Rows = list[tuple[object, ...]]
@@ -62,6 +63,35 @@ def test_integers_wrap_and_divide_as_in_c(type_: Primitive, operator: str) -> No
     rows = [(a, b) for a in edges(type_) for b in edges(type_) if b or operator not in "/%"]
     values = evaluate_both(build.binary(operator, *sides(type_)), rows, type_)
     assert values == [wrap_integer(EXPECTED[operator](a, b), type_) for a, b in rows]
+
+
+def test_times_are_added_and_subtracted_to_the_nanosecond() -> None:
+    rows = [(10_900_000_000, 9_950_000_000), (0, 1), (-5, -(2**62)), (2**63 - 1, 0)]
+    for operator in "+-":
+        values = evaluate_both(build.binary(operator, *sides(TIMESTAMP)), rows, TIMESTAMP)
+        assert values == [EXPECTED[operator](a, b) for a, b in rows]
+
+
+@pytest.mark.parametrize(("operator", "row"), [("+", (2**63 - 1, 1)), ("-", (-(2**63), 1)), ("-", (0, -(2**63)))])
+def test_a_time_out_of_range_is_an_error_on_its_row_in_both_evaluators(operator: str, row: tuple[int, int]) -> None:
+    schema, x = tuple_type(a=TIMESTAMP, b=TIMESTAMP), build.binary(operator, *sides(TIMESTAMP))
+    message = f"timestamp out of range: {EXPECTED[operator](*row)} ns since 1970"
+    with pytest.raises(EvaluationError, match=message):
+        Evaluator().scalar(x, ports=[schema])(row)
+    with pytest.raises(EvaluationError, match=message) as found:
+        compile_vector(x, [schema], Evaluator())([batch_from_rows([(1, 1), row], schema)])
+    assert found.value.row == 1
+
+
+@pytest.mark.parametrize("operator", ["*", "/", "%", "&"])
+def test_times_have_no_other_arithmetic(operator: str) -> None:
+    with pytest.raises(UserError, match=f"`[{operator}]` is not defined on timestamp and timestamp"):
+        build.binary(operator, *sides(TIMESTAMP))
+
+
+def test_seconds_are_not_added_to_a_time_without_a_cast() -> None:
+    with pytest.raises(UserError, match="cast seconds with `\\(timestamp\\)`, or call add"):
+        build.binary("+", *sides(TIMESTAMP, FLOAT64))
 
 
 @pytest.mark.parametrize("type_", INTEGER_TYPES, ids=str)

@@ -30,10 +30,13 @@ class SourceFile:
     Attributes:
         path: As the user wrote it.
         text: The whole content.
+        written_lines: For a text that was made of another (SPL of mixed mode), the line of that which each line is
+            made of; messages name these.
     """
 
     path: str
     text: str
+    written_lines: tuple[int, ...] = ()
     _line_starts: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -42,15 +45,21 @@ class SourceFile:
         object.__setattr__(self, "_line_starts", starts)
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """The 1-based line and column of a character offset."""
+        """The 1-based line, as it was written, and column of a character offset."""
         line = bisect_right(self._line_starts, offset) - 1
-        return line + 1, offset - self._line_starts[line] + 1
+        written = self.written_lines[line] if line < len(self.written_lines) else line + 1
+        return written, offset - self._line_starts[line] + 1
 
-    def line_text(self, line: int) -> str:
-        """The text of a 1-based line, without its end."""
-        start = self._line_starts[line - 1]
+    def line_around(self, offset: int) -> str:
+        """The text of the line in which an offset lies, without its end."""
+        line = bisect_right(self._line_starts, offset)
         end = self._line_starts[line] - 1 if line < len(self._line_starts) else len(self.text)
-        return self.text[start:end].rstrip("\r")
+        return self.text[self._line_starts[line - 1] : end].rstrip("\r")
+
+    def span_of_line(self, line: int) -> Span:
+        """A whole 1-based line."""
+        start = self._line_starts[min(line, len(self._line_starts)) - 1]
+        return Span(source=self, start=start, end=start + len(self.line_around(start)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,7 +87,7 @@ class Span:
     def quote(self) -> str:
         """The source line with a caret line under it."""
         line, column = self.source.line_and_column(self.start)
-        text = self.source.line_text(line)
+        text = self.source.line_around(self.start)
         width = max(1, min(self.end - self.start, len(text) - column + 1))
         gutter = " " * (4 + len(str(line)))
         # Tabs are kept in the padding so that the caret stands under what it means.

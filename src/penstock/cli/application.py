@@ -28,11 +28,12 @@ class AppArguments:
     """APP and the options that go with it.
 
     Attributes:
-        app: A `.spl` file, or `module:app` or `file.py:app`.
+        app: A `.spl` or `.splmm` file, or `module:app` or `file.py:app`.
         main: The main composite, where there are several.
         toolkits: Folders of SPL and Python toolkits.
         data: What relative file names are resolved against.
         settings: Submission-time and compile-time values, each name with all the values given for it.
+        arguments: Compile-time arguments, in order.
     """
 
     app: str
@@ -40,10 +41,11 @@ class AppArguments:
     toolkits: tuple[Path, ...]
     data: Path | None
     settings: dict[str, list[str]]
+    arguments: tuple[str, ...] = ()
 
     def program(self) -> Program:
         """Find and compile the application."""
-        if self.app.endswith(".spl"):
+        if self.app.endswith((".spl", ".splmm")):
             return self._compile_spl()
         if self.app.endswith(".py"):
             return python_program(self.app, "", self.settings)
@@ -52,16 +54,30 @@ class AppArguments:
             raise UserError(f"`{self.app}` is not an application", hint="give FILE.spl, FILE.py:app or MODULE:app")
         return python_program(path, attribute, self.settings)
 
+    @property
+    def compile_values(self) -> dict[str, list[str]]:
+        """The values of `getCompileTimeValue`: those of arguments such as `NAME=VALUE`, and all settings."""
+        named = _settings(tuple(a for a in self.arguments if a.partition("=")[0] and "=" in a))
+        return {**self.settings, **named}
+
     def _compile_spl(self) -> Program:
         from penstock.lang import compile_file
+        from penstock.lang.toolkit_folders import path_toolkits
 
         if Path(self.app).is_dir():
             raise UserError(f"`{self.app}` is a folder, not a file")
         if not Path(self.app).is_file():
             raise UserError(f"there is no file `{self.app}`", hint=_near_file(Path(self.app)))
-        watched = Watched(self.settings)
-        program = compile_file(Path(self.app), main=self.main, toolkits=self.toolkits, compile_values=watched)
-        for name, asked in unread(program.application, watched):
+        watched = Watched(self.compile_values)
+        program = compile_file(
+            Path(self.app),
+            main=self.main,
+            toolkits=(*self.toolkits, *path_toolkits()),
+            compile_values=watched,
+            arguments=self.arguments,
+        )
+        # Perl may read an argument.
+        for name, asked in ((n, a) for n, a in unread(program.application, watched) if n in self.settings):
             hint = did_you_mean(name, asked)
             click.echo(f"warning: nothing asks for `--set {name}`" + (f"; {hint}" if hint else ""), err=True)
         return program
@@ -75,7 +91,7 @@ class AppArguments:
             raise UserError(f"there is no data folder `{data}`")
         return Environment(
             submission_values=self.settings,
-            compile_values=self.settings,
+            compile_values=self.compile_values,
             # The workers of a cluster have folders of their own to start in.
             data_directory=data.absolute(),
             output_directory=(out if out is not None else data).absolute(),
@@ -92,9 +108,12 @@ def takes_application(function: F) -> F:
         toolkit: tuple[Path, ...],
         data: Path | None,
         setting: tuple[str, ...],
+        argument: tuple[str, ...],
         **rest: Any,
     ) -> Any:
-        arguments = AppArguments(app=app, main=main, toolkits=toolkit, data=data, settings=_settings(setting))
+        arguments = AppArguments(
+            app=app, main=main, toolkits=toolkit, data=data, settings=_settings(setting), arguments=argument
+        )
         return function(arguments=arguments, **rest)
 
     wrapper.__name__, wrapper.__doc__ = function.__name__, function.__doc__
@@ -106,7 +125,7 @@ def takes_application(function: F) -> F:
             multiple=True,
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="A folder of SPL and Python toolkits; may be given several times.",
+            help="A toolkit of SPL and Python, or a folder of toolkits; may be given several times. [STREAMS_SPLPATH]",
         ),
         click.option(
             "--data",
@@ -120,6 +139,13 @@ def takes_application(function: F) -> F:
             multiple=True,
             metavar="NAME=VALUE",
             help="A submission-time or compile-time value; may be given several times.",
+        ),
+        click.option(
+            "--argument",
+            multiple=True,
+            metavar="ARGUMENT",
+            help="A compile-time argument: @ARGV of Perl in SPL (.splmm), in order, and a compile-time value if it is "
+            "NAME=VALUE; may be given several times.",
         ),
     ]
     command: Any = wrapper
@@ -143,7 +169,7 @@ def _settings(given: tuple[str, ...]) -> dict[str, list[str]]:
 
 def _near_file(path: Path) -> str | None:
     folder = path.parent if path.parent.is_dir() else Path()
-    return did_you_mean(path.name, [p.name for p in folder.glob("*.spl")])
+    return did_you_mean(path.name, [p.name for p in folder.glob("*.spl*")])
 
 
 def _default_data(directory: Path) -> Path:

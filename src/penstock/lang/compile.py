@@ -5,7 +5,7 @@ Syntax errors end the compilation after parsing; all other mistakes are collecte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,12 @@ from penstock.lang.check.mistakes import error
 from penstock.lang.check.scope import Compilation
 from penstock.lang.depth import deep_recursion
 from penstock.lang.expand.composites import CompositeTarget, Instance
-from penstock.lang.expand.expand import Expanded, check_unused, expand
+from penstock.lang.expand.expand import Expanded, check_unused, expand, replicate
 from penstock.lang.expand.feedback import mark_feedback
 from penstock.lang.expand.host_constraints import placement_constraints
 from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
 from penstock.lang.syntax import ast
+from penstock.lang.toolkit_folders import toolkit_roots
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.registry import Registry, standard
 
@@ -41,6 +42,7 @@ def compile_file(
     main: str | None = None,
     toolkits: Sequence[str | Path] = (),
     compile_values: Mapping[str, list[str]] = NO_VALUES,
+    arguments: Sequence[str] = (),
 ) -> Program:
     """Compile a file of SPL.
 
@@ -49,15 +51,16 @@ def compile_file(
         main: The main composite, if the file has several.
         toolkits: Folders of SPL files and Python packages; a folder `toolkit` beside the file is always one of them.
         compile_values: What getCompileTimeValue gives.
+        arguments: Compile-time arguments: `@ARGV` of Perl in SPL.
 
     Raises:
         UserError: With every mistake found.
     """
     file = Path(path)
-    source = read_source(file)
+    source = read_source(file, tuple(arguments))
     own = file.parent / "toolkit"
-    folders = {Path(folder).resolve(): folder for folder in (*((own,) if own.is_dir() else ()), *toolkits)}
-    return _compile(source, main, tuple(folders.values()), compile_values, file)
+    folders = toolkit_roots((*((own,) if own.is_dir() else ()), *map(Path, toolkits)))
+    return _compile(source, main, folders, compile_values, file, arguments=tuple(arguments))
 
 
 def compile_text(
@@ -92,26 +95,29 @@ def compile_text(
         >>> [(o.id, o.kind) for o in program.application.operators]
         [('Numbers', 'Beacon'), ('Sink', 'FileSink')]
     """
-    return _compile(SourceFile(path=path, text=text), main, toolkits, compile_values, None, registry)
+    folders = toolkit_roots(map(Path, toolkits))
+    return _compile(SourceFile(path=path, text=text), main, folders, compile_values, None, registry)
 
 
 @deep_recursion()
 def _compile(
     source: SourceFile,
     main: str | None,
-    toolkits: Sequence[str | Path],
+    toolkits: tuple[Path, ...],
     compile_values: Mapping[str, list[str]],
     file: Path | None,
     registry: Registry | None = None,
+    arguments: tuple[str, ...] = (),
 ) -> Program:
     found = Diagnostics()
-    library = Library(registry=registry or standard(), python=_python_toolkits(toolkits), found=found)
+    python = _python_toolkits(toolkits)
+    library = Library(registry=registry or standard(), python=python, arguments=arguments, found=found)
     module = library.add(source, file.resolve() if file else None)
     found.raise_if_any()
     assert module is not None
     folder = application_folder(file, module.namespace) if file else Path()
     library.application = folder if file else None
-    library.toolkits = tuple(map(Path, toolkits))
+    library.toolkits = toolkits
     compilation = Compilation(library=library, found=found)
     compilation.functions = FunctionTable(compilation)
     try:
@@ -124,11 +130,10 @@ def _compile(
 
 
 def _environment(compile_values: Mapping[str, list[str]]) -> Environment:
-    return Environment(compile_values=compile_values)
+    return Environment(compile_values=compile_values, submission_values=compile_values)
 
 
-def _python_toolkits(toolkits: Iterable[str | Path]) -> tuple[PythonToolkit, ...]:
-    folders = tuple(toolkits)
+def _python_toolkits(folders: tuple[Path, ...]) -> tuple[PythonToolkit, ...]:
     if not folders:
         # Only programs with toolkits pay for the Python front end.
         return ()
@@ -149,9 +154,10 @@ def _application(
         instance = Instance(compilation, CompositeTarget(composite=composite, module=module))
         expanded.extend(expand(instance))
     _check_unused(module, compilation)
-    constraints = placement_constraints(expanded, evaluator)
-    operators = [item.operator for item in expanded]
-    functions = compilation.functions.needed(e for o in operators for e in _expressions(o))
+    functions = compilation.functions.needed(e for item in expanded for e in _expressions(item.operator))
+    copies = expanded if compilation.found else replicate(expanded, functions, evaluator)
+    constraints = placement_constraints(copies, evaluator)
+    operators = [item.operator for item in copies]
     if compilation.found or composite is None:
         return None
     name = f"{module.namespace}::{composite.name}" if module.namespace else composite.name.text

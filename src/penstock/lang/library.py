@@ -15,8 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.base.diagnostics import Diagnostics, SourceFile, UserError
+from penstock.lang.mixed_mode import SUFFIX, expand_mixed_mode
 from penstock.lang.syntax import ast
 from penstock.lang.syntax.parser import parse_file
+from penstock.lang.toolkit_folders import (
+    find_native_function,
+    find_native_operator,
+    has_native_namespace,
+    is_in_place,
+    namespace_folders,
+    spl_files,
+    toolkit_files,
+)
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.registry import Registry, is_standard
 
@@ -25,8 +35,26 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", ast.Composite, ast.FunctionSyntax, ast.TypeDefinition)
 
-TextFile = tuple[Path, str]
-"""A file's path and its text."""
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file that happens to lie where files are looked for.
+
+    Attributes:
+        path: Where.
+        source: Its SPL; if there is a problem, what the file holds, and nothing if it cannot be read.
+        problem: Why the SPL could not be made of what the file holds.
+    """
+
+    path: Path
+    source: SourceFile
+    problem: UserError | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that it declares, told without parsing it; empty for none."""
+        return _namespace_of(self.source.text)
+
 
 _DEFINES: dict[type, str] = {
     ast.Composite: r"\bcomposite\s+{name}\b",
@@ -84,7 +112,8 @@ class Library:
         registry: The operators, those of Python toolkits as soon as a name is looked for that they define.
         application: The folder of the application's own files. A namespace `a.b` lies in its folder `a.b` or `a/b`, so
             that whatever else happens to lie below it is left alone.
-        toolkits: Folders that hold SPL files of any namespace, at any depth.
+        toolkits: Folders that hold SPL files of any namespace.
+        arguments: The compile-time arguments, for Perl in SPL.
         python: The Python files of the toolkits.
         found: Receives the mistakes of the files that are read on the way.
     """
@@ -93,6 +122,7 @@ class Library:
     application: Path | None = None
     toolkits: tuple[Path, ...] = ()
     python: tuple[PythonToolkit, ...] = ()
+    arguments: tuple[str, ...] = ()
     found: Diagnostics = field(default_factory=Diagnostics)
     _modules: dict[Path | None, list[Module]] = field(default_factory=dict)
     _looked_up: dict[tuple[type, str, int], list[Any]] = field(default_factory=dict)
@@ -129,26 +159,46 @@ class Library:
     def _defining(self, kind: type, namespace: str, name: str) -> list[Module]:
         """The modules of a namespace that may define a name, read if they were not yet."""
         pattern = re.compile(_DEFINES[kind].format(name=name))
-        for path, text in self._files(namespace):
-            if path not in self._modules and pattern.search(text):
-                self.add(SourceFile(path=str(path), text=text), path)
+        for file in self._files(namespace):
+            if file.path not in self._modules and pattern.search(file.source.text):
+                self._add_file(file)
         return [m for modules in self._modules.values() for m in modules if m.namespace == namespace]
+
+    def _add_file(self, file: TextFile) -> None:
+        if file.problem is None:
+            self.add(file.source, file.path)
+        else:
+            self._modules[file.path] = []
+            self.found.extend(file.problem)
 
     def _files(self, namespace: str) -> list[TextFile]:
         if namespace not in self._own_files:
             paths = [] if self.application is None else _paths_of(self.application, namespace)
-            files = (_text_file(path) for path in paths)
-            self._own_files[namespace] = [f for f in files if _namespace_of(f[1]) == namespace]
+            files = (self._text_file(path) for path in paths)
+            self._own_files[namespace] = [f for f in files if f.namespace == namespace]
         return [*self._own_files[namespace], *self._toolkit_files.get(namespace, ())]
 
     @cached_property
     def _toolkit_files(self) -> Mapping[str, list[TextFile]]:
         found: dict[str, list[TextFile]] = {}
-        for folder in self.toolkits:
-            for path in sorted(p for p in folder.rglob("*.spl") if p.is_file()):
-                file = _text_file(path)
-                found.setdefault(_namespace_of(file[1]), []).append(file)
+        for root in self.toolkits:
+            for path in toolkit_files(root):
+                file = self._text_file(path)
+                if is_in_place(path, root, file.namespace):
+                    found.setdefault(file.namespace, []).append(file)
         return found
+
+    def _text_file(self, path: Path) -> TextFile:
+        """A file that happens to lie there; one that cannot be read defines nothing."""
+        resolved = path.resolve()
+        try:
+            source = read_text(resolved)
+        except UserError:
+            return TextFile(resolved, SourceFile(path=str(resolved), text=""))
+        try:
+            return TextFile(resolved, expand_source(source, resolved, self.arguments))
+        except UserError as problem:
+            return TextFile(resolved, source, problem)
 
     def has_namespace(self, namespace: str) -> bool:
         """Whether a `use` can name a namespace: some file or operator is in it."""
@@ -158,6 +208,34 @@ class Library:
             or bool(self._files(namespace))
             or any(d.namespace == namespace for d in self.registry.definitions())
             or any(toolkit.has_namespace(namespace) for toolkit in self.python)
+            or has_native_namespace(self.roots, namespace)
+        )
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folder of the application, then those of the toolkits."""
+        return self.toolkits if self.application is None else (self.application, *self.toolkits)
+
+    def describe_native_operator(self, name: str, module: Module) -> str | None:
+        """What to know of an operator that is not written in SPL; None if there is none of that name."""
+        namespaces, bare = module.namespaces_of(name)
+        found = find_native_operator(self.roots, namespaces, bare)
+        if found is None:
+            return None
+        where = f" of the namespace `{found.namespace}`" if found.namespace else ""
+        return (
+            f"`{found.path.name}` says that it is a primitive operator in {found.language}, which does not run here; "
+            f"write a class or function `{bare}`{where} in Python, and give its folder with --toolkit"
+        )
+
+    def describe_native_function(self, name: str) -> str | None:
+        """What to know of a function that is not written in SPL; None if there is none of that name."""
+        found = find_native_function(self.roots, name.rpartition("::")[2])
+        if found is None:
+            return None
+        return (
+            f"`{found.path.name}` of the namespace `{found.namespace}` says that it is a native function in "
+            f"{found.language}, which does not run here; write it in SPL, or its caller as an operator in Python"
         )
 
     def operator(self, name: str, module: Module) -> OperatorDefinition | None:
@@ -182,7 +260,9 @@ class Library:
         composite = re.compile(_DEFINES[ast.Composite].format(name=re.escape(name)))
         found = {namespace for toolkit in self.python for namespace in toolkit.namespaces_of(name)}
         found |= {d.namespace for d in self.registry.definitions() if d.name == name and d.namespace}
-        found |= {n for n, files in self._toolkit_files.items() if n and any(composite.search(t) for _, t in files)}
+        found |= {
+            n for n, files in self._toolkit_files.items() if n and any(composite.search(f.source.text) for f in files)
+        }
         return sorted(found)
 
     def operator_names(self, module: Module) -> set[str]:
@@ -200,16 +280,8 @@ class Library:
 
 def _paths_of(folder: Path, namespace: str) -> list[Path]:
     """The files in the folders that a namespace asks for; for none, those in the folder itself."""
-    folders = [folder / namespace, folder.joinpath(*namespace.split("."))] if namespace else [folder]
-    return sorted({path.resolve() for place in folders for path in place.glob("*.spl") if path.is_file()})
-
-
-def _text_file(path: Path) -> TextFile:
-    """A file that happens to lie there; one that cannot be read defines nothing."""
-    try:
-        return path.resolve(), path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError:
-        return path.resolve(), ""
+    folders = namespace_folders(folder, namespace)
+    return sorted({path.resolve() for place in folders for path in spl_files(place.glob("*"))})
 
 
 def _namespace_of(text: str) -> str:
@@ -221,7 +293,16 @@ def _namespace_of(text: str) -> str:
     return "".join(match[1].split()) if match else ""
 
 
-def read_source(path: Path) -> SourceFile:
+def read_source(path: Path, arguments: tuple[str, ...] = ()) -> SourceFile:
+    """The SPL of a file; that of mixed mode is what its Perl prints.
+
+    Raises:
+        UserError: The file cannot be read as UTF-8 text, or its Perl fails.
+    """
+    return expand_source(read_text(path), path, arguments)
+
+
+def read_text(path: Path) -> SourceFile:
     """The text of a file.
 
     Raises:
@@ -233,6 +314,18 @@ def read_source(path: Path) -> SourceFile:
         raise UserError(f"cannot read `{path}`: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UserError(f"`{path}` is not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def expand_source(source: SourceFile, path: Path, arguments: tuple[str, ...]) -> SourceFile:
+    """The SPL of a text: its own, or in mixed mode what its Perl prints, run in the folder of the application.
+
+    Raises:
+        UserError: Its Perl fails.
+    """
+    if path.suffix != SUFFIX:
+        return source
+    declared = re.search(r"^\s*namespace\s+([\w.]+)\s*;", source.text, re.MULTILINE)
+    return expand_mixed_mode(source, arguments, application_folder(path.resolve(), declared[1] if declared else ""))
 
 
 def check_uses(module: Module, library: Library, found: Diagnostics) -> None:

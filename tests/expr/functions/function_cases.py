@@ -353,6 +353,7 @@ COLLECTIONS = [
     case("concat", "blob; blob", (b"a", b"b"), b"ab"),
 ]
 
+RESOLUTION = "enum{Milliseconds, Microseconds, Nanoseconds}"
 # 2005-10-04 14:18:19.324 UTC, a Tuesday
 MOMENT = 1_128_435_499_324_000_000
 TM_OF_MOMENT = (19, 18, 14, 4, 9, 105, 2, 276, 0, 0, "UTC")
@@ -373,11 +374,17 @@ TIMES = [
     case("add", "timestamp; float64", (5, math.inf), FAILS),
     case("subtract", "timestamp; float64", (1_500_000_000, 0.5), 1_000_000_000),
     case("diffAsNanos", "timestamp; timestamp", (5, 7), -2),
+    case("toTimestamp", f"uint64; {RESOLUTION}", (7, "Microseconds"), 7_000),
+    case("toTimestamp", f"uint64; {RESOLUTION}", (2**63, "Nanoseconds"), FAILS),
+    case("int64TicksFromTimestamp", f"timestamp; {RESOLUTION}", (1_999_999, "Milliseconds"), 1),
+    case("int64TicksFromTimestamp", f"timestamp; {RESOLUTION}", (-1, "Microseconds"), -1),
+    case("uint64TicksFromTimestamp", f"timestamp; {RESOLUTION}", (1_999_999, "Microseconds"), 1_999),
+    case("uint64TicksFromTimestamp", f"timestamp; {RESOLUTION}", (-1, "Nanoseconds"), FAILS),
     case("diffAsSecs", "timestamp; timestamp", (2_500_000_000, 1_000_000_000), 1.5),
     case("toDecimal128", "timestamp", (1_500_000_000,), Decimal("1.500000000")),
     case("fromDecimal128", "decimal128", (Decimal("1.5"),), 1_500_000_000),
     case("fromDecimal128", "decimal128", (Decimal("NaN"),), FAILS),
-    case("toTimestamp", "int64; enum{Milliseconds, Microseconds, Nanoseconds}", (1500, "Milliseconds"), 1_500_000_000),
+    case("toTimestamp", f"int64; {RESOLUTION}", (1500, "Milliseconds"), 1_500_000_000),
     case("ctime", "timestamp", (MOMENT,), "Tue Oct  4 14:18:19 2005"),
     *(case(f"{zone}year", "timestamp", (MOMENT,), 2005) for zone in ("", "gm")),
     *(case(f"{zone}month", "timestamp", (MOMENT,), 9) for zone in ("", "gm")),

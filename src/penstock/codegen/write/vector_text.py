@@ -52,7 +52,7 @@ from penstock.ir.expressions import (
     Unary,
     Variable,
 )
-from penstock.ir.types import FLOAT32, OptionalType, Schema, Type, is_float, is_integer, is_string
+from penstock.ir.types import FLOAT32, TIMESTAMP, OptionalType, Schema, Type, is_float, is_integer, is_string
 
 _LEVELS = {"+": ADD, "-": ADD, "*": MULTIPLY, "/": MULTIPLY, "&": BIT_AND, "|": BIT_OR, "^": BIT_AND - 1}
 
@@ -159,7 +159,7 @@ class VectorText:
             return self._operator(x, where)
         if binary_operation(x.operator, type_) is None:
             return None
-        fails = x.operator in ("/", "%") and is_integer(type_) and not is_nonzero(x.right)
+        fails = type_ == TIMESTAMP or (x.operator in ("/", "%") and is_integer(type_) and not is_nonzero(x.right))
         return self._named(x, where, f'operation("{x.operator}", "{type_}")', x.left, x.right, fails=fails)
 
     def _operator(self, x: Binary, where: Sight) -> Vector:
@@ -268,4 +268,6 @@ _HINTS = {
 
 def _written(type_: Type) -> tuple[str, ...]:
     """The operators that numpy's arrays spell as SPL does, and that mean the same."""
+    if type_ == TIMESTAMP:
+        return COMPARISON
     return tuple(o for o in (*_LEVELS, *COMPARISON) if o != "/" or is_float(type_))

@@ -29,6 +29,7 @@ from penstock.expr.emit.parts import is_float_inside
 from penstock.expr.emit.scope import Scope
 from penstock.ir.types import (
     FLOAT32,
+    TIMESTAMP,
     UNSIGNED,
     EnumType,
     ListType,
@@ -80,6 +81,8 @@ def arithmetic(operator: str, type_: Type, left: Code, right: Code, scope: Scope
     if is_decimal(type_):
         context = decimal_context(type_, scope)
         return Code(f"{context}.{_DECIMAL_METHODS[operator]}({left.text}, {right.text})")
+    if type_ == TIMESTAMP:
+        return Code(f"checked({operation(left, operator, right, ADD).text})")
     if isinstance(type_, MapType):
         return Code(f"{{**{left.at(ADD)}, **{right.at(ADD)}}}")
     python = "|" if isinstance(type_, SetType) else operator

@@ -72,6 +72,18 @@ def timestamp_to_seconds(nanoseconds: int) -> Decimal:
     return _EXACT.divide(Decimal(nanoseconds), Decimal(NANOSECONDS))
 
 
+def checked(nanoseconds: int) -> int:
+    """A timestamp, or an error where it lies outside the years 1677 to 2262.
+
+    Example:
+        >>> checked(5)
+        5
+    """
+    if not -(1 << 63) <= nanoseconds < 1 << 63:
+        raise EvaluationError(f"timestamp out of range: {nanoseconds} ns since 1970")
+    return nanoseconds
+
+
 def seconds_to_timestamp(seconds: float | Decimal) -> int:
     """The timestamp of a number of seconds, cut to nanoseconds.
 

@@ -26,7 +26,7 @@ from decimal import Decimal
 from math import inf, nan
 
 from penstock.expr.emit.numbers import (
-    decimal_to_integer, divide_by_zero, division_by_zero, out_of_range, remainder, seconds_to_timestamp,
+    checked, decimal_to_integer, divide_by_zero, division_by_zero, out_of_range, remainder, seconds_to_timestamp,
     timestamp_to_seconds,
 )
 from penstock.expr.emit.parts import (

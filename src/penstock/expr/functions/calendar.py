@@ -12,9 +12,10 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from penstock.expr.emit.numbers import NANOSECONDS as SECOND_NS
+from penstock.expr.emit.numbers import checked
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function
-from penstock.expr.functions.times import SECOND_NS, checked
 
 TM = (
     "tuple<int32 sec, int32 min, int32 hour, int32 mday, int32 mon, int32 year, int32 wday, int32 yday, int32 isdst, "

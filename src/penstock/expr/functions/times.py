@@ -13,24 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.expr.emit.numbers import NANOSECONDS as SECOND_NS
+from penstock.expr.emit.numbers import checked
 from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function
 from penstock.expr.values.numbers import DECIMAL_CONTEXTS
-
-SECOND_NS = 1_000_000_000
-
-
-def checked(value: int) -> int:
-    """A timestamp, or an error where it lies outside the years 1677 to 2262.
-
-    Example:
-        >>> checked(5)
-        5
-    """
-    if not -(1 << 63) <= value < 1 << 63:
-        raise EvaluationError(f"timestamp out of range: {value} ns since 1970")
-    return value
 
 
 @function("timestamp createTimestamp(int64 seconds, uint32 nanoseconds)")
@@ -150,7 +138,28 @@ def from_decimal(seconds: Decimal) -> int:
         raise EvaluationError(f"timestamp out of range: {seconds} s since 1970") from error
 
 
-@function("timestamp toTimestamp(int64 ticks, enum{Milliseconds, Microseconds, Nanoseconds} resolution)")
+_RESOLUTION = "enum{Milliseconds, Microseconds, Nanoseconds}"
+_TICK_NS = {"Milliseconds": 1_000_000, "Microseconds": 1_000, "Nanoseconds": 1}
+
+
+@function(
+    f"timestamp toTimestamp(int64 ticks, {_RESOLUTION} resolution)",
+    f"timestamp toTimestamp(uint64 ticks, {_RESOLUTION} resolution)",
+)
 def from_ticks(ticks: int, resolution: str) -> int:
     """The timestamp so many ticks after 1970."""
-    return checked(ticks * {"Milliseconds": 1_000_000, "Microseconds": 1_000, "Nanoseconds": 1}[resolution])
+    return checked(ticks * _TICK_NS[resolution])
+
+
+@function(f"int64 int64TicksFromTimestamp(timestamp time, {_RESOLUTION} resolution)")
+def to_ticks(time: int, resolution: str) -> int:
+    """The whole ticks since 1970."""
+    return time // _TICK_NS[resolution]
+
+
+@function(f"uint64 uint64TicksFromTimestamp(timestamp time, {_RESOLUTION} resolution)")
+def to_unsigned_ticks(time: int, resolution: str) -> int:
+    """The whole ticks since 1970; a time before that is an error."""
+    if time < 0:
+        raise EvaluationError(f"{time} ns since 1970 is before 1970")
+    return to_ticks(time, resolution)

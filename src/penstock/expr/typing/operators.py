@@ -21,6 +21,7 @@ from penstock.ir.expressions import (
 from penstock.ir.types import (
     BLOB,
     BOOLEAN,
+    TIMESTAMP,
     VOID,
     ListType,
     MapType,
@@ -173,7 +174,7 @@ def _arithmetic(operator: str, left: Expression, right: Expression, span: Span |
 def _defines(operator: str, type_: Type) -> bool:
     if operator in ARITHMETIC:
         joins = operator == "+" and (is_string(type_) or is_collection(type_) or type_ == BLOB)
-        return is_numeric(type_) or joins
+        return is_numeric(type_) or joins or (type_ == TIMESTAMP and operator in "+-")
     return is_integer(type_) or (type_ == BOOLEAN and operator in "&|^")
 
 
@@ -183,6 +184,8 @@ def _arithmetic_hint(operator: str, left: Expression, right: Expression) -> str 
         return f"cast the other side: `({text})`"
     if is_numeric(left.type) and is_numeric(right.type):
         return "cast one side to the type of the other"
+    if TIMESTAMP in (left.type, right.type):
+        return "times go with times: cast seconds with `(timestamp)`, or call add or diffAsSecs"
     return None
 
 

@@ -47,7 +47,7 @@ from penstock.ir.expressions import (
     Slice,
     Unary,
 )
-from penstock.ir.types import BOOLEAN, OptionalType, Schema, is_float, is_integer, is_string
+from penstock.ir.types import BOOLEAN, TIMESTAMP, OptionalType, Schema, is_float, is_integer, is_string
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,9 @@ class NodeCompiler:
             return self._apply(shift_operation(x.operator, x.type), x.left, x.right)
         if isinstance(x.left.type, OptionalType):
             return self._null_test(x)
-        fails = x.operator in ("/", "%") and is_integer(x.type) and not isinstance(x.right, Literal)
+        fails = x.type == TIMESTAMP or (
+            x.operator in ("/", "%") and is_integer(x.type) and not isinstance(x.right, Literal)
+        )
         return self._apply(binary_operation(x.operator, x.left.type), x.left, x.right, fails=fails or _is_zero(x.right))
 
     def _logical(self, x: Binary) -> Node:

@@ -20,6 +20,7 @@ from penstock.expr.values import integer_range
 from penstock.expr.vector.frame import Column, dtype_of, is_scalar
 from penstock.ir.types import (
     BOOLEAN,
+    TIMESTAMP,
     EnumType,
     Primitive,
     Type,
@@ -56,6 +57,8 @@ _ARROW: dict[str, Operation] = {
 
 def binary_operation(operator: str, type_: Type) -> Operation | None:
     """The operator over columns of a type, or None where there is no exact one."""
+    if type_ == TIMESTAMP and operator in _TIMES:
+        return _TIMES[operator]
     if dtype_of(type_) is not None:
         if operator in ("/", "%"):
             return _DIVISIONS[operator, is_float(type_)]
@@ -78,6 +81,26 @@ def _to_numpy(compare: Operation) -> Operation:
 
 def _concatenate(left: Column, right: Column) -> Column:
     return pc.binary_join_element_wise(left, right, "")
+
+
+def _add_times(left: Column, right: Column) -> Column:
+    total = np.add(left, right)
+    return _check_times(total, (left ^ total) & (right ^ total))
+
+
+def _subtract_times(left: Column, right: Column) -> Column:
+    difference = np.subtract(left, right)
+    return _check_times(difference, (left ^ right) & (left ^ difference))
+
+
+def _check_times(times: Column, overflow: Column) -> Column:
+    """Times of which none has overflowed: the sign of a sum is then that of one of its operands."""
+    if np.any(overflow < 0):
+        raise EvaluationError("a timestamp is out of range")
+    return times
+
+
+_TIMES: dict[str, Operation] = {"+": _add_times, "-": _subtract_times}
 
 
 def _check_divisor(dividend: Column, divisor: Column) -> None:

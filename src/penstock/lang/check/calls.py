@@ -79,6 +79,9 @@ def _call_standard(syntax: code.CallSyntax, arguments: Sequence[Expression], nam
 def _check_standard(word: code.Word, names: Names) -> str:
     """The bare name of a standard function."""
     namespace, _, bare = word.text.rpartition("::")
+    native = None if overloads(bare) else names.scope.library.describe_native_function(word.text)
+    if native is not None:
+        raise error(f"there is no function `{word}`", word.span, native)
     if "." in bare or (namespace and not namespace.startswith("spl")):
         hint = "call it as `f(x)`, not `x.f()`" if "." in bare else "add the folder that holds it with --toolkit"
         raise error(f"there is no function `{word}`", word.span, hint)

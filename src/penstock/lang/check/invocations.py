@@ -26,6 +26,7 @@ from penstock.lang.check.ports import input_index, input_ports, output_ports, po
 from penstock.lang.check.statements import Around, check_block, check_declaration
 from penstock.lang.check.window_clauses import check_window
 from penstock.lang.expand.composites import Instance, Node
+from penstock.lang.expand.replicate import ParallelRegion
 from penstock.lang.syntax import ast
 from penstock.lang.syntax import ast_code as code
 from penstock.toolkit.core.check_params import check_params
@@ -35,9 +36,16 @@ from penstock.toolkit.core.invoke import invoke
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inherited:
-    """What composites around an operator say for all operators inside: annotations, and settings with their scopes."""
+    """What composites around an operator say for all operators inside.
+
+    Attributes:
+        annotations: Of their invocations, the innermost first.
+        config: Settings with their scopes.
+        regions: Those that `@parallel` makes of their invocations, the innermost first.
+    """
 
     annotations: tuple[Annotation, ...] = ()
+    regions: tuple[ParallelRegion, ...] = ()
     config: tuple[tuple[ast.Setting, Instance], ...] = ()
 
 

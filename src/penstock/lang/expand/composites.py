@@ -310,7 +310,10 @@ class Instance(Scope):
         raise error(f"there is no operator `{word}`", word.span, self._where_operator_is(word.text))
 
     def _where_operator_is(self, name: str) -> str | None:
-        """What to write for an operator of another namespace, or for one that is spelled otherwise."""
+        """What to do for an operator of another language or namespace, or for one that is spelled otherwise."""
+        native = self.library.describe_native_operator(name, self.module)
+        if native is not None:
+            return native
         bare = name.rpartition("::")[2]
         elsewhere = self.library.namespaces_of(bare)
         if not elsewhere:

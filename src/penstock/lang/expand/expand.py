@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from penstock.base.diagnostics import UserError
+from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Annotation, Operator
+from penstock.ir.statements import Function
 from penstock.lang.check.annotations import check_annotation
 from penstock.lang.check.invocations import Inherited, check_invocation
 from penstock.lang.check.scope import Compilation
 from penstock.lang.expand.composites import CompositeTarget, Instance, Node, find_stream
+from penstock.lang.expand.replicate import PARALLEL, ParallelRegion, Placed, RegionPort
+from penstock.lang.expand.replicate import replicate as replicate_placed
 from penstock.lang.syntax import ast
 from penstock.toolkit.core.definition import OperatorDefinition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expanded:
-    """An operator, with all placement settings that apply to it and where they were written."""
+    """An operator, with all placement settings that apply to it and where they were written, and its regions."""
 
     operator: Operator
     placement: tuple[tuple[ast.Setting, Instance], ...]
+    regions: tuple[ParallelRegion, ...] = ()
 
 
 def expand(instance: Instance, inherited: Inherited | None = None) -> Iterator[Expanded]:
@@ -38,7 +43,9 @@ def expand(instance: Instance, inherited: Inherited | None = None) -> Iterator[E
                 own = ((setting, instance) for setting in node.invocation.config)
                 settings = (*own, *around.config)
                 placement = tuple((s, scope) for s, scope in settings if s.name.text == "placement")
-                yield Expanded(operator=operator, placement=placement)
+                own_annotations = operator.annotations[: len(node.invocation.annotations)]
+                regions = (*_regions(node, instance, own_annotations), *around.regions)
+                yield Expanded(operator=operator, placement=placement, regions=regions)
 
 
 def check_unused(target: CompositeTarget, compilation: Compilation) -> None:
@@ -67,7 +74,7 @@ def _check_names(instance: Instance) -> None:
 
 def _with_composite(inherited: Inherited, instance: Instance) -> Inherited:
     config = tuple((setting, instance) for setting in instance.composite.config)
-    return Inherited(annotations=inherited.annotations, config=(*config, *inherited.config))
+    return replace(inherited, config=(*config, *inherited.config))
 
 
 def _with_invocation(around: Inherited, node: Node, instance: Instance) -> Inherited:
@@ -78,7 +85,28 @@ def _with_invocation(around: Inherited, node: Node, instance: Instance) -> Inher
         except UserError as problem:
             instance.compilation.found.extend(problem)
     config = tuple((setting, instance) for setting in node.invocation.config)
-    return Inherited(annotations=(*annotations, *around.annotations), config=(*config, *around.config))
+    return Inherited(
+        annotations=(*annotations, *around.annotations),
+        config=(*config, *around.config),
+        regions=(*_regions(node, instance, annotations), *around.regions),
+    )
+
+
+def _regions(node: Node, instance: Instance, annotations: Iterable[Annotation]) -> Iterator[ParallelRegion]:
+    """The region that `@parallel` makes of an invocation."""
+    for annotation in annotations:
+        if annotation.name == PARALLEL:
+            id_ = f"{instance.path}{node.invocation.name}"
+            ports = tuple(_region_port(port, instance) for port in node.invocation.inputs)
+            yield ParallelRegion(id=id_, annotation=annotation, is_composite=node.child is not None, ports=ports)
+
+
+def _region_port(port: ast.InputSyntax, instance: Instance) -> RegionPort:
+    """An input port of an invocation, with its alias and the names of its streams."""
+    names = [s.name.text for s in port.streams]
+    known = (stream for name in names if (stream := instance.stream(name)) is not None)
+    alias = () if port.alias is None else (port.alias.text,)
+    return RegionPort(names=(*alias, *names), streams=tuple(id_ for stream in known for id_ in stream.ids))
 
 
 def _check_ports(node: Node, child: Instance, instance: Instance) -> None:
@@ -120,3 +148,12 @@ def _check_schemas(node: Node, child: Instance, instance: Instance) -> None:
         elif outer is not None and None not in (inner.schema, outer.schema) and inner.schema != outer.schema:
             made = f"`{child.composite.name}` makes {inner.schema}"
             found.error(f"{made}, but `{stream.name}` is declared with {outer.schema}", stream.span)
+
+
+def replicate(expanded: Sequence[Expanded], functions: Sequence[Function], evaluator: Evaluator) -> list[Expanded]:
+    """The operators with the copies that parallel regions need, each with the placement of what it is a copy of."""
+    placed = [Placed(operator=e.operator, regions=e.regions, origin=i) for i, e in enumerate(expanded)]
+    if not any(item.regions for item in placed):
+        return list(expanded)
+    made = replicate_placed(placed, functions, evaluator)
+    return [replace(expanded[item.origin], operator=item.operator) for item in made]
