@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
-from penstock.codegen.run.generated_pe import GeneratedPE
 from penstock.codegen.run.loaded_module import LoadedModule
+from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.codegen.transport.batches import PULSE, TUPLE, Item, decode, encode, rows
-from penstock.codegen.write.generate import Generated, generate
+from penstock.codegen.write.generate import Module, generate
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file, compile_text
 from penstock.runtime.pes.container import Container
@@ -84,8 +84,8 @@ def by_container(program: Program, plan: PhysicalPlan, pe: int) -> Callable[[Val
 
 def by_generated_code(program: Program, plan: PhysicalPlan, pe: int) -> Callable[[Values], int]:
     made = generate(program, plan, pe)
-    assert isinstance(made, Generated), made
-    instance = GeneratedPE(LoadedModule(made, program, Environment()))
+    assert isinstance(made, Module), made
+    instance = PieceInstance(LoadedModule(made, program, Environment()))
     return lambda values: sum(len(value) for _, found in instance.take(values) for value in found)
 
 

@@ -20,7 +20,8 @@ from penstock.expr.environment import Environment
 from penstock.reference.result import DeadLetter
 from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.container_instance import ContainerInstance
-from penstock.runtime.pes.instances import Instance, instance_maker
+from penstock.runtime.pes.instances import instance_maker
+from penstock.runtime.pes.pe_instance import PEInstance
 from penstock.runtime.pes.prints import write_in_order
 from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.sources.turns import SourceRun
@@ -56,7 +57,8 @@ def run_plan(
             return letters
 
 
-Makers = dict[int, Callable[[], Instance]]
+Make = Callable[[], PEInstance | ContainerInstance]
+Makers = dict[int, Make]
 
 
 def instance_makers(program: Program, plan: PhysicalPlan, environment: Environment) -> Makers:
@@ -69,7 +71,11 @@ def instance_makers(program: Program, plan: PhysicalPlan, environment: Environme
 
 
 def run_pe(
-    plan: PhysicalPlan, pe: PE, rows: Rows, states: dict[tuple[int, int], bytes], make: Callable[[], Instance]
+    plan: PhysicalPlan,
+    pe: PE,
+    rows: Rows,
+    states: dict[tuple[int, int], bytes],
+    make: Make,
 ) -> Rows:
     """Every channel of a PE takes its rows, the last channel first: order must not depend on when a channel runs.
 
@@ -90,9 +96,7 @@ def run_pe(
         found += as_rows(Router(routing_of(plan, pe.index), channel).rows(instance.process_batch(values)))
         if pe.role != "stateless":
             states[pe.index, channel] = pickle.dumps(instance.remember())
-        if isinstance(instance, ContainerInstance):
-            for node in instance.container.nodes:
-                node.runtime.close()
+        instance.close()
     return found
 
 

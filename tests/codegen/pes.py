@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from penstock.codegen.plan.part import part_of
 from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
-from penstock.codegen.run.generated_pe import GeneratedPE
 from penstock.codegen.run.loaded_module import LoadedModule
+from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.codegen.transport.batches import FINAL, PULSE, TUPLE, WINDOW, Item, decode, encode
-from penstock.codegen.write.generate import Generated, generate
+from penstock.codegen.write.generate import Module, generate
 from penstock.codegen.write.marks import streams_with_marks
 from penstock.expr.environment import Environment
 from penstock.runtime.pes.container import Container
@@ -35,10 +35,10 @@ def inner_pe(plan: PhysicalPlan) -> int:
     return pe
 
 
-def generated(program: Program, plan: PhysicalPlan, pe: int) -> Generated:
+def generated(program: Program, plan: PhysicalPlan, pe: int) -> Module:
     """The generated module; fails with the reason if there is none."""
     made = generate(program, plan, pe)
-    assert isinstance(made, Generated), made
+    assert isinstance(made, Module), made
     return made
 
 
@@ -65,7 +65,7 @@ def by_generated_code(
     module = LoadedModule(made, program, Environment())
     state, found = None, []
     for batch in batches:
-        instance = GeneratedPE(module)
+        instance = PieceInstance(module)
         if state is not None:
             instance.recall(pickle.loads(state))
         left = dict(instance.take(_values(plan, batch)))

@@ -21,7 +21,7 @@ from penstock.lang import compile_text
 from penstock.model import equal_hosts
 from penstock.optimizer.kept_profiles import keep_profile
 from penstock.profiler.sampling import Sampling
-from penstock.runtime.pes.generated_instance import loaded_module
+from penstock.runtime.pes.pe_module import load_module
 from penstock.spark.checkpoint.plan_record import claim
 from penstock.spark.sources.data_source import dump, load_pieces
 
@@ -124,9 +124,8 @@ def test_what_is_shown_is_kept_and_run_byte_for_byte(tmp_path, sampling):
     assert sorted(kept) == ["pe_1_0", "pe_1_2", "pe_2"]
     dump(job.program, job.plan, Environment(), job.build, tmp_path / "program")
     (program, _, environment), pieces = load_pieces(str(tmp_path / "program"), 1)
-    loaded = loaded_module(program, pieces, environment)
-    assert loaded is not None
-    assert [module.generated.text for module in loaded.modules.values()] == [kept["pe_1_0"], kept["pe_1_2"]]
+    loaded = load_module(program, pieces, environment)
+    assert [module.code.text for module in loaded.modules.values()] == [kept["pe_1_0"], kept["pe_1_2"]]
     if sampling is not None:
         assert "pe.signals" in kept["pe_2"]
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.codegen.plan.physical import physical_plan
-from penstock.codegen.write.generate import Generated, generate
+from penstock.codegen.write.generate import Module, generate
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file
 from penstock.runtime.verify.verify_models import verify_models
@@ -84,7 +84,7 @@ def test_all_of_it_has_a_generated_form(example):
     program = example(PYTHON).app().program()
     plan = physical_plan(program.application, [[o.id for o in program.application.operators]])
     inner = [pe.index for pe in plan.pes if pe.role not in ("source", "sink")]
-    assert [type(generate(program, plan, pe)) for pe in inner] == [Generated]
+    assert [type(generate(program, plan, pe)) for pe in inner] == [Module]
 
 
 def test_a_spectrum_shows_the_line_that_an_antenna_hears(example):

@@ -11,12 +11,13 @@ from penstock.bench.measure.in_process import PEs, encoded
 from penstock.bench.profiling import by_group, median_costs
 from penstock.bench.workloads.profiling_programs import BURNS, bargains, burning, chain, loop, numbers, ticks
 from penstock.codegen.plan.physical import physical_plan
-from penstock.codegen.write.generate import Generated, generate
+from penstock.codegen.write.generate import Module, generate
 from penstock.codegen.write.submit_signals import plain, renamed, signalled, timed
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.profiler.sampling import Sampling
 from penstock.runtime.pes import instances
+from penstock.runtime.pes.pe_module import PEModule
 from plan_runner import run_plan
 
 LOOP = """composite Main { graph
@@ -37,6 +38,11 @@ def none_of(program):
     return [[o.id] for o in program.application.operators]
 
 
+def in_a_container(program, pieces, environment):
+    assert len(pieces.made) == 1
+    return PEModule(replace(pieces, made={pieces.pe: "on request"}), {}, program, environment)
+
+
 def written(program, fusion, sampling, folder):
     folder.mkdir()
     plan = replace(physical_plan(program.application, fusion), signals=sampling)
@@ -54,7 +60,7 @@ def test_signals_change_nothing_that_leaves_a_generated_pe(tmp_path, fuse, rate)
 
 
 def test_signals_change_nothing_that_leaves_a_container(tmp_path, monkeypatch):
-    monkeypatch.setattr(instances, "loaded_module", lambda *_: None)
+    monkeypatch.setattr(instances, "load_module", in_a_container)
     program = compile_text(LOOP)
     without = written(program, all_of(program), None, tmp_path / "without")
     assert written(program, all_of(program), Sampling(rate=0.5), tmp_path / "with") == without
@@ -64,8 +70,8 @@ def test_a_module_is_the_same_with_and_without_signals_except_for_them():
     program = chain(4)
     plan = physical_plan(program.application, all_of(program))
     bare, signals = generate(program, plan, 1), generate(program, replace(plan, signals=Sampling()), 1)
-    assert isinstance(bare, Generated)
-    assert isinstance(signals, Generated)
+    assert isinstance(bare, Module)
+    assert isinstance(signals, Module)
     lines = [line for line in signals.text.splitlines() if "pe.signals" not in line]
     assert lines == bare.text.splitlines()
     assert bare.stretches == ()
@@ -75,7 +81,7 @@ def test_what_operators_share_counts_for_each_of_them():
     program = bargains()
     plan = replace(physical_plan(program.application, all_of(program)), signals=Sampling())
     made = generate(program, plan, 1)
-    assert isinstance(made, Generated)
+    assert isinstance(made, Module)
     shared = [stretch.operators for stretch in made.stretches if len(stretch.operators) > 1]
     assert any(set(names) == {f"Group{i}.Trades" for i in range(4)} for names in shared)
 
@@ -96,7 +102,7 @@ def costs_of(program, tuples, fusion, rate):
 @pytest.mark.parametrize("by_container", [False, True])
 def test_operators_that_burn_known_cpu_time_are_found_out(fuse, by_container, monkeypatch):
     if by_container:
-        monkeypatch.setattr(instances, "loaded_module", lambda *_: None)
+        monkeypatch.setattr(instances, "load_module", in_a_container)
     program = burning()
     costs, _ = costs_of(program, [(i,) for i in range(400)], fuse(program), 0.2)
     for id_, microseconds in BURNS.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces, pieces_of
-from penstock.codegen.write.generate import Generated
+from penstock.codegen.write.generate import Module
 from penstock.toolkit.core.program import Program
 
 
@@ -22,13 +22,13 @@ class Build:
     pieces: dict[int, Pieces]
 
     @property
-    def modules(self) -> dict[str, Generated]:
+    def modules(self) -> dict[str, Module]:
         """The generated modules by name: `pe_N`, or `pe_N_I` for piece I of a PE in pieces."""
         return {
             f"pe_{pe}" if len(pieces.made) == 1 else f"pe_{pe}_{i}": made
             for pe, pieces in self.pieces.items()
             for i, made in enumerate(pieces.made.values())
-            if isinstance(made, Generated)
+            if isinstance(made, Module)
         }
 
     @property

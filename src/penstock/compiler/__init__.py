@@ -9,15 +9,26 @@ measured by a function among the options.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from penstock.compiler.job import Choice, CompiledJob
-from penstock.compiler.options import Measure, Options
-
 if TYPE_CHECKING:
+    from penstock.compiler.job import Choice as Choice
+    from penstock.compiler.job import CompiledJob as CompiledJob
+    from penstock.compiler.options import Measure as Measure
+    from penstock.compiler.options import Options as Options
     from penstock.toolkit.core.program import Program
 
+# Loaded on first use, so that a command that only wants the words of options starts at once.
+_HOME = {"Choice": "job", "CompiledJob": "job", "Measure": "options", "Options": "options"}
+
 __all__ = ["Choice", "CompiledJob", "Measure", "Options", "compile"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module `penstock.compiler` has no attribute `{name}`")
+    return getattr(import_module(f"penstock.compiler.{_HOME[name]}"), name)
 
 
 def compile(program: Program, options: Options) -> CompiledJob:
@@ -32,6 +43,7 @@ def compile(program: Program, options: Options) -> CompiledJob:
         Infeasible: No fusion keeps the constraints of the program.
 
     Example:
+        >>> from penstock.compiler import Options
         >>> from penstock.ir.graph import Application
         >>> from penstock.toolkit.core.program import Program
         >>> from penstock.toolkit.core.registry import standard

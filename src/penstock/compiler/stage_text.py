@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.codegen.build import Build
 from penstock.codegen.plan.physical import PE, PhysicalPlan
-from penstock.codegen.write.generate import Generated
+from penstock.codegen.write.generate import Module
 
 _PLACE = {"source": "the source log", "sink": "the driver"}
 
@@ -64,8 +64,8 @@ def _code_text(pe: PE, build: Build) -> str:
     return "\n".join(texts)
 
 
-def _made_text(made: Generated | str) -> str:
-    if isinstance(made, Generated):
+def _made_text(made: Module | str) -> str:
+    if isinstance(made, Module):
         return "\n".join(f"    {line}".rstrip() for line in made.text.splitlines())
     return f"  runs its operators one tuple at a time: {made}"
 
@@ -79,7 +79,7 @@ def _code_json(pe: PE, build: Build) -> dict[str, object]:
         "code": "\n\n".join(made.text for made in pieces.modules.values()) or None,
         "why": "; ".join(pieces.reasons.values()) or None,
         "pieces": [
-            {"operators": list(pieces.plan.pes[piece].operators), "generated": isinstance(made, Generated)}
+            {"operators": list(pieces.plan.pes[piece].operators), "generated": isinstance(made, Module)}
             for piece, made in pieces.made.items()
         ],
     }

@@ -7,10 +7,10 @@ import pytest
 
 from penstock.codegen.plan.liveness import dead_attributes
 from penstock.codegen.plan.physical import physical_plan
-from penstock.codegen.run.generated_pe import GeneratedPE
 from penstock.codegen.run.loaded_module import LoadedModule
+from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.codegen.transport.batches import PULSE, PULSE_NUMBER, TUPLE, Item, decode, encode, read_batches
-from penstock.codegen.write.generate import Generated, generate
+from penstock.codegen.write.generate import Module, generate
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 
@@ -78,12 +78,12 @@ def test_a_pe_sends_nothing_of_what_is_dead_and_defaults_arrive():
     plan = physical_plan(made.application, [["Kept"], ["Counts"]])
     pe = next(pe.index for pe in plan.pes if pe.operators == ("Kept",))
     generated = generate(made, plan, pe)
-    assert isinstance(generated, Generated)
+    assert isinstance(generated, Module)
     (entering,), (leaving,) = plan.into(pe), plan.out_of(pe)
     schema = made.application.streams["In"].schema
     items = [Item(0, i, b"0000", TUPLE, (i, 2 * i, "text", [i])) for i in range(4)]
     values = list(encode([*items, Item(0, PULSE_NUMBER, b"", PULSE)], schema))
-    instance = GeneratedPE(LoadedModule(generated, made, Environment()))
+    instance = PieceInstance(LoadedModule(generated, made, Environment()))
     left = dict(instance.take([(entering.index, value) for value in values]))
     (value,) = left[leaving.index]
     sent = read_batches(value)[1]

@@ -56,7 +56,6 @@ def loaded(folder: Path) -> list[int]:
 def fresh(monkeypatch):
     monkeypatch.setattr(workers, "_programs", {})
     monkeypatch.setattr(workers, "_modules", {})
-    monkeypatch.setattr(workers, "_containers", {})
 
 
 def job(operator: type[Operator], folder: Path, *, with_more: bool = False) -> tuple[Program, PhysicalPlan, str]:
@@ -128,7 +127,7 @@ def test_another_program_in_the_same_place_gets_instances_of_its_own(tmp_path):
     os.utime(path, ns=(1, 1))
     run(plan, path, [(0, 2)])
     assert loaded(tmp_path) == [1, 2]
-    assert len(workers._containers) == 1
+    assert len(workers._modules) == 1
 
 
 def test_programs_that_take_turns_keep_theirs_and_of_many_the_oldest_goes(tmp_path):
@@ -143,4 +142,4 @@ def test_programs_that_take_turns_keep_theirs_and_of_many_the_oldest_goes(tmp_pa
     assert [loaded(Path(path).parent) for _, path in jobs] == [[1], [1], [1], [1]]
     _, plan, path = job(Loading, tmp_path)
     run(plan, path, [(0, 3)])
-    assert {key[0] for key in workers._containers} == {path, *(p for _, p in jobs[1:])}
+    assert {key[0] for key in workers._modules} == {path, *(p for _, p in jobs[1:])}

@@ -20,7 +20,8 @@ from penstock.compiler import CompiledJob
 from penstock.expr.environment import Environment, Tuple
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.refine import own_seconds
-from penstock.runtime.pes.instances import Instance, instance_maker
+from penstock.runtime.pes.instances import instance_maker
+from penstock.runtime.pes.pe_instance import PEInstance
 from penstock.runtime.pes.reports import Counts, add, decode_report
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.runtime.sources.column_planner import ColumnPlanner
@@ -53,7 +54,7 @@ class Outcome:
         }
 
 
-def _makers(job: CompiledJob) -> dict[int, Callable[[], Instance]]:
+def _makers(job: CompiledJob) -> dict[int, Callable[[], PEInstance]]:
     """What makes instances of each PE but sources and sinks."""
     pieces = job.build.pieces.items()
     return {pe: instance_maker(job.program, job.plan, code, Environment()) for pe, code in pieces}
@@ -75,7 +76,7 @@ class PEs:
                 self._take(instances, list(values), outcome)
         return outcome
 
-    def _take(self, instances: Mapping[int, Instance], values: Values, outcome: Outcome) -> None:
+    def _take(self, instances: Mapping[int, PEInstance], values: Values, outcome: Outcome) -> None:
         for pe, instance in instances.items():
             mine = {edge.index for edge in self._plan.into(pe)}
             taken = [value for value in values if value[0] in mine]
@@ -126,7 +127,7 @@ class Line:
                 rows = self._taken(pe, instances, rows)
             return time.process_time() - began
 
-    def _taken(self, pe: int, instances: Sequence[Instance], rows: list[Row]) -> list[Row]:
+    def _taken(self, pe: int, instances: Sequence[PEInstance], rows: list[Row]) -> list[Row]:
         mine, routing = {edge.index for edge in self._plan.into(pe)}, routing_of(self._plan, pe)
         left: list[Row] = [row for row in rows if row[0] not in mine]
         for channel, instance in enumerate(instances):

@@ -42,7 +42,7 @@ from itertools import count, groupby
 from penstock.codegen.plan.part import Part, part_of
 from penstock.codegen.plan.physical import Edge, PhysicalPlan
 from penstock.codegen.write.forms import fires_by_time
-from penstock.codegen.write.generate import Generated, WhyNot, effects_apart, generate, reasons
+from penstock.codegen.write.generate import Module, WhyNot, effects_apart, generate, reasons
 from penstock.toolkit.core.program import Program
 
 _TOGETHER = ""
@@ -61,12 +61,12 @@ class Pieces:
 
     plan: PhysicalPlan
     pe: int
-    made: dict[int, Generated | str]
+    made: dict[int, Module | str]
 
     @property
-    def modules(self) -> dict[int, Generated]:
+    def modules(self) -> dict[int, Module]:
         """The pieces that have a module."""
-        return {piece: made for piece, made in self.made.items() if isinstance(made, Generated)}
+        return {piece: made for piece, made in self.made.items() if isinstance(made, Module)}
 
     @property
     def reasons(self) -> dict[int, str]:
@@ -95,8 +95,13 @@ def pieces_of(program: Program, plan: PhysicalPlan, pe: int) -> Pieces:
     if len(groups) == 1:
         return Pieces(plan=plan, pe=pe, made={pe: generate(program, plan, pe)})
     finer = refined(plan, pe, groups)
-    made = {piece: generate(program, finer, piece) for piece in range(len(plan.pes), len(finer.pes))}
-    return Pieces(plan=finer, pe=pe, made=made)
+    cut = Pieces(
+        plan=finer,
+        pe=pe,
+        made={piece: generate(program, finer, piece) for piece in range(len(plan.pes), len(finer.pes))},
+    )
+    # One container is as good as several.
+    return cut if cut.modules else Pieces(plan=plan, pe=pe, made={pe: "; ".join(cut.reasons.values())})
 
 
 def _bound(program: Program, part: Part) -> frozenset[str]:

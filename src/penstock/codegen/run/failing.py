@@ -25,8 +25,8 @@ import numpy as np
 
 from penstock.codegen.rows.frames import Frame
 from penstock.codegen.run.arriving import Arriving
-from penstock.codegen.run.generated_pe import GeneratedPE
 from penstock.codegen.run.loaded_module import LoadedModule, OperatorError
+from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.expr.environment import Tuple
 from penstock.expr.values import rows_from_batch
 
@@ -48,7 +48,7 @@ class Failing:
 
 def find_failing(module: LoadedModule, state: Any, values: Sequence[tuple[int, bytes]]) -> Failing | None:
     """Find the first item on which a module fails, given the state before and all that has come since."""
-    came = GeneratedPE(module).arrived(values)
+    came = PieceInstance(module).arrived(values)
     good, bad = 0, len(came.time_ns)
     if _failure(module, state, came, good) is not None or _failure(module, state, came, bad) is None:
         return None
@@ -62,13 +62,13 @@ def find_failing(module: LoadedModule, state: Any, values: Sequence[tuple[int, b
     before = _instance(module, state)
     list(before.take_arrived(first(came, good)))
     variables = before.remember()["operators"]
-    wanted = module.generated.variables
+    wanted = module.code.variables
     assert error is not None
     return Failing(error, _tuples(module, error, good), {id_: variables[id_] for id_ in wanted})
 
 
-def _instance(module: LoadedModule, state: Any) -> GeneratedPE:
-    instance = GeneratedPE(module)
+def _instance(module: LoadedModule, state: Any) -> PieceInstance:
+    instance = PieceInstance(module)
     if state is not None:
         instance.recall(state)
     return instance
@@ -96,9 +96,9 @@ def _first(frame: Frame, items: int) -> Frame:
 
 def _tuples(module: LoadedModule, error: OperatorError, item: int) -> tuple[tuple[int, Tuple], ...]:
     """What the operator that failed had to take for an item."""
-    operator = module.generated.part.plan.application.operator[error.operator]
+    operator = module.code.part.plan.application.operator[error.operator]
     found: list[tuple[int, Tuple]] = []
-    for port, variable in enumerate(module.generated.inputs.get(error.operator, ())):
+    for port, variable in enumerate(module.code.inputs.get(error.operator, ())):
         frame = error.variables.get(variable)
         if isinstance(frame, Frame):
             schema = operator.inputs[port].schema

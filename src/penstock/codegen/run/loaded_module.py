@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from penstock.codegen.plan.python_functions import functions_of
-from penstock.codegen.write.generate import Generated
+from penstock.codegen.write.generate import Module
 from penstock.expr.emit.parts import LogicState
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
@@ -50,12 +50,16 @@ class Variables:
 
 
 class LoadedModule:
-    """A generated module in this process; instances of its PE share it."""
+    """A generated module in this process; instances share it.
 
-    def __init__(self, generated: Generated, program: Program, environment: Environment) -> None:
-        self.generated = generated
+    Attributes:
+        code: What was generated.
+    """
+
+    def __init__(self, module: Module, program: Program, environment: Environment) -> None:
+        self.code = module
         self._program = program
-        self._names: dict[str, Any] = {"environment": environment, "__name__": f"pe_{generated.part.pe}"}
+        self._names: dict[str, Any] = {"environment": environment, "__name__": f"pe_{module.part.pe}"}
         self._environment = environment
         self._random_at_first = environment.random.getstate()
         self._provide(environment)
@@ -76,7 +80,7 @@ class LoadedModule:
     def fresh_states(self) -> dict[str, Any]:
         """The states of operators as they are in the beginning, by id."""
         made: dict[str, Any] = self._names["fresh_states"]() if "fresh_states" in self._names else {}
-        return made | {id_: self._variables(id_) for id_ in self.generated.variables}
+        return made | {id_: self._variables(id_) for id_ in self.code.variables}
 
     def remember_surroundings(self) -> dict[str, Any]:
         """What code may have changed around it: random numbers drawn, metrics counted."""
@@ -93,14 +97,14 @@ class LoadedModule:
 
     def _provide(self, environment: Environment) -> None:
         functions: dict[str, dict[str, Any]] = {}
-        for given, (id_, what) in self.generated.given.items():
+        for given, (id_, what) in self.code.given.items():
             if id_ not in functions:
                 functions[id_] = functions_of(self._program, self._program.application.operator[id_], environment)
             self._names[given] = functions[id_][what]
 
     def _execute(self) -> None:
-        text = self.generated.text
-        name = f"<PE {self.generated.part.pe}, module {next(_loaded)}>"
+        text = self.code.text
+        name = f"<PE {self.code.part.pe}, module {next(_loaded)}>"
         # Tracebacks show lines of the module only if they are told where to find them.
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
         exec(compile(text, name, "exec"), self._names)
@@ -125,5 +129,5 @@ class LoadedModule:
 
     def _culprit(self, line: int) -> str:
         """The operator whose lines raised an exception; the first of those that share a loop."""
-        found = [id_ for start, id_ in self.generated.lines if start <= line]
-        return found[-1] if found else self.generated.part.operators[0].id
+        found = [id_ for start, id_ in self.code.lines if start <= line]
+        return found[-1] if found else self.code.part.operators[0].id

@@ -55,7 +55,7 @@ from penstock.toolkit.core.program import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generated:
+class Module:
     """A generated module.
 
     Attributes:
@@ -165,7 +165,7 @@ def effects_apart(program: Program, part: Part) -> list[Operator]:
     return [] if together else with_effects
 
 
-def generate(program: Program, plan: PhysicalPlan, pe: int) -> Generated | str:
+def generate(program: Program, plan: PhysicalPlan, pe: int) -> Module | str:
     """The module of a PE, or the reason why it has none."""
     part = part_of(plan, pe)
     reason = why_not(program, part)
@@ -224,7 +224,7 @@ def _count(builder: Builder) -> None:
     builder.body.add(f"pe.received = {{{received}}}", f"pe.submitted = {{{submitted}}}")
 
 
-def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Generated:
+def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Module:
     made = {id_: text for id_, text in builder.states.items() if text != "logic"}
     if made:
         lines = [part for id_, text in made.items() for part in laid_out(f'        "{id_}": {text},')]
@@ -236,7 +236,7 @@ def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Generated:
     head = f"{_docstring(builder.part)}\n\n{imports_of(body)}{gap}".replace("\n\n\n\n", "\n\n")
     text = f"{head}{body}"
     first = text.splitlines().index("def process(pe):") + 1
-    return Generated(
+    return Module(
         part=builder.part,
         text=text,
         lines=tuple((first + line, id_) for line, id_ in starts),

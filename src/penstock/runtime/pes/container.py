@@ -113,6 +113,11 @@ class Container:
             self.node[id_].recall(remembered)
         self._reported = self._counts()
 
+    def close(self) -> None:
+        """Let go of what operators have open."""
+        for node in self.nodes:
+            node.runtime.close()
+
     def rewind(self) -> None:
         """Stand where a fresh container does: at the beginning of time, with nothing drawn and nothing counted."""
         self.engine.rewind()

@@ -12,7 +12,7 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import refined
 from penstock.codegen.run.failing import Failing
 from penstock.codegen.transport.batches import TUPLE, Item
-from penstock.codegen.write.generate import Generated
+from penstock.codegen.write.generate import Module
 from penstock.expr.environment import Environment
 from penstock.expr.values import text_form
 from penstock.reference.failure import OperatorFailed, reason_of
@@ -21,12 +21,12 @@ from penstock.toolkit.core.logic_runtime import VARIABLES
 from penstock.toolkit.core.program import Program
 
 
-def told(program: Program, generated: Generated, failing: Failing) -> OperatorFailed:
+def told(program: Program, module: Module, failing: Failing) -> OperatorFailed:
     """The failure as a user is to read it."""
     operator = program.application.operator[failing.error.operator]
     reason = reason_of(failing.error.error)
     try:
-        _repeat(program, generated, failing)
+        _repeat(program, module, failing)
     except OperatorFailed as failure:
         if failure.reason == reason:
             return failure
@@ -36,12 +36,12 @@ def told(program: Program, generated: Generated, failing: Failing) -> OperatorFa
     return OperatorFailed(operator, reason, text_form(operator.inputs[port].schema)(tuple_))
 
 
-def _repeat(program: Program, generated: Generated, failing: Failing) -> None:
+def _repeat(program: Program, module: Module, failing: Failing) -> None:
     """Let the reference interpreter take the tuples."""
     head = failing.error.operator
-    inside = generated.loops.get(head, (head,))
-    plan, pe = generated.part.plan, generated.part.pe
-    rest = tuple(o.id for o in generated.part.operators if o.id not in inside)
+    inside = module.loops.get(head, (head,))
+    plan, pe = module.part.plan, module.part.pe
+    rest = tuple(o.id for o in module.part.operators if o.id not in inside)
     finer = refined(plan, pe, [inside, rest])
     container = Container(program, finer, len(plan.pes), Environment())
     for id_, variables in failing.variables.items():

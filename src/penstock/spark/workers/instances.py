@@ -14,9 +14,10 @@ import pyarrow as pa
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.routes import Router, Routing, routing_of
-from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values
-from penstock.runtime.pes.generated_instance import GeneratedContainer, LoadedPE, loaded_module, may_be_kept
-from penstock.runtime.pes.instances import Instance, instance_of, run_in_container
+from penstock.runtime.pes.container_instance import Left, Values
+from penstock.runtime.pes.instances import run_in_container
+from penstock.runtime.pes.pe_instance import PEInstance
+from penstock.runtime.pes.pe_module import PEModule, load_module
 from penstock.spark.sources.data_source import load, load_pieces
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def stateless_pe(
 
     def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         identity = _identity(program, pe)
-        instance: Instance | None = None
+        instance: PEInstance | None = None
         waiting: list[Row] = []
         for batch in batches:
             found, others = told_apart(batch, mine)
@@ -69,7 +70,7 @@ def told_apart(batch: pa.RecordBatch, mine: Sequence[int]) -> tuple[list[Row], l
     return list(zip(*(column.to_pylist() for column in chosen.columns), strict=True)), others
 
 
-def _processed(instance: Instance, rows: Sequence[Row], routing: Routing) -> Iterator[pa.RecordBatch]:
+def _processed(instance: PEInstance, rows: Sequence[Row], routing: Routing) -> Iterator[pa.RecordBatch]:
     """What an instance makes of rows, which are all for one channel, routed."""
     left = instance.process_batch([(edge, value) for edge, _, value in rows])
     return Router(routing, rows[0][1]).rows(left)
@@ -97,7 +98,7 @@ def stateful_pe(
     if not arriving:
         return
     instance = load_instance(_identity(program, pe))
-    form = type(instance).__name__
+    form = instance.module.form
     before = state.get()
     if before is not None:
         check_form(before[0], before[1], form)
@@ -133,34 +134,31 @@ KEPT_PROGRAMS = 4
 _programs: dict[str, int] = {}
 """When each program was written, by its path; the one that was loaded last is the last."""
 
-_modules: dict[_Identity, LoadedPE] = {}
-_containers: dict[_Identity, ContainerInstance] = {}
-"""Containers of PEs without state, while nobody uses them: what an operator has loaded once serves all batches."""
+_modules: dict[_Identity, PEModule] = {}
+"""Modules with the containers of operators without state: what an operator has loaded once serves all batches."""
 
 
-def load_instance(identity: _Identity) -> Instance:
+def load_instance(identity: _Identity) -> PEInstance:
     """An instance of a PE of a pickled program: a fresh one, or one without state that has served a batch."""
     path, _, pe = identity
     module = _modules.get(identity)
-    if module is not None:
-        return GeneratedContainer(module, lambda values: _by_container(path, pe, values))
-    if identity in _containers:
-        return _containers.pop(identity)
-    _make_room(identity)
-    (program, plan, environment), pieces = load_pieces(path, pe)
-    module = loaded_module(program, pieces, environment)
-    if module is not None and may_be_kept(module):
-        _modules[identity] = module
-    return instance_of(module, program, plan, pe, environment)
+    if module is None:
+        _make_room(identity)
+        (program, _, environment), pieces = load_pieces(path, pe)
+        module = load_module(program, pieces, environment)
+        if module.may_be_kept:
+            _modules[identity] = module
+    elif not module.modules:
+        # Nothing but its containers serves again, and not if this batch fails.
+        del _modules[identity]
+    return PEInstance(module, lambda values: _by_container(path, pe, values))
 
 
-def _keep(instance: Instance, identity: _Identity) -> None:
+def _keep(instance: PEInstance, identity: _Identity) -> None:
     """Let an instance without state, which has done its work, serve another batch."""
-    if isinstance(instance, GeneratedContainer):
-        instance.keep_containers()
-    elif isinstance(instance, ContainerInstance) and instance.may_be_kept:
-        instance.rewind()
-        _containers[identity] = instance
+    instance.keep_containers()
+    if instance.module.kept and not instance.module.modules:
+        _modules[identity] = instance.module
 
 
 def _make_room(identity: _Identity) -> None:
@@ -170,9 +168,8 @@ def _make_room(identity: _Identity) -> None:
     _programs[path] = written_ns
     while len(_programs) > KEPT_PROGRAMS:
         del _programs[next(iter(_programs))]
-    for kept in (_modules, _containers):
-        for other in [key for key in kept if _programs.get(key[0]) != key[1]]:
-            del kept[other]
+    for other in [key for key in _modules if _programs.get(key[0]) != key[1]]:
+        del _modules[other]
 
 
 def _identity(path: str, pe: int) -> _Identity:

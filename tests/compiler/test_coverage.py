@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.codegen.write.coverage import coverage
+from penstock.compiler.coverage import coverage
 from penstock.lang import compile_file
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "spl" / "valid"
 
 

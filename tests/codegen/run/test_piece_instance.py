@@ -13,7 +13,8 @@ from penstock.expr.environment import Environment
 from penstock.reference.failure import OperatorFailed
 from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.container_instance import process_batch
-from penstock.runtime.pes.generated_instance import GeneratedContainer, loaded_module, may_be_kept
+from penstock.runtime.pes.pe_instance import PEInstance
+from penstock.runtime.pes.pe_module import load_module
 from penstock.runtime.pes.reports import decode_report
 
 SINK = '() as Sink = FileSink(O) { param file: "o"; }'
@@ -26,12 +27,11 @@ class Setting:
         self.program = program(f"{graph}\n{SINK}", A=feed("int32 n", []))
         self.plan = plan_of(self.program)
         self.pe = inner_pe(self.plan)
-        module = loaded_module(self.program, pieces_of(self.program, self.plan, self.pe), Environment())
-        assert module is not None
-        self.module = module
+        self.module = load_module(self.program, pieces_of(self.program, self.plan, self.pe), Environment())
+        assert self.module.modules
 
-    def instance(self) -> GeneratedContainer:
-        return GeneratedContainer(
+    def instance(self) -> PEInstance:
+        return PEInstance(
             self.module,
             lambda values: process_batch(Container(self.program, self.plan, self.pe, Environment()), values),
         )
@@ -116,4 +116,4 @@ def test_the_state_of_a_container_is_refused():
 
 
 def test_a_module_without_functions_may_serve_batch_after_batch():
-    assert may_be_kept(Setting("stream<A> O = Filter(A) {}").module)
+    assert Setting("stream<A> O = Filter(A) {}").module.may_be_kept

@@ -1,32 +1,26 @@
-"""A generated PE in the place of a container.
+"""An instance of a PE: its state on one channel, and the module that works on it.
 
-It takes and gives what a container does. Where only some operators of the PE have a generated form, it runs the others
-in containers, piece by piece (`codegen.plan.pieces`). If generated code fails, `codegen.run.failing` finds the tuple.
-Nothing is generated here: the modules come with the job.
+It takes and gives encoded values by edge. Its pieces work one after the other: generated ones, and containers. If
+generated code fails, `codegen.run.failing` finds the tuple.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from penstock.codegen.plan.pieces import Pieces
 from penstock.codegen.run.failing import find_failing
-from penstock.codegen.run.generated_pe import GeneratedPE, check_version
-from penstock.codegen.run.loaded_module import LoadedModule, OperatorError
+from penstock.codegen.run.loaded_module import OperatorError
 from penstock.codegen.run.piece_entry import dealt_out
+from penstock.codegen.run.piece_instance import PieceInstance, check_version
 from penstock.codegen.transport.batches import REPORT
-from penstock.expr.environment import Clock, Environment
-from penstock.ir.models import State
 from penstock.reference.failure import OperatorFailed, reason_of
-from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values
 from penstock.runtime.pes.failures import told
+from penstock.runtime.pes.pe_module import PEModule
 from penstock.runtime.pes.reports import Report, decode_report
-from penstock.toolkit.core.program import Program
 
 STATE_VERSION = 2
 
@@ -34,64 +28,20 @@ FallBack = Callable[[Values], Left]
 """Takes a batch with a fresh container of the same PE."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadedPE:
-    """The code of a PE in this process; instances share it.
-
-    Attributes:
-        pieces: The PE in pieces.
-        modules: The generated modules, by piece; containers run the others.
-        program: What the PE is part of.
-        environment: The surroundings of its code.
-        kept: Containers of pieces without state, while nobody uses them.
-    """
-
-    pieces: Pieces
-    modules: dict[int, LoadedModule]
-    program: Program
-    environment: Environment
-    kept: dict[int, ContainerInstance] = field(default_factory=dict)
-
-    def instance(self, piece: int) -> GeneratedPE | ContainerInstance:
-        """An instance of a piece: a fresh one, or one that was kept."""
-        if piece in self.modules:
-            return GeneratedPE(self.modules[piece])
-        if piece in self.kept:
-            return self.kept.pop(piece)
-        # Pieces work one after the other, so each has its own time, as PEs have.
-        own = replace(self.environment, clock=Clock(), random=copy(self.environment.random), metrics={})
-        return ContainerInstance(Container(self.program, self.pieces.plan, piece, own))
-
-
-def loaded_module(program: Program, pieces: Pieces, environment: Environment) -> LoadedPE | None:
-    """The generated code of a PE, loaded; None if it has none and a container must run it."""
-    if not pieces.modules:
-        return None
-    modules = {piece: LoadedModule(made, program, environment) for piece, made in pieces.modules.items()}
-    return LoadedPE(pieces, modules, program, environment)
-
-
-def may_be_kept(loaded: LoadedPE) -> bool:
-    """Whether code may serve batch after batch: nothing that its functions may remember counts."""
-    operators = loaded.program.application.operator
-    called = {id_ for module in loaded.modules.values() for id_, _ in module.generated.given.values()}
-    return all(operators[id_].model.state is State.STATELESS for id_ in called)
-
-
-class GeneratedContainer:
-    """One instance of a generated PE.
+class PEInstance:
+    """The state of a PE on one channel.
 
     Args:
-        loaded: The generated code.
-        fall_back: Takes a batch on which the code failed.
+        module: The code.
+        fall_back: Takes a batch on which generated code failed.
     """
 
-    def __init__(self, loaded: LoadedPE, fall_back: FallBack) -> None:
-        self._loaded = loaded
-        self._pe = loaded.pieces.plan.pes[loaded.pieces.pe]
-        self._dealt = loaded.pieces.dealt
-        self._inner = {edge.index for edge in loaded.pieces.plan.edges if edge.consumer in loaded.pieces.made}
-        self._instances = {piece: loaded.instance(piece) for piece in loaded.pieces.made}
+    def __init__(self, module: PEModule, fall_back: FallBack) -> None:
+        self.module = module
+        self._pe = module.pieces.plan.pes[module.pieces.pe]
+        self._dealt = module.pieces.dealt
+        self._inner = {edge.index for edge in module.pieces.plan.edges if edge.consumer in module.pieces.made}
+        self._instances = {piece: module.instance(piece) for piece in module.pieces.made}
         self._fall_back = fall_back
         self._before: dict[int, Any] = {}
         self._fed: dict[int, list[tuple[int, bytes]]] = {piece: [] for piece in self._instances}
@@ -119,18 +69,18 @@ class GeneratedContainer:
 
     def _told(self, error: OperatorError) -> OperatorFailed:
         """A failure of generated code in the words of the reference interpreter, as far as it can be found again."""
-        piece = self._loaded.pieces.plan.home[error.operator]
-        found = find_failing(self._loaded.modules[piece], self._before.get(piece), self._fed[piece])
+        piece = self.module.pieces.plan.home[error.operator]
+        found = find_failing(self.module.modules[piece], self._before.get(piece), self._fed[piece])
         if found is not None:
-            return told(self._loaded.program, self._loaded.modules[piece].generated, found)
-        return OperatorFailed(self._loaded.program.application.operator[error.operator], reason_of(error.error))
+            return told(self.module.program, self.module.modules[piece].code, found)
+        return OperatorFailed(self.module.program.application.operator[error.operator], reason_of(error.error))
 
     def _take(self, arriving: Sequence[tuple[int, bytes]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
         """Let piece after piece take its edges."""
         waiting = list(dealt_out(arriving, self._dealt))
-        report, left = Report(pe=self._loaded.pieces.pe), []
+        report, left = Report(pe=self.module.pieces.pe), []
         for piece, instance in self._instances.items():
-            if self._pe.role != "stateless":
+            if self._pe.role != "stateless" and piece in self.module.modules:
                 self._fed[piece] += waiting
             told, found = _taken(instance, waiting)
             report = _added(report, told)
@@ -146,7 +96,7 @@ class GeneratedContainer:
         for piece, instance in self._instances.items():
             if isinstance(instance, ContainerInstance) and instance.may_be_kept:
                 instance.rewind()
-                self._loaded.kept[piece] = instance
+                self.module.kept[piece] = instance
 
     def remember(self) -> dict[str, Any]:
         """The state, as plain data."""
@@ -156,15 +106,21 @@ class GeneratedContainer:
         """Go on where an instance that remembered this has stopped.
 
         Raises:
-            UserError: The state was written by another version, or not by generated code.
+            UserError: The state was written by another version.
         """
         check_version(state, STATE_VERSION)
         for (piece, instance), remembered in zip(self._instances.items(), state["pieces"], strict=True):
             instance.recall(remembered)
             self._before[piece] = remembered
 
+    def close(self) -> None:
+        """Let go of what operators have open; only those in containers can have anything."""
+        for instance in self._instances.values():
+            if isinstance(instance, ContainerInstance):
+                instance.close()
 
-def _taken(instance: GeneratedPE | ContainerInstance, values: Values) -> tuple[Report, list[tuple[int, list[bytes]]]]:
+
+def _taken(instance: PieceInstance | ContainerInstance, values: Values) -> tuple[Report, list[tuple[int, list[bytes]]]]:
     """The report of a piece, and what leaves it."""
     if isinstance(instance, ContainerInstance):
         (_, reports), *left = instance.process_batch(values)

@@ -1,4 +1,4 @@
-"""A generated PE at work: one instance, batch after batch."""
+"""An instance of a generated piece of a PE, or of a whole one: its state, batch after batch."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Batch:
         return Moments(self._time_ns[item], came.number[item], came.paths.take(item), until, before)
 
 
-class GeneratedPE:
-    """One instance of a generated PE.
+class PieceInstance:
+    """The state of a generated piece on one channel, and the module that works on it.
 
     Attributes:
         received: For each operator, the tuples that came in by each input port with the last batch.
@@ -87,7 +87,7 @@ class GeneratedPE:
     """
 
     def __init__(self, module: LoadedModule) -> None:
-        part = module.generated.part
+        part = module.code.part
         self._module = module
         self._schemas = part.schemas(part.entering), part.schemas(part.leaving)
         self._dead = {e.index: part.plan.dead[e.stream] for e in part.leaving}
@@ -137,7 +137,7 @@ class GeneratedPE:
             self._module.process(batch)
             return
         self.signals.transfer("receive", receive_ns, sum(map(len, batch.frames.values())))
-        for edge in self._module.generated.part.entering:
+        for edge in self._module.code.part.entering:
             self.signals.size(edge.stream, batch.frames[edge.index])
         self.signals.begin()
         self._module.process(batch)
@@ -174,7 +174,7 @@ class GeneratedPE:
 
 
 def _signals(module: LoadedModule) -> Signals | None:
-    made = module.generated
+    made = module.code
     sampling = made.part.plan.signals
     if sampling is None:
         return None

@@ -1,6 +1,6 @@
 """Which operators have a generated form: a table made of programs, for the documentation.
 
-Run: `python -m penstock.codegen.write.coverage PROGRAM.spl...`. A test compares the output for all fixtures with the
+Run: `python -m penstock.compiler.coverage PROGRAM.spl...`. A test compares the output for all fixtures with the
 page `docs/design/codegen.md`, so that it never tells anything else than the code.
 """
 
@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from penstock.codegen.plan.part import part_of
-from penstock.codegen.plan.physical import physical_plan
 from penstock.codegen.write.generate import reasons
+from penstock.compiler.options import Options
+from penstock.compiler.pipeline import run_stages
 from penstock.lang import compile_file
 from penstock.toolkit.core.program import Program
 
@@ -51,7 +52,9 @@ def _row(kind: str, generated: int, others: Counter[str]) -> str:
 
 def _operators(program: Program) -> Iterable[tuple[str, str | None]]:
     """The kinds of a program's inner operators, with the reasons of those that have no generated form."""
-    plan = physical_plan(program.application, [[o.id for o in program.application.operators]])
+    options = Options(pes=[[o.id for o in program.application.operators]], channels=1)
+    plan = run_stages(program, options, until="cut into PEs").plan
+    assert plan is not None
     for pe in plan.pes:
         if pe.role not in ("source", "sink"):
             part = part_of(plan, pe.index)
