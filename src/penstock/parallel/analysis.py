@@ -108,6 +108,7 @@ def instance_selectivity(operator: Operator) -> Selectivity:
 
     Example:
         >>> from penstock.ir.graph import InputPort, OutputPort
+        >>> from penstock.ir.models import OperatorModel
         >>> from penstock.ir.types import parse_schema
         >>> x = parse_schema("int32 x")
         >>> once = OperatorModel(state=State.STATELESS, selectivity=Selectivity.EXACTLY_ONE)

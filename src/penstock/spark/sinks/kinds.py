@@ -23,6 +23,7 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.compiler.open_loops import END
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
+from penstock.ir.facts import NO_FACTS
 from penstock.ir.graph import Operator
 from penstock.ir.models import UNKNOWN_MODEL
 from penstock.reference.node import Node
@@ -119,6 +120,10 @@ class _Outlet(Runtime):
         return lambda tuple_: None
 
 
+def _outlet(operator: Operator) -> Operator:
+    return replace(operator, kind=OUTLET, model=replace(operator.model, facts=NO_FACTS))
+
+
 def with_outlets(program: Program, plan: PhysicalPlan) -> tuple[Program, PhysicalPlan]:
     """The program and the plan with outlets in the place of batch sinks."""
     definition = OperatorDefinition(
@@ -131,7 +136,7 @@ def with_outlets(program: Program, plan: PhysicalPlan) -> tuple[Program, Physica
         model=lambda operator: UNKNOWN_MODEL,
         runtime=_Outlet,
     )
-    operators = tuple(replace(o, kind=OUTLET) if o.kind in _KINDS else o for o in plan.application.operators)
+    operators = tuple(_outlet(o) if o.kind in _KINDS else o for o in plan.application.operators)
     application = replace(plan.application, operators=operators)
     registry = program.registry.extended([definition])
     return replace(program, registry=registry), replace(plan, application=application)
