@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -58,15 +57,17 @@ def test_a_check_says_how_large_the_application_is():
     assert shop().check() == "Shop: 3 operators, 2 streams, 2 subscriptions, no errors"
 
 
-def test_a_mistake_is_shown_in_its_cell_and_not_in_our_code():
-    ipython = pytest.importorskip("IPython.testing.globalipapp").start_ipython()
-    shell = ipython or pytest.importorskip("IPython").get_ipython()
-    result = shell.run_cell("from penstock import App, col\nApp().beacon('int32 x', iterations=1).select(y=col.z)")
-    error = result.error_in_exec
-    assert isinstance(error, UserError)
-    shown = "\n".join(error._render_traceback_())
-    assert shown.startswith("Cell In[")
-    assert "error: there is no attribute `z`" in shown
-    assert "^~~" in shown
+CELL = """
+from penstock import App, col
+app = App()
+print(app.directory)
+app.beacon("int32 x", iterations=1).select(y=col.z)
+"""
+
+
+def test_a_mistake_is_shown_in_its_cell_and_not_in_our_code(tmp_path):
+    command = [sys.executable, "-m", "IPython", "--colors=NoColor", "--quick", "-c", CELL]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    assert shown.startswith(".\nCell In[1]:5:1: error: there is no attribute `z`; the input has {x}\n")
+    assert shown.rstrip().endswith("^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~")
     assert "Traceback" not in shown
-    assert Path(shell.user_ns["App"]().directory) == Path()
