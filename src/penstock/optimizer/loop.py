@@ -181,22 +181,8 @@ def optimize(
     """
     runs = list(known)
 
-    def add(gamma: float, candidate: Candidate, predicted: float | None) -> None:
-        profile, tps = measure(candidate)
-        runs.append(
-            Iteration(
-                number=len(runs),
-                gamma=gamma,
-                candidate=candidate,
-                predicted_tps=predicted,
-                throughput_tps=tps,
-                profile=profile,
-            )
-        )
-        on_run(runs, runs[-1])
-
     if not runs:
-        add(0.0, unfused, None)
+        run_next(runs, measure, on_run, 0.0, unfused)
     for gamma in gammas(iterations):
         if gamma <= runs[-1].gamma:
             continue
@@ -204,14 +190,38 @@ def optimize(
             break
         following = next_candidate(choose(runs[-1].profile, gamma), _tried(runs))
         if following is not None:
-            add(gamma, *following)
+            run_next(runs, measure, on_run, gamma, *following)
     if take != "best":
         return Outcome(iterations=tuple(runs))
     for candidate in whatever:
         if not any(candidate.is_same(other) for other in _tried(runs)):
-            add(LAST_GAMMA, candidate, None)
+            run_next(runs, measure, on_run, LAST_GAMMA, candidate)
     confirm(runs, measure, confirmations, on_run)
     return Outcome(iterations=tuple(runs))
+
+
+def run_next(
+    runs: list[Iteration],
+    measure: Measure,
+    on_run: Told,
+    gamma: float,
+    candidate: Candidate,
+    predicted: float | None = None,
+) -> None:
+    """Add an iteration to the runs; a candidate that was measured already is not measured again."""
+    earlier = next((run for run in runs if run.candidate.is_same(candidate)), None)
+    profile, tps = (earlier.profile, earlier.throughput_tps) if earlier is not None else measure(candidate)
+    runs.append(
+        Iteration(
+            number=len(runs),
+            gamma=gamma,
+            candidate=candidate,
+            predicted_tps=predicted,
+            throughput_tps=tps,
+            profile=profile,
+        )
+    )
+    on_run(runs, runs[-1])
 
 
 def is_known(take: Take, runs: Sequence[Iteration]) -> bool:

@@ -36,7 +36,18 @@ from dataclasses import replace
 from penstock.fusion import Algorithm
 from penstock.model import Profile
 from penstock.optimizer.candidates import fused_by
-from penstock.optimizer.loop import LAST_GAMMA, Iteration, Measure, Outcome, Take, Told, confirm, gammas, is_known
+from penstock.optimizer.loop import (
+    LAST_GAMMA,
+    Iteration,
+    Measure,
+    Outcome,
+    Take,
+    Told,
+    confirm,
+    gammas,
+    is_known,
+    run_next,
+)
 from penstock.optimizer.prediction import predict, throughput_model
 from penstock.optimizer.spark_problem import Candidate, Setting
 
@@ -95,27 +106,12 @@ def iterate(
     """
     runs = list(known)
 
-    def add(gamma: float, candidate: Candidate, predicted: float | None) -> None:
-        earlier = next((run for run in runs if run.candidate.is_same(candidate)), None)
-        profile, tps = (earlier.profile, earlier.throughput_tps) if earlier is not None else measure(candidate)
-        runs.append(
-            Iteration(
-                number=len(runs),
-                gamma=gamma,
-                candidate=candidate,
-                predicted_tps=predicted,
-                throughput_tps=tps,
-                profile=profile,
-            )
-        )
-        on_run(runs, runs[-1])
-
     if not runs:
-        add(0.0, unfused, None)
+        run_next(runs, measure, on_run, 0.0, unfused)
     for gamma in factors[len(runs) - 1 :]:
         if is_known(take, runs) or _repeats(runs):
             break
-        add(gamma, *fuse(runs[-1].profile, gamma))
+        run_next(runs, measure, on_run, gamma, *fuse(runs[-1].profile, gamma))
     if take == "best":
         confirm(runs, measure, confirmations, on_run)
     return Outcome(iterations=tuple(runs))

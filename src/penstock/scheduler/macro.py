@@ -4,10 +4,11 @@ Introduction. macroQ sees one sum of mips and knows nothing of nodes. A job that
 take: its hardware is down, its PEs exclude each other on too few nodes. The paper lets macroW have the last word and
 has no way back from it. Then one such job would freeze all the others.
 
-Algorithm. When macroW finds no placement, the admitted jobs are put in order, required ones first, then by rank, then
+Algorithm. Jobs with a PE that no node can take are left out at once (`_without_nodes`). When macroW finds no placement
+for the others, the admitted jobs are put in order, required ones first, then by rank, then
 by importance for each mips, and the first of them with which those before it cannot be placed is found by halving
-(`_first_that_does_not_fit`). It is left out with macroW's reason, and macroQ decides again without it. A job whose
-goals do not fit, but whose minima do, is cut down by macroW itself.
+(`_last_that_fits`). It is left out with macroW's reason, and macroQ decides again without it; when the time is up, all
+behind it are left out with it. A job whose goals do not fit, but whose minima do, is cut down by macroW itself.
 
 When it does not apply. Where a required job cannot be placed nothing can: `Infeasible`, with the reason.
 
@@ -23,8 +24,10 @@ from dataclasses import dataclass, replace
 from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import Infeasible
 from penstock.scheduler.macroq.macroq import solve
+from penstock.scheduler.macroq.settle import Settlement, answer_of
 from penstock.scheduler.macrow.macrow import Candidates, choose_candidates
-from penstock.scheduler.problem.admission_problem import Job, Pe, Problem
+from penstock.scheduler.macrow.task import allowed_nodes
+from penstock.scheduler.problem.admission_problem import Job, Pe, Problem, Template
 from penstock.scheduler.problem.answer import Answer, Verdict
 from penstock.scheduler.problem.nodes import Cluster
 
@@ -32,6 +35,9 @@ QUANTITY_SHARE = 0.4
 """Of the time there is, for macroQ; macroW, and what has to be decided again, have the rest."""
 
 PLACE_SHARE = 0.5
+
+REASON_SECONDS = 0.2
+"""What it may take to say why a job cannot be placed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +87,52 @@ def decide(
         >>> made.answer.jobs["b"].admitted, dict(made.left_out)
         (True, {'a': 'no placement keeps all of: what `a.p` needs (gpu)'})
     """
-    left_out: dict[str, str] = {}
+    left_out = _without_nodes(problem, cluster, deadline)
     while True:
         open_jobs = replace(problem, jobs=tuple(job for job in problem.jobs if job.id not in left_out))
         answer = solve(open_jobs, deadline=deadline.share(QUANTITY_SHARE), progress=progress)
+        order = sorted((job for job in open_jobs.jobs if answer.jobs[job.id].admitted), key=lambda j: _order(j, answer))
         try:
             candidates = _place(open_jobs, answer, list(answer.jobs), cluster, deadline, exact=exact)
         except Infeasible as error:
-            job, reason = _first_that_does_not_fit(open_jobs, answer, cluster, deadline, error)
-            left_out[job.id] = reason
-        else:
-            return MacroDecision(answer=_with_left_out(problem, answer), candidates=candidates, left_out=left_out)
+            fits, reason, candidates = _last_that_fits(open_jobs, answer, order, cluster, deadline, error)
+            left_out[order[fits].id] = reason
+            if not deadline.has_passed():
+                continue
+            left_out |= {job.id: "there was no time to find nodes for it" for job in order[fits + 1 :]}
+            answer = _limited_to(open_jobs, answer, order[:fits])
+        return MacroDecision(answer=_with_left_out(problem, answer), candidates=candidates, left_out=left_out)
+
+
+def _without_nodes(problem: Problem, cluster: Cluster, deadline: Deadline) -> dict[str, str]:
+    """The jobs that may be left out and have, with every template, a PE that no node takes; each with the reason."""
+    left_out: dict[str, str] = {}
+    for job in (job for job in problem.jobs if not job.required and cluster.live_nodes):
+        stuck = [_stuck_pe(template, cluster) for template in job.choices]
+        if None in stuck:
+            continue
+        left_out[job.id] = f"no node that is up takes `{stuck[0]}`"
+        if deadline.left() > REASON_SECONDS:
+            pes = job.choices[0].pes
+            try:
+                choose_candidates(pes, {pe.id: pe.min_mips for pe in pes}, cluster, deadline_seconds=REASON_SECONDS)
+            except Infeasible as error:
+                left_out[job.id] = error.reason
+    return left_out
+
+
+def _stuck_pe(template: Template, cluster: Cluster) -> str | None:
+    nodes = allowed_nodes(tuple((pe.id,) for pe in template.pes), cluster)
+    return next((pe.id for pe, takes in zip(template.pes, nodes, strict=True) if not takes.any()), None)
+
+
+def _limited_to(problem: Problem, answer: Answer, jobs: Sequence[Job]) -> Answer:
+    """The answer in which only some of its jobs are admitted, with what they got."""
+    choice = {job.id: job.template(answer.jobs[job.id].template or "") for job in jobs}
+    mips = {pe: mips for job in jobs for pe, mips in answer.jobs[job.id].pes.items()}
+    kept = replace(problem, jobs=tuple(jobs))
+    settlement = Settlement(choice=choice, mips=mips, granularity=answer.granularity)
+    return replace(answer_of(kept, settlement, seconds=answer.seconds), bound=answer.bound)
 
 
 def admitted_pes(problem: Problem, answer: Answer) -> list[Pe]:
@@ -128,22 +169,22 @@ def finite(seconds: float) -> float | None:
     return None if math.isinf(seconds) else max(seconds, 0.05)
 
 
-def _first_that_does_not_fit(
-    problem: Problem, answer: Answer, cluster: Cluster, deadline: Deadline, error: Infeasible
-) -> tuple[Job, str]:
-    """The job to leave out, and why."""
-    admitted = sorted((job for job in problem.jobs if answer.jobs[job.id].admitted), key=lambda j: _order(j, answer))
-    fits, fails, reason = 0, len(admitted), error.reason
-    while fails - fits > 1:
+def _last_that_fits(
+    problem: Problem, answer: Answer, order: Sequence[Job], cluster: Cluster, deadline: Deadline, error: Infeasible
+) -> tuple[int, str, Candidates]:
+    """How many of the jobs can be placed together, why the next one cannot, and the nodes of those that can."""
+    fits, fails, reason = 0, len(order), error.reason
+    candidates = choose_candidates([], {}, cluster)
+    while fails - fits > 1 and not deadline.has_passed():
         middle = (fits + fails) // 2
         try:
-            _place(problem, answer, [job.id for job in admitted[:middle]], cluster, deadline, exact=False)
+            candidates = _place(problem, answer, [job.id for job in order[:middle]], cluster, deadline, exact=False)
             fits = middle
         except Infeasible as smaller:
             fails, reason = middle, smaller.reason
-    if not admitted or admitted[fails - 1].required:
+    if not order or order[fits].required:
         raise Infeasible(reason, conflicts=error.conflicts) from error
-    return admitted[fails - 1], reason
+    return fits, reason, candidates
 
 
 def _order(job: Job, answer: Answer) -> tuple[bool, int, float]:

@@ -8,6 +8,7 @@ objective only pushes it down.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -101,14 +102,41 @@ def _fill_nodes(task: Task, columns: _Columns) -> None:
 def _keep_apart(task: Task, columns: _Columns) -> None:
     """Exlocation, and nodes that an exclusive unit has for itself."""
     program, used = columns.program, columns.used
-    for one, other in task.apart:
+    for clique in _cliques(task.apart):
         for n in range(len(task.nodes)):
-            program.row([(used[one, n], 1.0), (used[other, n], 1.0)], most=0.0 if one == other else 1.0)
+            program.row([(used[u, n], 1.0) for u in clique], most=float(len(clique) > 1))
     for row in np.flatnonzero(task.exclusive):
         others = [u for u in range(len(task.units)) if u != row]
         for n in range(len(task.nodes)):
             terms = [(used[u, n], 1.0) for u in others]
             program.row([*terms, (used[row, n], float(len(others)))], most=float(len(others)))
+
+
+def _cliques(pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Sets of units that are pairwise apart and cover all pairs: a row for each says more than one for each pair.
+
+    A unit that is kept apart from itself is a set of its own.
+
+    Example:
+        >>> _cliques([(0, 1), (0, 2), (1, 2), (2, 3), (4, 4)])
+        [[0, 1, 2], [2, 3], [4]]
+    """
+    near: dict[int, set[int]] = {}
+    for one, other in pairs:
+        near.setdefault(one, set()).add(other)
+        near.setdefault(other, set()).add(one)
+    found: list[list[int]] = []
+    covered: set[tuple[int, int]] = set()
+    for one, other in pairs:
+        if (one, other) in covered:
+            continue
+        clique = sorted({one, other})
+        for u in sorted(near[one] & near[other] - {one, other}):
+            if near[u].issuperset(clique):
+                clique.append(u)
+        covered.update((a, b) for a in clique for b in clique)
+        found.append(clique)
+    return found
 
 
 def _limit_moves(task: Task, columns: _Columns) -> None:

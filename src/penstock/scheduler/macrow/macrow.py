@@ -12,7 +12,7 @@ Subject to:
 
 - mips of each node; the minimum of each PE; at most `max_nodes` nodes for a PE, none with a tiny fraction
   (`exact_placement._place_units`, `_fill_nodes`);
-- resource matching by tags, licences, memory and named nodes; fixed PEs (`task._allowed`, `_pinned`);
+- resource matching by tags, licences, memory and named nodes; fixed PEs (`task.allowed_nodes`, `_pinned`);
 - memory, licence seats and number of PEs of each node (`exact_placement._fill_nodes`);
 - exlocation and exclusive PEs (`exact_placement._keep_apart`); colocated PEs are one unit (`task.units_of`);
 - at most so many PEs start where they did not run (`exact_placement._limit_moves`).
@@ -148,8 +148,13 @@ def _nothing() -> Candidates:
 
 
 def _search(task: Task, deadline: Deadline, *, exact: bool) -> tuple[Bools, Floats, bool] | None:
-    """The better of the quick placement and the solver's; the solver alone where the quick search finds none."""
+    """The better of the quick placement and the solver's; where the quick search finds none, first any at all."""
     quick = place_greedily(task, deadline)
+    if quick is None:
+        some = solve(task, seconds=deadline.left() / 2, only_feasible=True)
+        if some.is_infeasible:
+            return None
+        quick = None if some.used is None or some.fractions is None else (some.used, some.fractions)
     left = deadline.left()
     worth = exact and task.allowed.size <= MOST_BINARIES and left >= _WORTH_SOLVING_SECONDS
     if quick is not None and not worth:

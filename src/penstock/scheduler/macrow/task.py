@@ -123,7 +123,7 @@ def build_task(pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster) 
         node_memory_mb=np.array([node.memory_mb for node in nodes], dtype=float),
         max_pes=np.array([np.inf if node.max_pes is None else node.max_pes for node in nodes], dtype=float),
         degree=np.array(degrees_of(units, cluster), dtype=int),
-        allowed=_allowed(units, cluster),
+        allowed=allowed_nodes(units, cluster),
         pinned=_where(units, cluster, lambda pe: fixed.get(pe, frozenset())),
         exclusive=np.array([not alone.isdisjoint(unit) for unit in units], dtype=bool),
         apart=_apart(units, cluster),
@@ -162,7 +162,7 @@ def _moves(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> Ints:
     return moves
 
 
-def _allowed(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> Bools:
+def allowed_nodes(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> Bools:
     """Resource matching: tags, licences, memory, and the nodes that constraints leave."""
     limits, nodes = _node_limits(cluster), cluster.live_nodes
     node_memory = np.array([node.memory_mb for node in nodes])

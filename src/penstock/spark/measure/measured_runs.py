@@ -19,7 +19,11 @@ from penstock.toolkit.core.program import Program
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TURNS_PER_BATCH = 50_000
+TURNS_PER_BATCH = 200_000
+"""How many turns of a source a run takes for one batch: what plans are made for."""
+
+MEASURED_TURNS = 50_000
+"""The same for a measured run: it is short, and its first batch, which starts processes, should not be the only one."""
 
 
 class BatchRates:
@@ -78,7 +82,7 @@ class Measuring:
     mips: float
     seconds: float | None = None
     rate: float = 0.001
-    turns_per_batch: int = TURNS_PER_BATCH
+    turns_per_batch: int = MEASURED_TURNS
 
     def run(self, groups: Sequence[Sequence[str]], channels: int | None) -> tuple[Profile, float]:
         """Run a fusion; gives its profile, and the tuples that left the sources in a second of processing.
