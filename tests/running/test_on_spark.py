@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from spark_session import session
 
 from penstock import App, KeyedOperator, Stream, UserError, agg, col
 from penstock import windows as w
+from spark_session import session
 
 SCHEMA = "int32 time, rstring name, int64 count, rstring format"
 ROWS = [(i % 5, f"n{i}", i, "x") for i in range(200)]
