@@ -98,6 +98,12 @@ def test_facts_speak_of_parameters_and_ports_that_the_operator_has(definition):
     assert facts.rest_port is None or (facts.drops_by is not None and (most is None or facts.rest_port < most))
 
 
+def test_operators_that_write_down_how_much_time_has_passed_depend_on_it():
+    writers = [d for d in standard().definitions() if d.inputs[1] != 0 and d.param("hasDelayField") is not None]
+    assert len(writers) >= 3
+    assert all("hasDelayField" in d.facts.waits_for_time_with for d in writers)
+
+
 def test_every_operator_of_a_program_carries_the_facts_of_its_definition():
     for path in sorted((PACKAGE.parents[1] / "examples").rglob("*.spl"))[:8]:
         program = compile_file(path)
