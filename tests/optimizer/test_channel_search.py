@@ -137,3 +137,11 @@ def test_kept_runs_know_their_channels(tmp_path):
     assert kept_runs(tmp_path / "runs", "same", "auto") == list(outcome.iterations)
     assert kept_runs(tmp_path / "runs", "same", 4) == []
     assert {run.candidate.channels for run in outcome.iterations} >= {None, 4}
+
+
+def test_when_time_is_up_no_more_numbers_of_channels_are_tried():
+    setting = keyed(5.0)
+    numbers = channel_numbers(setting, 4)
+    assert len(numbers) > 1
+    found = ranked_on_channels(setting, numbers, deadline_seconds=0.0)
+    assert {candidate.channels for candidate, _ in found} == {numbers[0]}

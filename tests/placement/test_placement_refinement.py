@@ -164,3 +164,10 @@ def test_packing_longest_first_misses_what_the_integer_program_finds():
     problem = PlacementProblem(graph=communication_graph([3, 3, 2, 2, 2], [], [], []), machines=equal_machines(2))
     assert not is_within(problem, pack_longest_first(problem), 1.03)
     assert is_within(problem, attainable_bound(problem).machine_of, 1.03)
+
+
+def test_without_time_to_relieve_machines_tasks_are_dealt_out_by_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = communication_graph([1 + i % 7 for i in range(300)], [0] * 299, list(range(1, 300)), [1.0] * 299)
+    problem = PlacementProblem(graph=graph, machines=equal_machines(5))
+    monkeypatch.setattr("penstock.placement.metis.partition", lambda *_, **__: np.zeros(300, np.int64))
+    assert place(problem, deadline_seconds=0.0).within_limit

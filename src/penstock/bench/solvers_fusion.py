@@ -18,7 +18,7 @@ _ACYCLIC: tuple[Algorithm, ...] = ("greedy", "cola", "throughput")
 
 def run_fusion(bench: Bench) -> None:
     """Time, memory and distance to the best known, for each shape and algorithm."""
-    operators, hosts, seconds = (200, 8, 0.5) if bench.quick else (10_000, 50, 5.0)
+    operators, hosts, seconds = (200, 8, 0.5) if bench.quick else (10_000, 50, 6.0)
     rows: list[dict[str, Any]] = []
     for shape in SHAPES[:2] if bench.quick else SHAPES:
         for demands in ("all kinds",) if bench.quick else ("none", "all kinds"):

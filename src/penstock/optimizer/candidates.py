@@ -119,6 +119,8 @@ def best_first(found: Mapping[Answer, float], size: Callable[[Answer], tuple[int
 
 def _starts(problem: FusionProblem, gamma: float, deadline: Deadline) -> Iterator[Groups]:
     for number, algorithm in enumerate((*STARTS, "throughput")):
+        if number and deadline.has_passed():
+            return
         share = 0.5 * deadline.left() / (len(STARTS) + 1 - number)
         try:
             yield _solved(problem, algorithm, gamma, deadline.sooner(max(share, 0.05)))

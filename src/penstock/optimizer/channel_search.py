@@ -94,6 +94,8 @@ def ranked_on_channels(
     deadline = Deadline.after(deadline_seconds)
     found: dict[Candidate, float] = {}
     for place, number in enumerate(numbers):
+        if found and deadline.has_passed():
+            break
         share = max(deadline.left() / (len(numbers) - place), _LEAST_SECONDS)
         for groups, predicted in ranked(replace(setting, channels=number), gamma=gamma, deadline_seconds=share):
             found[Candidate(groups=groups, channels=number)] = predicted

@@ -40,7 +40,7 @@ from penstock.optimizer.spark_problem import Candidate, Setting
 
 WORTH_LEAVING = 1.1
 _WORKERS_PER_CORE = 8
-_DEADLINE_SECONDS = 1.0
+_DEADLINE_SECONDS = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

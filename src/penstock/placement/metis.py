@@ -50,7 +50,7 @@ from penstock.placement.climb import climb, is_small
 from penstock.placement.exchange import relieve_by_exchange
 from penstock.placement.greedy import place_greedily
 from penstock.placement.measure import cost, limits, loads, overload, volume
-from penstock.placement.packing import Packing, attainable_bound
+from penstock.placement.packing import Packing, attainable_bound, pack_longest_first
 from penstock.placement.partition import Objective, partition, partition_by_rack
 from penstock.placement.problem import CommunicationGraph, Floats, Ints, PlacementProblem, Progress
 from penstock.placement.relief import relieve
@@ -119,13 +119,13 @@ def place_by_partitioning(
         if progress is not None:
             progress(f"start {number + 1}, {name}: the best so far costs {search.best_cost():.6g}")
         if deadline.has_passed() or search.is_perfect():
-            return search.best()
+            return search.within_limits()
     search.finish()
     for _ in range(_shakes(problem, settings)):
         search.shake()
         if deadline.has_passed() or search.is_perfect():
             break
-    return search.best()
+    return search.within_limits()
 
 
 class _Search:
@@ -166,6 +166,13 @@ class _Search:
     def best(self) -> Ints:
         assert self.found is not None, "there is always a start"
         return self.found[1]
+
+    def within_limits(self) -> Ints:
+        """The best, or tasks dealt out by weight where there was no time to relieve the machines of any start."""
+        assert self.found is not None, "there is always a start"
+        if self.found[0][0] > 0 and self.settings.refine:
+            self._keep(pack_longest_first(self.problem))
+        return self.best()
 
     def best_cost(self) -> float:
         assert self.found is not None, "there is always a start"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -265,3 +266,76 @@ def test_a_learned_join_is_admitted_with_what_both_of_its_inputs_need() -> None:
     assert min(pes["left"], pes["right"]) > 5.0
     # With 14 mips for each input and the rest for the join, 72 x 72 / 80 tuples meet, and 72 mips allow 60.
     assert answer.importance > 50.0
+
+
+def drawn(seed: int, count: int = 60, inputs: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(1.0, 100.0, (count, inputs + 1))
+    rates = np.minimum(0.5 * points[:, :-1].sum(axis=1), points[:, -1] / 4)
+    return points, rates * (1.0 + 0.1 * rng.uniform(-1.0, 1.0, count))
+
+
+def samples_of(points: np.ndarray, rates: np.ndarray) -> list[Sample]:
+    return [
+        Sample(input_tps=tuple(point[:-1]), mips=point[-1], output_tps=rate)
+        for point, rate in zip(points.tolist(), rates.tolist(), strict=True)
+    ]
+
+
+@given(st.integers(0, 10**6), st.integers(-12, 12), st.integers(-12, 12), st.integers(-12, 12))
+@settings(max_examples=8, deadline=None)
+def test_what_is_learned_does_not_depend_on_units(seed: int, inputs: int, mips: int, rates: int) -> None:
+    points, seen = drawn(seed)
+    sizes, size = np.array([10.0**inputs, 10.0**mips]), 10.0**rates
+    here, there = learn(samples_of(points, seen)), learn(samples_of(points * sizes, seen * size))
+    asked = drawn(seed + 1)[0]
+    assert there.family == here.family
+    assert there.rates_tps(asked * sizes) == pytest.approx(here.rates_tps(asked) * size, rel=1e-6)
+    for own, other in zip(here.band(asked), there.band(asked * sizes), strict=True):
+        assert other == pytest.approx(own * size, rel=1e-4, abs=1e-6 * size)
+
+
+def test_samples_of_one_point_do_not_vouch_for_each_other() -> None:
+    points, _ = drawn(3, count=14)
+    rates = np.minimum(0.5 * points[:, 0], points[:, 1] / 4)
+    learned = learn(samples_of(np.repeat(points, 15, axis=0), np.repeat(rates, 15)))
+    assert learned.family == "flow"
+    asked = drawn(4)[0]
+    assert learned.rates_tps(asked) == pytest.approx(np.minimum(0.5 * asked[:, 0], asked[:, 1] / 4), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [(0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 0.0), (1.0, 1.0, 0.0)],
+    ids=["no input", "no mips", "nothing", "no output"],
+)
+def test_a_pe_that_stood_still_is_learned_as_such(factors: tuple[float, float, float]) -> None:
+    points, rates = drawn(5)
+    learned = learn(samples_of(points * factors[:2], rates * factors[2]))
+    assert learned.rates_tps(points * factors[:2]) == pytest.approx(np.zeros(len(points)))
+    assert np.isfinite(learned.uncertainty())
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["input", "mips", "both"]))
+@settings(max_examples=10, deadline=None)
+def test_constant_figures_give_finite_monotone_functions(seed: int, which: str) -> None:
+    points, rates = drawn(seed)
+    for column, name in enumerate(("input", "mips")):
+        if which in (name, "both"):
+            points[:, column] = points[0, column]
+    learned = learn(samples_of(points, rates))
+    low = drawn(seed + 1)[0]
+    at_low, at_high = learned.rates_tps(low), learned.rates_tps(low * 1.5)
+    assert np.isfinite(at_high).all()
+    assert (at_high >= at_low * (1 - 1e-9)).all()
+
+
+def test_ten_thousand_samples_are_learned_from_in_moments() -> None:
+    points, rates = drawn(6, count=10_000)
+    began = time.process_time()
+    learned = learn(samples_of(points, rates))
+    assert time.process_time() - began < 10.0
+    assert learned.samples == 10_000
+    asked = drawn(7)[0]
+    true = np.minimum(0.5 * asked[:, 0], asked[:, 1] / 4)
+    assert learned.rates_tps(asked) == pytest.approx(true, rel=0.05)

@@ -60,6 +60,15 @@ class Limit:
         allowed: Matrix = basis(points, self.columns, self.knots) @ self.coefficients
         return allowed
 
+    def in_units(self, sizes: Matrix, size: float) -> Limit:
+        """A side that was fitted to points and rates in parts of these sizes, for points and rates as they are."""
+        scales = [float(sizes[list(column)].prod()) for column in self.columns]
+        factors: list[float] = []
+        for scale, at in zip(scales, self.knots, strict=True):
+            factors += [size] * len(at) if len(at) else [size / scale]
+        knots = tuple(at * scale for scale, at in zip(scales, self.knots, strict=True))
+        return Limit(columns=self.columns, knots=knots, coefficients=self.coefficients * np.array(factors))
+
 
 def basis(points: Matrix, columns: Columns, knots: tuple[Matrix, ...]) -> Matrix:
     """The basis functions at each point: the coordinate itself, or a start and one ramp between each two knots.
@@ -89,6 +98,10 @@ class LimitedRate:
     def __call__(self, points: Matrix) -> Matrix:
         """The output rate at each point."""
         return np.asarray(np.min([side(points) for side in self.sides], axis=0))
+
+    def in_units(self, sizes: Matrix, size: float) -> LimitedRate:
+        """The function for points and rates that are so many times as large."""
+        return LimitedRate(family=self.family, sides=tuple(side.in_units(sizes, size) for side in self.sides))
 
 
 MonotoneFunction = LimitedRate | Lattice

@@ -43,6 +43,11 @@ class Lattice:
         """The output rate at each point."""
         return np.asarray(vertex_shares(points, self.axes) @ self.heights)
 
+    def in_units(self, sizes: Matrix, size: float) -> Lattice:
+        """The function for points and rates that are so many times as large."""
+        axes = tuple(at * scale for at, scale in zip(self.axes, sizes.tolist(), strict=True))
+        return Lattice(family=self.family, axes=axes, heights=self.heights * size)
+
 
 def vertex_shares(points: Matrix, axes: tuple[Matrix, ...]) -> csr_matrix:
     """The weight of each vertex of the grid in each point's interpolation: one sparse row a point.

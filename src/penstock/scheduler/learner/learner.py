@@ -68,6 +68,15 @@ FEWEST_SAMPLES = 12
 # per cent without it.
 _WIDENING = 1.2
 
+_FAR_OFF = 10.0
+"""An error this many times the usual one is as bad as any: a broken meter must not choose the family."""
+
+_EXACT = 1e-9
+"""Errors below this part of the largest rate are rounding."""
+
+MOST_FITTED = 800
+"""Samples that fits look at, spread over all there are."""
+
 _DOUBT = 0.3
 """By how much of itself a function that only a profile speaks for may be off."""
 
@@ -248,11 +257,40 @@ def learn(samples: Sequence[Sample], *, prior: Prior | None = None, seed: int = 
             f"{len(complete)} complete samples are too few to learn a resource function from",
             hint=f"take at least {FEWEST_SAMPLES}",
         )
-    points, rates = as_arrays(complete)
-    tenth = np.random.default_rng(seed).permutation(len(rates)) % FOLDS
-    partial = as_arrays([s for s in samples if s.output_tps is not None and not s.is_complete])
-    families = (fit_line,) if is_on_a_line(points) else FAMILIES
-    return _chosen([_fitted(fit, points, rates, tenth, partial) for fit in families])
+    points, rates = as_arrays(complete[:: -(-len(complete) // MOST_FITTED)])
+    partial = as_arrays([s for s in samples if s.output_tps is not None and not s.is_complete][:MOST_FITTED])
+    # Everything is counted in parts of the most that was seen: what is learned must not depend on units.
+    sizes, size = points.max(axis=0), float(rates.max()) or 1.0
+    sizes[sizes == 0] = 1.0
+    families = (fit_line,) if is_on_a_line(points / sizes) else FAMILIES
+    known = (partial[0] / sizes if len(partial[0]) else partial[0], partial[1] / size)
+    fits = [_fitted(fit, points / sizes, rates / size, _tenths(points, seed), known) for fit in families]
+    learned = replace(_chosen(fits), samples=len(complete))
+    return _in_units(learned, sizes, size, points)
+
+
+def _tenths(points: Matrix, seed: int) -> Groups:
+    """Which tenth each sample belongs to; samples of one point are left out together, or they vouch for each other."""
+    distinct, same = np.unique(points, axis=0, return_inverse=True)
+    rng = np.random.default_rng(seed)
+    if len(distinct) < FEWEST_SAMPLES:
+        return rng.permutation(len(points)) % FOLDS
+    return np.asarray((rng.permutation(len(distinct)) % FOLDS)[same.ravel()])
+
+
+def _in_units(learned: LearnedFunction, sizes: Matrix, size: float, points: Matrix) -> LearnedFunction:
+    """A function that was learned in parts of these sizes, in the units of the samples."""
+    u, v = learned.noise
+    return replace(
+        learned,
+        function=learned.function.in_units(sizes, size),
+        leave_outs=tuple(function.in_units(sizes, size) for function in learned.leave_outs),
+        noise=(u * size, v),
+        left_out_errors=learned.left_out_errors * size,
+        support=Support.of(points),
+        lowest=points.min(axis=0),
+        highest=points.max(axis=0),
+    )
 
 
 def _of_prior(prior: Prior, samples: Sequence[Sample], inputs: int, seed: int) -> LearnedFunction:
@@ -333,11 +371,12 @@ def _completed(function: MonotoneFunction, seen: Matrix, points: Matrix, rates: 
 
 
 def _chosen(fits: list[LearnedFunction]) -> LearnedFunction:
-    """The simplest family that no richer one beats by more than a standard error."""
+    """The simplest family that no richer one beats by more than a standard error; samples far off count little."""
     best = fits[0]
     for richer in fits[1:]:
-        gain = best.left_out_errors - richer.left_out_errors
-        if gain.mean() > gain.std() / np.sqrt(len(gain)):
+        most = _FAR_OFF * float(np.median(best.left_out_errors))
+        gain = np.minimum(best.left_out_errors, most) - np.minimum(richer.left_out_errors, most)
+        if gain.mean() > gain.std() / np.sqrt(len(gain)) + _EXACT:
             best = richer
     return best
 
