@@ -81,7 +81,7 @@ def _run(program: Program, options: RunOptions, environment: Environment, sessio
 
 def _goes_on(program: Program, environment: Environment, options: RunOptions) -> bool:
     """Whether the run waits for more when its sources have no more for now."""
-    from penstock.spark.job.following import can_follow, can_have_more
+    from penstock.runtime.sources.following import can_follow, can_have_more
 
     if options.continuous is not None:
         return options.continuous
