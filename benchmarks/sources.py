@@ -24,8 +24,8 @@ from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.runtime.sources.column_planner import TUPLES_PER_BATCH
+from penstock.runtime.sources.planner import make_planner
 from penstock.runtime.sources.turns import SourceRun
-from penstock.spark.sources.planner import make_planner
 from penstock.toolkit.core.program import Program
 
 SCHEMA = "rstring sym, float64 price, int32 volume, int64 id"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from compiling import compile_fused
 from penstock.codegen.transport.routes import rerouted, routing_of
 from penstock.expr.environment import Environment
-from penstock.spark.sinks.loop_stream import rounds_folder
+from penstock.local.pes import PEs
+from penstock.runtime.sources.outside_rows import own_sources
+from penstock.runtime.sources.rounds import rounds_folder
 from penstock.spark.sinks.sink_pe import SinkPE
-from penstock.spark.sources.data_source import Planning, own_sources
+from penstock.spark.sources.data_source import Planning
 from penstock.spark.sources.log import SourceLog, read_rows
 from penstock.toolkit.core.program import Program
-from plan_runner import as_rows, instance_makers, run_pe
 
 MOST_BATCHES = 500
 
@@ -42,31 +44,26 @@ def run_with_open_loop(
     options = {"log": str(folder / "sources"), "rounds": str(rounds_folder(folder / "sinks"))}
     log = SourceLog(folder / "sources")
     routing = {e: route for pe in own_sources(plan) for e, route in routing_of(plan, pe).items()}
-    sink = next(pe.index for pe in plan.pes if pe.role == "sink")
+    pes = PEs(opened, plan, job.build.pieces, environment)
 
     def start() -> tuple[Planning, SinkPE]:
         loaded = opened, plan, environment.renewed()
-        return Planning(loaded, options), SinkPE(opened, plan, sink, environment.renewed(), folder / "sinks")
+        return Planning(loaded, options), SinkPE(opened, plan, environment.renewed(), folder / "sinks")
 
     planning, sinks = start()
-    states: dict[tuple[int, int], bytes] = {}
-    makers = instance_makers(opened, plan, environment)
     again = set(crashes)
     number = 0
     while number < MOST_BATCHES:
         planning.plan(number)
         batch = log.batch(number)
         assert batch is not None
-        rows = as_rows(part for found in read_rows(batch.rows) for part in rerouted(routing, found))
-        before = dict(states)
-        for pe in plan.pes:
-            if pe.role not in ("source", "sink"):
-                rows = run_pe(plan, pe, rows, states, makers[pe.index])
-        sinks.write_rows([(edge, value) for edge, _, value in rows], number)
+        before = pickle.dumps(pes.snapshot())
+        rows = (part for found in read_rows(batch.rows) for part in rerouted(routing, found))
+        sinks.write_rows(pes.process(rows), number)
         if number in again:
             again.discard(number)
             sinks.close()
-            states = before
+            pes.restore(pickle.loads(before))
             planning, sinks = start()
         elif batch.has_ended:
             sinks.close()

@@ -30,7 +30,7 @@ class Sinks:
 
     def start(self) -> SinkPE:
         environment = Environment(output_directory=self.out, data_directory=self.out)
-        return SinkPE(self.program, self.plan, self.pe, environment, self.folder / "sinks")
+        return SinkPE(self.program, self.plan, environment, self.folder / "sinks")
 
     def crash(self) -> None:
         """Lose everything in memory; only what is stored remains."""

@@ -11,21 +11,16 @@ from pathlib import Path
 
 from compiling import compile_fused
 from penstock.base.diagnostics import UserError
-from penstock.codegen.transport.routes import rerouted, routing_of
 from penstock.compiler.open_loops import why_closed, with_open_loop
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
+from penstock.local.line import Line
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
 from penstock.reference.result import DEAD_LETTERS, DeadLetter
-from penstock.runtime.pes.instances import instance_maker
-from penstock.runtime.sources.by_columns import ColumnPE, read_part
-from penstock.spark.sinks.loop_stream import rounds_folder
+from penstock.runtime.sources.rounds import StoredRounds, rounds_folder
 from penstock.spark.sinks.sink_pe import SinkPE
-from penstock.spark.sources.data_source import own_sources
-from penstock.spark.sources.planner import Planner, make_planner
 from penstock.toolkit.core.program import Program
-from plan_runner import Rows, as_rows, run_pe
 
 from .library import REGISTRY
 from .outputs import read_outputs
@@ -128,15 +123,11 @@ class _Job:
         fusion = draw_fusion(opened.application, setting, loops_are_open=opens)
         loops = "batches" if opens else "inside"
         job = compile_fused(program, fusion, channels=setting.channels, loops=loops)
-        self.program, self.plan, self.pieces = job.program, job.plan, job.build.pieces
+        self.program, self.plan = job.program, job.plan
         self.setting, self.environment, self.folder = setting, environment, folder
-        self.rounds = rounds_folder(folder / "sinks") if opens else None
-        self.states: dict[tuple[int, int], bytes] = {}
-        self.planned: bytes | None = None
-        sink = [pe.index for pe in self.plan.pes if pe.role == "sink"]
-        self.sink = sink[0] if sink else None
-        self.routing = {e: r for pe in own_sources(self.plan) for e, r in routing_of(self.plan, pe).items()}
-        self.start()
+        rounds = StoredRounds(rounds_folder(folder / "sinks")) if opens else None
+        self.line = Line(self.program, self.plan, job.build.pieces, environment, rounds=rounds)
+        self.sinks = self.start()
 
     @property
     def letters(self) -> dict[str, list[str]]:
@@ -147,67 +138,35 @@ class _Job:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         return _by_operator(tuple(DeadLetter(**json.loads(line)) for line in lines))
 
-    def start(self) -> None:
-        """Start with nothing in memory, where the last batch has ended."""
-        program, plan, environment = self.program, self.plan, self.environment
-        self.planner: Planner = make_planner(
-            program, plan, environment.renewed(), own_sources(plan), rounds=self.rounds
-        )
-        if self.planned is not None:
-            self.planner.recall(pickle.loads(self.planned))
-        self.sinks = SinkPE(program, plan, self.sink, environment.renewed(), self.folder / "sinks")
-        self.makers = {
-            pe: instance_maker(program, plan, code, environment.renewed()) for pe, code in self.pieces.items()
-        }
-        self.columns: dict[int, ColumnPE] = {}
+    def start(self) -> SinkPE:
+        """The sinks with nothing in memory."""
+        return SinkPE(self.program, self.plan, self.environment.renewed(), self.folder / "sinks")
 
     def run(self) -> None:
-        """Run batch after batch until the sources have ended."""
+        """Run batch after batch until the sources have ended; crashes lose what is in memory."""
         number, again = 0, set(self.setting.crashes)
         while number < MOST_BATCHES:
-            before = dict(self.states), self.planned, self.environment.stdout.tell()
+            before = pickle.dumps(self.line.snapshot()) if number else None
+            printed = self.environment.stdout.tell()
             has_ended = self.run_batch(number)
             if number in again:
                 again.discard(number)
-                self.states, self.planned, printed = before
                 self.environment.stdout.seek(printed)
                 self.environment.stdout.truncate()
                 self.sinks.close()
-                self.start()
+                self.line.restore(None if before is None else pickle.loads(before))
+                self.sinks = self.start()
             elif has_ended:
                 return
             else:
                 number += 1
+                if self.setting.stores_state:
+                    self.line.restore(pickle.loads(pickle.dumps(self.line.snapshot())))
         raise AssertionError("the run goes on for ever")
 
     def run_batch(self, number: int) -> bool:
         """Run a batch; tells whether it is the last one."""
-        batch = self.planner.next_batch(self.setting.batches[number % len(self.setting.batches)])
+        batch = self.line.run_batch(self.setting.batches[number % len(self.setting.batches)])
         assert batch is not None, "a run until everything is done always has a batch"
-        self.planned = pickle.dumps(self.planner.remember())
-        rows: Rows = as_rows([part for found in batch.rows for part in rerouted(self.routing, found)] or _NONE)
-        for part in pickle.loads(pickle.dumps(batch.parts)):
-            rows += as_rows(list(read_part(self.column_pe(), part)) or _NONE)
-        for pe in self.plan.pes:
-            if pe.index in self.makers:
-                rows = run_pe(self.plan, pe, rows, self.states, self.makers[pe.index])
-        self.sinks.write_rows([(edge, value) for edge, _, value in rows], number)
+        self.sinks.write_rows(batch.rows, number)
         return batch.has_ended
-
-    def column_pe(self) -> ColumnPE:
-        """The only source, where it is read by columns."""
-        (pe,) = own_sources(self.plan)
-        if pe not in self.columns:
-            self.columns[pe] = ColumnPE(self.program, self.plan, pe, self.environment.renewed())
-        return self.columns[pe]
-
-
-def _no_rows() -> list[object]:
-    import pyarrow as pa
-
-    from penstock.codegen.transport.batches import ARROW_SCHEMA
-
-    return [pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA)]
-
-
-_NONE = _no_rows()

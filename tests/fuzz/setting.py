@@ -24,6 +24,7 @@ class Setting:
         batches: The turns of a batch, one after the other and then again.
         crashes: Batches behind which everything in memory is lost and which then come again.
         opens_loop: Whether what goes round a loop goes through the next batch, where that is possible.
+        stores_state: Whether state is stored and read back between two batches, as on Spark, or stays in memory.
     """
 
     seed: int
@@ -32,6 +33,7 @@ class Setting:
     batches: tuple[int, ...]
     crashes: frozenset[int] = frozenset()
     opens_loop: bool = False
+    stores_state: bool = True
 
 
 def draw_setting(seed: int) -> Setting:
@@ -44,6 +46,7 @@ def draw_setting(seed: int) -> Setting:
         batches=tuple(rng.choice([1, 2, 3, 5, 7, 20, 200]) for _ in range(rng.choice([1, 1, 3]))),
         crashes=frozenset(rng.sample(range(8), 2)) if rng.random() < 0.3 else frozenset(),
         opens_loop=rng.random() < 0.5,
+        stores_state=rng.random() < 0.7,
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from penstock import App, UserError, agg, col
 
-ENGINES = ["reference"]
+ENGINES = ["local", "reference"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

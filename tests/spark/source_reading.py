@@ -16,7 +16,8 @@ from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.reference.result import DeadLetter
 from penstock.runtime.pes.reports import decode_report
-from penstock.spark.sources.data_source import SourceReader, dump, own_sources
+from penstock.runtime.sources.outside_rows import own_sources
+from penstock.spark.sources.data_source import SourceReader, dump
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Punctuation
 

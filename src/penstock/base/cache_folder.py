@@ -1,4 +1,4 @@
-"""Where Penstock keeps what it has measured: profiles of applications, calibrations of machines."""
+"""Where Penstock keeps what took long to find out: profiles, calibrations of machines, the tables of the parser."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -26,12 +27,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.bench import Bench
-from penstock.bench.measure.in_process import Line
+from penstock.bench.measure.in_process import as_in_a_worker
 from penstock.bench.measure.on_spark import in_turns, open_bench_session, run_timed
 from penstock.bench.scaling import WORK_BODY
 from penstock.codegen.transport.headers import NUMBERS, numbers_on_every_tuple
 from penstock.compiler import Options, compile
 from penstock.lang import compile_text
+from penstock.local.line import Line
 from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ def _in_turns(bench: Bench, work: int) -> dict[str, float]:
     for _ in range(rounds + 1):
         for name, line in lines.items():
             with nullcontext() if name == STRATEGIES[0] else numbers_on_every_tuple():
-                measured[name].append(line.cpu_seconds(size))
+                measured[name].append(_cpu_seconds(line, size))
     # The first batch of each warms up.
     kept = {name: seconds[1:] for name, seconds in measured.items()}
     overheads = {name: _overhead(seconds, kept[STRATEGIES[0]]) for name, seconds in kept.items()}
@@ -110,7 +112,16 @@ def _overhead(seconds: list[float], base: list[float]) -> float:
 
 def _line(strategy: str, work: int, tuples: int) -> Line:
     program = application(work, tuples, may_drop=strategy == STRATEGIES[2])
-    return Line(compile(program, Options(fusion="all", channels=_CHANNELS)))
+    job = compile(program, Options(fusion="all", channels=_CHANNELS))
+    return Line(job.program, job.plan, job.build.pieces, job.options.environment)
+
+
+def _cpu_seconds(line: Line, tuples: int) -> float:
+    """The processor time of the next batch; what tasks of Spark do at the same time is done by one thread."""
+    with as_in_a_worker():
+        began = time.process_time()
+        line.run_batch(tuples)
+        return time.process_time() - began
 
 
 def _batch_size(work: int, *, seconds: float) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from penstock.ir.graph import Application
-    from penstock.spark.job.watch import Progress
+    from penstock.runtime.progress import Progress
 
 LINE_SECONDS = 3.0
 MOST_OPERATORS = 16

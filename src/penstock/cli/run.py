@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
@@ -42,10 +43,11 @@ class _Run(click.Command):
 @takes_application
 @click.option(
     "--engine",
-    type=click.Choice(["spark", "reference"]),
+    type=click.Choice(["spark", "local", "reference"]),
     default="spark",
     show_default=True,
-    help="What runs it: Spark, or the sequential interpreter that defines every program.",
+    help="What runs it: Spark; this process alone, which starts at once; or the sequential interpreter that defines "
+    "every program.",
 )
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="The Spark cluster.")
 @click.option(
@@ -105,20 +107,20 @@ class _Run(click.Command):
     metavar="N",
     default=200_000,
     show_default=True,
-    help="How many tuples sources give for one batch on Spark.",
+    help="How many tuples sources give for one batch; the reference has none.",
 )
 @click.option("--until-done", is_flag=True, help="Process what the sources have now, then stop.")
 @click.option(
     "--continuous",
     is_flag=True,
-    help="On Spark, go on when the sources have no more for now; time is then the clock on the wall.",
+    help="Go on when the sources have no more for now; time is then the clock on the wall. Not on the reference.",
 )
 @click.option(
     "--for",
     "seconds",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="Stop after this time: of the clock on Spark, of the application on the reference.",
+    help="Stop after this time: of the application on the reference, of the clock elsewhere.",
 )
 @click.option(
     "--out",
@@ -163,7 +165,8 @@ def command(
     socket, a Kafka topic, an imported stream) goes on until Ctrl-C, which stops at the end of a batch. With the same
     --checkpoint it then goes on where it stopped. Files and partitions that a Python source reads are read once, unless
     --continuous or --for says that the run shall go on. The reference interpreter keeps a clock of its own: `--for 60`
-    is a minute of the application's time, however quickly it passes.
+    is a minute of the application's time, however quickly it passes. The local engine runs what Spark would run, with
+    the same results, in this process: it starts at once, and its state is not kept.
 
     Which operators share a PE on Spark, and on how many channels, is chosen by a profile, if there is one, and said in
     one line. Neither changes results. The first run of an application looks at some of its tuples, and leaves a profile
@@ -177,12 +180,16 @@ def command(
         penstock run examples/bargains/bargains.spl --out results
         penstock run examples/bargains/bargains.py:app --set groups=8
         penstock run examples/bargains/bargains.spl --channels auto --checkpoint c
-        penstock run examples/bargains/bargains.spl --engine reference
+        penstock run examples/bargains/bargains.spl --engine local
     """
     if until_done and (seconds is not None or continuous):
         raise click.UsageError(f"--until-done and {'--continuous' if continuous else '--for'} exclude each other")
     if continuous and engine == "reference":
-        raise click.UsageError("--continuous is for Spark: the reference interpreter reads what there is")
+        raise click.UsageError(
+            "--continuous is for Spark and the local engine: the reference interpreter reads what there is"
+        )
+    if engine == "local":
+        _refuse_options_of_spark()
     program = arguments.program()
     if verified != "none":
         from penstock.runtime.verify.verify_models import verify_models, verify_some
@@ -210,6 +217,20 @@ def command(
             accept_changed_code=accept_changed_code,
         )
         summary = run_with(program, environment, settings)
+    elif engine == "local":
+        from penstock.cli.run_local import LocalSettings, run_in_process
+
+        local = LocalSettings(
+            fusion=fusion,
+            plan=plan,
+            channels=channels,
+            loops=loops,
+            batch=batch,
+            until_done=until_done,
+            continuous=continuous,
+            seconds=seconds,
+        )
+        summary = run_in_process(program, environment, local)
     else:
         summary = _run_on_reference(program, environment, seconds)
     if as_json:
@@ -217,6 +238,19 @@ def command(
     else:
         print_summary(summary)
     return 130 if summary.stopped == "interrupted" else 0
+
+
+def _refuse_options_of_spark() -> None:
+    """Refuse options that mean nothing without Spark, instead of ignoring them.
+
+    Raises:
+        UsageError: One is given.
+    """
+    context = click.get_current_context()
+    for name in ("master", "checkpoint", "take_over", "accept_changed_code", "profile"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is for Spark: the local engine keeps nothing and needs no cluster")
 
 
 def _run_on_reference(program: Program, environment: Environment, seconds: float | None) -> Summary:

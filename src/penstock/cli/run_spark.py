@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.summary import Summary
+from penstock.cli.summary import Summary, in_order_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,6 +95,7 @@ def _check(program: Program, settings: SparkSettings) -> None:
 
 def _options(program: Program, environment: Environment, settings: SparkSettings, spark: SparkSession) -> Options:
     from penstock.compiler import Options
+    from penstock.runtime.sources.following import goes_on
     from penstock.spark.job.session import cores_of
     from penstock.spark.measure.profiling import measure_shortly
 
@@ -109,7 +109,13 @@ def _options(program: Program, environment: Environment, settings: SparkSettings
         batch=settings.batch,
         checkpoint=settings.checkpoint,
         cores=cores_of(spark),
-        continuous=_is_continuous(program, environment, settings),
+        continuous=goes_on(
+            program,
+            environment,
+            until_done=settings.until_done,
+            continuous=settings.continuous,
+            seconds=settings.seconds,
+        ),
         tell=_tell,
         measure=lambda job: measure_shortly(job, spark),
     )
@@ -128,8 +134,8 @@ def _summary(program: Program, job: CompiledJob, outcome: SparkRun) -> Summary:
         engine="spark",
         stopped=outcome.stopped,
         seconds=outcome.seconds,
-        received=_in_order(totals.received, program),
-        submitted=_in_order(totals.submitted, program),
+        received=in_order_of(program.application, totals.received),
+        submitted=in_order_of(program.application, totals.submitted),
         rejected=totals.rejected,
         dead_letters_file=job.options.environment.output_directory / DEAD_LETTERS if totals.rejected else None,
         late=totals.late,
@@ -140,22 +146,6 @@ def _summary(program: Program, job: CompiledJob, outcome: SparkRun) -> Summary:
             "fusion": job.facts(),
         },
     )
-
-
-def _is_continuous(program: Program, environment: Environment, settings: SparkSettings) -> bool:
-    """Whether the run goes on when its sources have no more for now."""
-    from penstock.spark.job.following import can_follow, can_have_more
-
-    if settings.until_done or settings.continuous:
-        return settings.continuous
-    if settings.seconds is not None:
-        return can_follow(program, environment)
-    return can_have_more(program.application, environment)
-
-
-def _in_order(counts: Mapping[str, Sequence[int]], program: Program) -> dict[str, Sequence[int]]:
-    """Counts in the order of declaration; PEs report as they end."""
-    return {o.id: counts[o.id] for o in program.application.operators if o.id in counts}
 
 
 def _how_to_resume(checkpoint: Path | None) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.ir.graph import Application
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,11 @@ class Summary:
             "dead_letters_file": None if self.dead_letters_file is None else str(self.dead_letters_file),
             **self.more,
         }
+
+
+def in_order_of(application: Application, counts: Mapping[str, Sequence[int]]) -> dict[str, Sequence[int]]:
+    """Counts in the order of declaration; PEs report as they end."""
+    return {o.id: counts[o.id] for o in application.operators if o.id in counts}
 
 
 def print_summary(summary: Summary) -> None:

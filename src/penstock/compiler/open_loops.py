@@ -35,13 +35,12 @@ from dataclasses import replace
 from penstock.base.diagnostics import UserError
 from penstock.ir.graph import Application, InputPort, Operator, OutputPort
 from penstock.ir.models import UNKNOWN_MODEL
+from penstock.runtime.sources.rounds import END, START
 from penstock.runtime.sources.waiting import waits_for_time
 from penstock.toolkit.analysis.logic_analysis import ends_a_stream
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Runtime
-
-START, END = "loop::Start", "loop::End"
 
 
 def why_closed(application: Application) -> str | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.running.handle import Run, Work
+from penstock.running.on_local import prepare_on_local
 from penstock.running.on_reference import prepare_on_reference
 from penstock.running.on_spark import prepare_on_spark
 from penstock.running.options import RunOptions, make_options
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 Prepare = Callable[[Program, RunOptions], Work]
 """Checks what can be checked at once, and returns what is left to do in the background."""
 
-ENGINES: Mapping[str, Prepare] = {"spark": prepare_on_spark, "reference": prepare_on_reference}
+ENGINES: Mapping[str, Prepare] = {
+    "spark": prepare_on_spark,
+    "local": prepare_on_local,
+    "reference": prepare_on_reference,
+}
 
 
 def run(app: App, given: Mapping[str, Any]) -> Run:

@@ -13,6 +13,7 @@ from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
 from penstock.running.handle import Control, Outcome, Work, count_operators
 from penstock.running.options import RunOptions
+from penstock.runtime.sources.following import goes_on
 from penstock.toolkit.core.program import Program
 
 
@@ -81,13 +82,13 @@ def _run(program: Program, options: RunOptions, environment: Environment, sessio
 
 def _goes_on(program: Program, environment: Environment, options: RunOptions) -> bool:
     """Whether the run waits for more when its sources have no more for now."""
-    from penstock.spark.job.following import can_follow, can_have_more
-
-    if options.continuous is not None:
-        return options.continuous
-    if options.seconds is not None:
-        return can_follow(program, environment)
-    return can_have_more(program.application, environment)
+    return goes_on(
+        program,
+        environment,
+        until_done=options.continuous is False,
+        continuous=bool(options.continuous),
+        seconds=options.seconds,
+    )
 
 
 def _tell(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,15 +11,17 @@ from pathlib import Path
 import pytest
 
 from penstock.base.diagnostics import UserError
+from penstock.codegen.build import build
 from penstock.codegen.plan.physical import physical_plan
 from penstock.codegen.transport.routes import rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
+from penstock.local.pes import PEs
+from penstock.runtime.sources.outside_rows import own_sources
 from penstock.spark.checkpoint.plan_record import claim
 from penstock.spark.sinks.sink_pe import SinkPE
-from penstock.spark.sources.data_source import Planning, own_sources
+from penstock.spark.sources.data_source import Planning
 from penstock.spark.sources.log import SourceLog, read_rows
-from plan_runner import as_rows, instance_makers, run_pe
 from power_loss import Disk
 
 TURNS, MOST_BATCHES = 8, 50
@@ -54,11 +57,10 @@ class Job:
         self.plan = physical_plan(self.program.application, [[id_] for id_ in ids[:4]] + [ids[4:]])
         self.environment = Environment(output_directory=folder / "out", data_directory=folder)
         self.folder = folder
-        self.makers = instance_makers(self.program, self.plan, self.environment)
         claim(folder / "job", self.plan)
-        (sink,) = (pe.index for pe in self.plan.pes if pe.role == "sink")
         self.planning = Planning((self.program, self.plan, self.environment.renewed()), self._options())
-        self.sinks = SinkPE(self.program, self.plan, sink, self.environment, folder / "job" / "sinks")
+        self.sinks = SinkPE(self.program, self.plan, self.environment, folder / "job" / "sinks")
+        self.pes = PEs(self.program, self.plan, build(self.program, self.plan).pieces, self.environment)
         self.routing = {e: r for pe in own_sources(self.plan) for e, r in routing_of(self.plan, pe).items()}
 
     def _options(self) -> dict[str, str]:
@@ -67,19 +69,18 @@ class Job:
     def plan_batch(self, number: int) -> None:
         self.planning.plan(number)
 
-    def run_batch(self, number: int, states: dict[tuple[int, int], bytes]) -> bool:
+    def run_batch(self, number: int, states: list[bytes]) -> bool:
         """Whether it is the last one."""
         log = SourceLog(self.folder / "job" / "sources")
         batch = log.planned_batch(number)
-        rows = as_rows(part for found in read_rows(batch.rows) for part in rerouted(self.routing, found))
-        for pe in self.plan.pes:
-            if pe.role not in ("source", "sink"):
-                rows = run_pe(self.plan, pe, rows, states, self.makers[pe.index])
-        self.sinks.write_rows([(edge, value) for edge, _, value in rows], number)
+        rows = (part for found in read_rows(batch.rows) for part in rerouted(self.routing, found))
+        self.pes.restore(pickle.loads(states[0]) if states else {})
+        self.sinks.write_rows(self.pes.process(rows), number)
+        states[:] = [pickle.dumps(self.pes.snapshot())]
         log.forget(number)
         return batch.has_ended
 
-    def run_from(self, number: int, states: dict[tuple[int, int], bytes]) -> None:
+    def run_from(self, number: int, states: list[bytes]) -> None:
         for following in range(number, MOST_BATCHES):
             self.plan_batch(following)
             if self.run_batch(following, states):
@@ -96,23 +97,23 @@ def _output(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def moments(
     tmp_path_factory,
-) -> Iterator[tuple[list[tuple[Path, int, dict[tuple[int, int], bytes]]], dict[str, bytes]]]:
+) -> Iterator[tuple[list[tuple[Path, int, list[bytes]]], dict[str, bytes]]]:
     """What a disk holds after each sync of a job, with the batch that Spark would ask for and its state; the output."""
     root = tmp_path_factory.mktemp("power")
     (root / "live" / "out").mkdir(parents=True)
-    found: list[tuple[Path, int, dict[tuple[int, int], bytes]]] = []
-    number, states = 0, {}
+    found: list[tuple[Path, int, list[bytes]]] = []
+    number, states = 0, []
 
     def lose_power() -> None:
         for names in ("synced", "all"):
-            found.append((root / f"{len(found)}", number, dict(states)))
+            found.append((root / f"{len(found)}", number, list(states)))
             disk.restore(found[-1][0], names)
 
     with Disk(root / "live", lose_power) as disk:
         job = Job(root / "live")
         for number in range(MOST_BATCHES):
             job.plan_batch(number)
-            after = dict(states)
+            after = list(states)
             has_ended = job.run_batch(number, after)
             # The commit of the batch may be lost, and then the batch comes again.
             lose_power()
@@ -132,7 +133,7 @@ def test_a_power_loss_at_any_moment_changes_no_sink(moments, monkeypatch):
     assert "dead_letters.jsonl" in wanted
     for folder, number, states in found:
         (folder / "out").mkdir(parents=True, exist_ok=True)
-        Job(folder).run_from(number, dict(states))
+        Job(folder).run_from(number, list(states))
         assert _output(folder) == wanted, (folder.name, number)
         shutil.rmtree(folder)
 
@@ -140,7 +141,7 @@ def test_a_power_loss_at_any_moment_changes_no_sink(moments, monkeypatch):
 def test_a_job_that_cannot_go_back_leaves_all_files_as_they_are(tmp_path):
     """Also when it is closed: a file that was opened, and not gone back to, is not written anew."""
     (tmp_path / "out").mkdir()
-    job, states = Job(tmp_path), {}
+    job, states = Job(tmp_path), []
     for number in range(2):
         job.plan_batch(number)
         job.run_batch(number, states)

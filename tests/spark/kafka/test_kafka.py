@@ -24,13 +24,13 @@ from penstock.lang import compile_file, compile_text
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
 from penstock.runtime.sinks.order import Chunk
+from penstock.runtime.sources.stored_items import file_rows, file_schema
 from penstock.spark.job.connectors import connector_settings
 from penstock.spark.job.run import run_on_spark
 from penstock.spark.kafka import topic as kafka_topic
 from penstock.spark.kafka.connector import check_connector
 from penstock.spark.kafka.kafka_streams import OFFER, _encoded, kafka_streams, wanted_messages
 from penstock.spark.kafka.messages import tuples_of
-from penstock.spark.streams.exported import file_rows, file_schema
 from penstock.spark.streams.stream_tables import described
 from penstock.testing import feed
 from penstock.toolkit.adapters.import_ import Offer, Wanted

@@ -11,11 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import PULSE, PULSE_NUMBER, REPORT, TUPLE, Item, encode
-from penstock.codegen.transport.routes import Router, routing_of
 from penstock.compiler import CompiledJob
 from penstock.expr.environment import Environment, Tuple
 from penstock.profiler.raw_statistics import Statistics
@@ -23,9 +20,6 @@ from penstock.profiler.refine import own_seconds
 from penstock.runtime.pes.instances import instance_maker
 from penstock.runtime.pes.pe_instance import PEInstance
 from penstock.runtime.pes.reports import Counts, add, decode_report
-from penstock.runtime.sources.by_columns import ColumnPE, read_part
-from penstock.runtime.sources.column_planner import ColumnPlanner
-from penstock.spark.workers.instances import Row
 
 Values = list[tuple[int, bytes]]
 
@@ -71,7 +65,7 @@ class PEs:
         """Process batches, as `encoded` gives them, with fresh state."""
         outcome = Outcome()
         instances = {pe: make() for pe, make in self._makers.items()}
-        with _as_in_a_worker():
+        with as_in_a_worker():
             for values in batches:
                 self._take(instances, list(values), outcome)
         return outcome
@@ -92,7 +86,7 @@ class PEs:
 
 
 @contextmanager
-def _as_in_a_worker() -> Iterator[None]:
+def as_in_a_worker() -> Iterator[None]:
     """Keep the garbage collector from walking over what was there before, as the daemon of Spark's workers does."""
     gc.collect()
     gc.freeze()
@@ -100,44 +94,6 @@ def _as_in_a_worker() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-
-
-class Line:
-    """A job whose only source is read by columns: all PEs but the sinks, on their channels, one after the other.
-
-    What tasks of Spark do at the same time is done by one thread, so that its processor time is that of the tuples.
-    """
-
-    def __init__(self, job: CompiledJob) -> None:
-        self._plan = plan = job.plan
-        source, *inner = (pe for pe in plan.pes if pe.role != "sink")
-        self._source = ColumnPE(job.program, plan, source.index, Environment())
-        self._planner = ColumnPlanner(self._source, None, waits=False, partitions=plan.channels)
-        makers = _makers(job)
-        self._instances = {pe.index: [makers[pe.index]() for _ in range(pe.channels)] for pe in inner}
-
-    def cpu_seconds(self, tuples: int) -> float:
-        """Process the next batch; the processor time that it took."""
-        batch = self._planner.next_batch(tuples)
-        assert batch is not None
-        with _as_in_a_worker():
-            began = time.process_time()
-            rows = [row for part in batch.parts for row in _rows(read_part(self._source, part))]
-            for pe, instances in self._instances.items():
-                rows = self._taken(pe, instances, rows)
-            return time.process_time() - began
-
-    def _taken(self, pe: int, instances: Sequence[PEInstance], rows: list[Row]) -> list[Row]:
-        mine, routing = {edge.index for edge in self._plan.into(pe)}, routing_of(self._plan, pe)
-        left: list[Row] = [row for row in rows if row[0] not in mine]
-        for channel, instance in enumerate(instances):
-            values = [(edge, value) for edge, to, value in rows if edge in mine and to == channel]
-            left += _rows(Router(routing, channel).rows(instance.process_batch(values)))
-        return left
-
-
-def _rows(batches: Iterable[pa.RecordBatch]) -> list[Row]:
-    return [row for b in batches for row in zip(*(column.to_pylist() for column in b.columns), strict=True)]
 
 
 def _count(value: bytes, outcome: Outcome) -> None:

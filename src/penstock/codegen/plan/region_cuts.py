@@ -19,8 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-import networkx as nx
-
 from penstock.codegen.plan.channels import Channels
 from penstock.ir.graph import Application
 
@@ -58,6 +56,9 @@ def _levels(application: Application, channels: Channels) -> dict[str, int]:
 
     Loops are taken as a whole, and what is left has no cycle, so one pass in topological order finds them all.
     """
+    # Slow to import, and most plans have no regions.
+    import networkx as nx
+
     graph = nx.DiGraph()
     graph.add_nodes_from(o.id for o in application.operators)
     graph.add_edges_from((producer, consumer) for producer, consumer, _, _ in application.edges())

@@ -20,6 +20,7 @@ from pathlib import Path
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
+from penstock.base.cache_folder import cache_folder
 from penstock.base.diagnostics import Diagnostics, SourceFile, Span, UserError
 from penstock.lang.syntax.ast import File
 from penstock.lang.syntax.build import build_file
@@ -31,8 +32,15 @@ MOST_ERRORS = 20
 
 @cache
 def _lark() -> Lark:
+    """The parser; its tables take longer to make than most programs to compile, so they are kept."""
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True)
+    kept = cache_folder() / "grammar.tables"
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Lark(grammar, parser="lalr", propagate_positions=True)
+    # What was kept by another version, of another grammar or only in part is made anew.
+    return Lark(grammar, parser="lalr", propagate_positions=True, cache=str(kept))
 
 
 def parse_file(source: SourceFile, found: Diagnostics) -> File | None:

@@ -43,7 +43,7 @@ class PEInstance:
         self._inner = {edge.index for edge in module.pieces.plan.edges if edge.consumer in module.pieces.made}
         self._instances = {piece: module.instance(piece) for piece in module.pieces.made}
         self._fall_back = fall_back
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, Any] | None = {}
         self._fed: dict[int, list[tuple[int, bytes]]] = {piece: [] for piece in self._instances}
 
     def process_batch(self, values: Values) -> Left:
@@ -53,6 +53,7 @@ class PEInstance:
             OperatorFailed: An operator failed.
         """
         arriving = list(values)
+        self._fed = {piece: [] for piece in self._instances}
         try:
             report, left = self._take(arriving)
         except OperatorError as error:
@@ -64,15 +65,18 @@ class PEInstance:
                 yield from self._fall_back(arriving)
                 return
             raise self._told(error) from error.error
+        # Where it stands now is written down only if somebody asks.
+        self._before = None
         yield REPORT, report.encode()
         yield from left
 
     def _told(self, error: OperatorError) -> OperatorFailed:
         """A failure of generated code in the words of the reference interpreter, as far as it can be found again."""
         piece = self.module.pieces.plan.home[error.operator]
-        found = find_failing(self.module.modules[piece], self._before.get(piece), self._fed[piece])
-        if found is not None:
-            return told(self.module.program, self.module.modules[piece].code, found)
+        if self._before is not None:
+            found = find_failing(self.module.modules[piece], self._before.get(piece), self._fed[piece])
+            if found is not None:
+                return told(self.module.program, self.module.modules[piece].code, found)
         return OperatorFailed(self.module.program.application.operator[error.operator], reason_of(error.error))
 
     def _take(self, arriving: Sequence[tuple[int, bytes]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
@@ -109,6 +113,7 @@ class PEInstance:
             UserError: The state was written by another version.
         """
         check_version(state, STATE_VERSION)
+        self._before = {}
         for (piece, instance), remembered in zip(self._instances.items(), state["pieces"], strict=True):
             instance.recall(remembered)
             self._before[piece] = remembered

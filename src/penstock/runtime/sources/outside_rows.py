@@ -30,6 +30,13 @@ from penstock.reference.result import DeadLetter
 from penstock.runtime.pes.reports import Report
 
 
+def own_sources(plan: PhysicalPlan) -> list[int]:
+    """The PEs of the sources that a planner serves; the engine reads the others itself."""
+    operator = plan.application.operator
+    sources = [pe for pe in plan.pes if pe.role == "source"]
+    return [pe.index for pe in sources if not operator[pe.operators[0]].facts.is_read_by_engine]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePE:
     """A source, as tasks know it.

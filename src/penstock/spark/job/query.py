@@ -23,6 +23,8 @@ from penstock.codegen.transport.batches import SPARK_SCHEMA
 from penstock.compiler import CompiledJob
 from penstock.compiler.open_loops import has_open_loop
 from penstock.expr.environment import Environment
+from penstock.runtime.sources.outside_rows import own_sources
+from penstock.runtime.sources.rounds import rounds_folder
 from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.lock import CheckpointLock
 from penstock.spark.checkpoint.plan_record import clear_false_start
@@ -31,9 +33,8 @@ from penstock.spark.checkpoint.spark_files import SparkFiles
 from penstock.spark.gate.gating import with_gate
 from penstock.spark.job.outside_sources import outside_source
 from penstock.spark.job.slots import channel_keys
-from penstock.spark.sinks.loop_stream import rounds_folder
 from penstock.spark.sinks.sink_pe import Committing, SinkPE
-from penstock.spark.sources.data_source import FORMAT, SourceReader, dump, own_sources, plan_ahead
+from penstock.spark.sources.data_source import FORMAT, SourceReader, dump, plan_ahead
 from penstock.spark.sources.door import source_door
 from penstock.spark.workers.instances import stateless_pe
 from penstock.spark.workers.stateful_door import stateful_door
@@ -92,9 +93,8 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     spark.conf.set("spark.sql.shuffle.partitions", str(job.plan.channels))
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_bytes_at_once(job.plan)))
     frame = _line(spark, job, pickled)
-    sink = next((pe.index for pe in job.plan.pes if pe.role == "sink"), None)
     committing = _guard(job.lock, SparkFiles(folder))
-    sinks = SinkPE(job.program, job.plan, sink, job.environment, job.checkpoint / "sinks", committing)
+    sinks = SinkPE(job.program, job.plan, job.environment, job.checkpoint / "sinks", committing)
     writer = frame.writeStream.foreachBatch(sinks.write)
     writer = writer.trigger(processingTime="0 seconds") if job.continuous else writer.trigger(availableNow=True)
     query = (

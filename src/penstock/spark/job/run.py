@@ -15,6 +15,9 @@ from penstock.base.durable_files import LOST
 from penstock.compiler import CompiledJob
 from penstock.ir.graph import Application
 from penstock.profiler.raw_statistics import Statistics
+from penstock.runtime.progress import LateTuples, Notice, Progress
+from penstock.runtime.sinks.writer import Totals
+from penstock.runtime.sources.outside_rows import own_sources
 from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.code_fingerprint import fingerprint_code
 from penstock.spark.checkpoint.inspection import inspect_checkpoint
@@ -24,9 +27,8 @@ from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.gate.gating import on_the_wall
 from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, start
-from penstock.spark.job.watch import Notice, Progress, watch
-from penstock.spark.sinks.sink_pe import SinkPE, Totals
-from penstock.spark.sources.data_source import own_sources
+from penstock.spark.job.watch import watch
+from penstock.spark.sinks.sink_pe import SinkPE
 from penstock.toolkit.files.output_locks import hold_outputs
 
 if TYPE_CHECKING:
@@ -124,14 +126,12 @@ def _run(
     query, sinks = start(spark, job)
     batches = 0
 
-    late: set[str] = set()
+    late = LateTuples(notice)
 
     def tell(progress: dict[str, Any]) -> None:
         nonlocal batches
         batches += 1
-        for source in sinks.totals.late.keys() - late:
-            notice(f"warning: tuples of `{source}` came late: they stand at the time that the clock had come to")
-            late.add(source)
+        late.look(sinks.totals)
         if on_progress is not None:
             on_progress({**progress, "totals": sinks.totals})
 

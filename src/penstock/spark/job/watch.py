@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-Progress = Callable[[dict[str, Any]], None]
-Notice = Callable[[str], None]
+from penstock.runtime.progress import Notice, Progress
 
 LOOK_SECONDS = 0.2
 

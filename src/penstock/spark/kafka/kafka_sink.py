@@ -13,7 +13,7 @@ from penstock.toolkit.adapters.kafka_params import kafka_properties
 from penstock.toolkit.adapters.kafka_producer import message_writer
 
 if TYPE_CHECKING:
-    from penstock.spark.sinks.kinds import JobOutput
+    from penstock.runtime.sinks.kinds import JobOutput
 
 
 class KafkaSink:

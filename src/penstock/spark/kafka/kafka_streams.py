@@ -28,16 +28,15 @@ from penstock.codegen.transport.batches import SPARK_SCHEMA
 from penstock.ir.graph import Operator
 from penstock.runtime.sinks.order import Chunk
 from penstock.runtime.sources.outside_rows import SourcePE
+from penstock.runtime.sources.stored_items import file_rows, file_schema, items_of
 from penstock.spark.kafka.topic import TopicWriter
-from penstock.spark.streams.exported import file_rows, file_schema
-from penstock.spark.streams.imported import items_of
 from penstock.spark.streams.stream_tables import VARIABLE, described, offer_from
 from penstock.toolkit.adapters.import_ import Wanted, offer_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from penstock.spark.sinks.kinds import JobOutput
+    from penstock.runtime.sinks.kinds import JobOutput
 
 ROWS_PER_MESSAGE = 2_000
 BYTES_PER_MESSAGE = 800_000

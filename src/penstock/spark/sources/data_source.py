@@ -33,10 +33,12 @@ from penstock.codegen.transport.routes import Routing, rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.runtime.sources.column_planner import ColumnPlanner
+from penstock.runtime.sources.outside_rows import own_sources
+from penstock.runtime.sources.planner import Planner, make_planner
+from penstock.runtime.sources.rounds import StoredRounds
 from penstock.runtime.sources.turns import SourceRun
 from penstock.spark.checkpoint.lock import epoch_check
 from penstock.spark.sources.log import LoggedRows, SourceLog, read_rows
-from penstock.spark.sources.planner import Planner, make_planner
 from penstock.spark.sources.reader import SourceReader
 from penstock.toolkit.core.program import Program
 
@@ -98,7 +100,7 @@ class Planning:
                 own_sources(plan),
                 continuous=self._options.get("continuous", "false") == "true",
                 partitions=_number(self._options.get("partitions")),
-                rounds=Path(self._options["rounds"]) if "rounds" in self._options else None,
+                rounds=StoredRounds(Path(self._options["rounds"])) if "rounds" in self._options else None,
             )
             state = self._log.state(number)
             if state is not None:
@@ -136,13 +138,6 @@ def read_partition(path: str, value: LoggedRows | dict[str, Any], *, follows: bo
         return
     for batch in read_rows(value):
         yield from rerouted(_routing(*identity), batch)
-
-
-def own_sources(plan: PhysicalPlan) -> list[int]:
-    """The PEs of the sources that this data source reads."""
-    operator = plan.application.operator
-    sources = [pe for pe in plan.pes if pe.role == "source"]
-    return [pe.index for pe in sources if not operator[pe.operators[0]].facts.is_read_by_engine]
 
 
 @functools.lru_cache(maxsize=2)

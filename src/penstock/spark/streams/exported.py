@@ -5,48 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
-from penstock.codegen.transport.batches import FINAL, TUPLE
-from penstock.ir.arrow import arrow_schema
 from penstock.ir.graph import Operator
-from penstock.ir.types import Schema
 from penstock.runtime.sinks.order import Chunk
+from penstock.runtime.sources.stored_items import file_rows, file_schema
 from penstock.spark.streams.stream_tables import TableWriter, streams_folder
 from penstock.toolkit.adapters.import_ import offer_of
 
 if TYPE_CHECKING:
-    from penstock.spark.sinks.kinds import JobOutput
-
-TIME, KIND = "penstock_time_ns", "penstock_kind"
-
-
-def file_schema(schema: Schema) -> pa.Schema:
-    """The schema of a table's files: markers are rows without values."""
-    head = [pa.field(TIME, pa.int64()), pa.field(KIND, pa.uint8())]
-    return pa.schema([*head, *(field.with_nullable(True) for field in arrow_schema(schema))])
-
-
-def file_rows(chunk: Chunk, schema: pa.Schema) -> pa.RecordBatch:
-    """Items as rows of a table's file; ends of streams are left out, for the log tells of them.
-
-    Example:
-        >>> from penstock.ir.types import parse_schema
-        >>> chunk = Chunk(
-        ...     time_ns=np.array([5, 5]), kind=np.array([0, 1], np.uint8), tuples=pa.record_batch({"x": [7]})
-        ... )
-        >>> file_rows(chunk, file_schema(parse_schema("int64 x"))).to_pylist()[1]
-        {'penstock_time_ns': 5, 'penstock_kind': 1, 'x': None}
-    """
-    is_tuple = chunk.kind == TUPLE
-    kept = chunk.kind != FINAL
-    columns = list(chunk.tuples.columns)
-    if not is_tuple.all():
-        rows = pa.array(np.cumsum(is_tuple) - 1, mask=~is_tuple).filter(pa.array(kept))
-        columns = [column.take(rows) for column in columns]
-    head = [pa.array(chunk.time_ns[kept], pa.int64()), pa.array(chunk.kind[kept], pa.uint8())]
-    return pa.RecordBatch.from_arrays([*head, *columns], schema=schema)
+    from penstock.runtime.sinks.kinds import JobOutput
 
 
 class ExportSink:

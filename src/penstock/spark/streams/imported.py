@@ -19,21 +19,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
-from penstock.codegen.rows.places import Array
-from penstock.codegen.transport.batches import TUPLE
-from penstock.expr.values import rows_from_batch
-from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import Schema, parse_schema
-from penstock.runtime.sources.outside_rows import Items, SourcePE
-from penstock.spark.streams.exported import KIND, TIME, file_schema
+from penstock.runtime.sources.outside_rows import SourcePE
+from penstock.runtime.sources.stored_items import items_of
 from penstock.spark.streams.stream_tables import Table, between, tables
 from penstock.toolkit.adapters.import_ import Wanted
-from penstock.toolkit.adapters.subscription import parse_predicate
 
 FORMAT = "penstock_streams"
 
@@ -133,39 +127,7 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._known[table.name]
 
 
-def items_of(batches: Sequence[pa.RecordBatch], schema: Schema, filter_: str | None) -> Items:
-    """The items that rows of stream tables hold, in the order of their time, without those that a filter keeps out."""
-    whole = pa.Table.from_batches(batches, schema=file_schema(schema))
-    time_ns = np.maximum(whole.column(TIME).to_numpy(), 0)
-    order = np.argsort(time_ns, kind="stable")
-    if not (np.diff(order) == 1).all():
-        whole, time_ns = whole.take(pa.array(order)), time_ns[order]
-    kind = whole.column(KIND).to_numpy()
-    tuples = _tuples(whole, kind, schema)
-    return _filtered(Items(time_ns=time_ns, kind=kind, tuples=tuples), filter_, schema)
-
-
 def _read_file(path: Path) -> list[pa.RecordBatch]:
     with pa.OSFile(str(path)) as file:
         reader = pa.ipc.open_file(file)
         return [reader.get_batch(i) for i in range(reader.num_record_batches)]
-
-
-def _tuples(whole: pa.Table, kind: Array, schema: Schema) -> pa.RecordBatch:
-    """The values of the items that are tuples."""
-    kept = whole.drop_columns([TIME, KIND]).filter(pa.array(kind == TUPLE)).combine_chunks()
-    arrays = [c.chunk(0) if c.num_chunks else pa.array([], c.type) for c in kept.columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
-
-
-def _filtered(items: Items, text: str | None, schema: Schema) -> Items:
-    """Without the tuples that an Import's filter keeps out."""
-    if text is None:
-        return items
-    predicate, names = parse_predicate(text), schema.names
-    passes = np.array(
-        [predicate(dict(zip(names, row, strict=True))) for row in rows_from_batch(items.tuples, schema)], bool
-    )
-    kept = np.ones(len(items.kind), bool)
-    kept[items.kind == TUPLE] = passes
-    return Items(time_ns=items.time_ns[kept], kind=items.kind[kept], tuples=items.tuples.filter(pa.array(passes)))

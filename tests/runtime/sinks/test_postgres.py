@@ -72,7 +72,7 @@ def job_of(folder) -> str:
 
 def test_a_crash_before_the_commit_leaves_nothing(table, tmp_path):
     sinks = Sinks(program(table), tmp_path)
-    (sink,) = sinks.sinks._sinks.values()
+    (sink,) = sinks.sinks._writer._sinks.values()
     sink.commit = lambda has_ended: (_ for _ in ()).throw(OSError("the lights are out"))
     with pytest.raises(OSError, match="lights"):
         sinks.write(0, BATCHES[0])

@@ -1,4 +1,4 @@
-"""PostgresSink on Spark: the rows of a batch and its id in one transaction."""
+"""PostgresSink of a job: the rows of a batch and its id in one transaction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.runtime.sinks.order import Chunk
 from penstock.toolkit.adapters.postgres_sink import table_of
 
 if TYPE_CHECKING:
-    from penstock.spark.sinks.kinds import JobOutput
+    from penstock.runtime.sinks.kinds import JobOutput
 
 
 class PostgresBatchSink:

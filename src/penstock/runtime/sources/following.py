@@ -12,9 +12,28 @@ from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Application, Operator
 from penstock.runtime.pes.container import Container
-from penstock.spark.sources.data_source import own_sources
+from penstock.runtime.sources.outside_rows import own_sources
 from penstock.toolkit.core.column_source import ReadByColumns
 from penstock.toolkit.core.program import Program
+
+
+def goes_on(
+    program: Program, environment: Environment, *, until_done: bool, continuous: bool, seconds: float | None
+) -> bool:
+    """Whether a run goes on when its sources have no more for now.
+
+    Args:
+        program: What runs.
+        environment: Of the run.
+        until_done: Whether the user wants it to stop then.
+        continuous: Whether the user wants it to go on.
+        seconds: For how long the user wants it to run.
+    """
+    if until_done or continuous:
+        return continuous
+    if seconds is not None:
+        return can_follow(program, environment)
+    return can_have_more(program.application, environment)
 
 
 def can_have_more(application: Application, environment: Environment | None = None) -> bool:

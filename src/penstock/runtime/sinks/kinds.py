@@ -1,4 +1,4 @@
-"""What the sinks of a job are: files written from columns, batches committed by their id, or one tuple at a time.
+"""Kinds of sinks of a job: files written from columns, batches committed by their id, or one tuple at a time.
 
 Every sink is an operator of one container, which knows when its input has ended. Its tuples come by one of three ways:
 
@@ -11,7 +11,7 @@ Every sink is an operator of one container, which knows when its input has ended
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
-from penstock.compiler.open_loops import END
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.facts import NO_FACTS
@@ -28,12 +27,6 @@ from penstock.ir.graph import Operator
 from penstock.ir.models import UNKNOWN_MODEL
 from penstock.reference.node import Node
 from penstock.runtime.sinks.order import Chunk
-from penstock.spark.kafka.kafka_sink import KafkaSink
-from penstock.spark.kafka.kafka_streams import KafkaExportSink, kafka_streams
-from penstock.spark.sinks.loop_stream import LoopSink
-from penstock.spark.sinks.postgres import PostgresBatchSink
-from penstock.spark.streams.exported import ExportSink
-from penstock.toolkit.adapters import export, kafka_producer, postgres_sink
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Runtime, Submit
@@ -84,33 +77,22 @@ class JobOutput:
     evaluator: Evaluator
 
 
-def batch_sink(operator: Operator, output: JobOutput) -> BatchSink | None:
-    """The batch sink of an operator, if it is one.
+BatchSinks = Mapping[str, Callable[[Operator, JobOutput], BatchSink]]
+"""The batch sinks that an engine has, by the kind of their operators."""
+
+
+def make_batch_sinks(kinds: BatchSinks, operators: Iterable[Operator], output: JobOutput) -> dict[str, BatchSink]:
+    """The batch sinks among operators, by id.
 
     Raises:
-        UserError: It has code of its own, which nobody would run.
+        UserError: One has code of its own, which nobody would run.
     """
-    make = _KINDS.get(operator.kind)
-    if make is None:
-        return None
-    if operator.logic is not None:
-        message = f"`{operator.id}` has a logic clause, which the sinks on Spark do not run"
-        raise UserError(message, hint="move the clause to a Custom before it")
-    return make(operator, output)
-
-
-def _export_sink(operator: Operator, output: JobOutput) -> BatchSink:
-    streams = kafka_streams()
-    return ExportSink(operator, output) if streams is None else KafkaExportSink(operator, output, streams)
-
-
-_KINDS: Mapping[str, Callable[[Operator, JobOutput], BatchSink]] = {
-    export.DEFINITION.kind: _export_sink,
-    kafka_producer.DEFINITION.kind: KafkaSink,
-    END: LoopSink,
-    postgres_sink.DEFINITION.kind: PostgresBatchSink,
-}
-"""The sinks that take whole batches on Spark, by the kinds of their definitions."""
+    found = [operator for operator in operators if operator.kind in kinds]
+    for operator in found:
+        if operator.logic is not None:
+            message = f"`{operator.id}` has a logic clause, which the sinks of a job do not run"
+            raise UserError(message, hint="move the clause to a Custom before it")
+    return {operator.id: kinds[operator.kind](operator, output) for operator in found}
 
 
 class _Outlet(Runtime):
@@ -124,8 +106,8 @@ def _outlet(operator: Operator) -> Operator:
     return replace(operator, kind=OUTLET, model=replace(operator.model, facts=NO_FACTS))
 
 
-def with_outlets(program: Program, plan: PhysicalPlan) -> tuple[Program, PhysicalPlan]:
-    """The program and the plan with outlets in the place of batch sinks."""
+def with_outlets(program: Program, plan: PhysicalPlan, sinks: Collection[str]) -> tuple[Program, PhysicalPlan]:
+    """The program and the plan with outlets in the place of some sinks."""
     definition = OperatorDefinition(
         name="Outlet",
         namespace="pe",
@@ -136,7 +118,7 @@ def with_outlets(program: Program, plan: PhysicalPlan) -> tuple[Program, Physica
         model=lambda operator: UNKNOWN_MODEL,
         runtime=_Outlet,
     )
-    operators = tuple(_outlet(o) if o.kind in _KINDS else o for o in plan.application.operators)
+    operators = tuple(_outlet(o) if o.id in sinks else o for o in plan.application.operators)
     application = replace(plan.application, operators=operators)
     registry = program.registry.extended([definition])
     return replace(program, registry=registry), replace(plan, application=application)

@@ -1,7 +1,7 @@
 """Plans the batches of a job whose loop is open: one item of a source, then round after round of what it sends.
 
 A batch holds what the batch before has sent round, and nothing else; where that is nothing, it holds the next item of
-the sources, in their sequential order. So Spark must be done with a batch before the next one is planned.
+the sources, in their sequential order. So an engine must be done with a batch before the next one is planned.
 
 The loop's stream ends when the last of the sources has ended from which its operator gets tuples: in the sequential
 program a feedback edge keeps no operator alive, and what comes round after that is dropped.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,15 +18,14 @@ import pyarrow as pa
 
 from penstock.codegen.plan.physical import PhysicalPlan, Route
 from penstock.codegen.transport.batches import FINAL
-from penstock.compiler.open_loops import START
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.graph import Application
 from penstock.runtime.sources.batch import PlannedBatch, check_form
 from penstock.runtime.sources.column_run import ColumnRun
 from penstock.runtime.sources.outside_rows import Items, SourcePE, source_pe
+from penstock.runtime.sources.rounds import START, Rounds
+from penstock.runtime.sources.stored_items import items_of
 from penstock.runtime.sources.turns import SourceRun
-from penstock.spark.sinks.loop_stream import read_round
-from penstock.spark.streams.imported import items_of
 
 FORM = "loop"
 _BEFORE_ALL = -1
@@ -40,10 +38,10 @@ class LoopPlanner:
     Args:
         plan: Of the job.
         runs: The sources by their PEs, the loop's start left out.
-        rounds: Where the rounds lie that batches have written.
+        rounds: What batches have sent round.
     """
 
-    def __init__(self, plan: PhysicalPlan, runs: dict[int, SourceRun | ColumnRun], rounds: Path) -> None:
+    def __init__(self, plan: PhysicalPlan, runs: dict[int, SourceRun | ColumnRun], rounds: Rounds) -> None:
         pe = start_of_loop(plan)
         assert pe is not None, "the plan has an open loop"
         self._runs = runs
@@ -96,7 +94,7 @@ class LoopPlanner:
         """What goes round now."""
         if self._has_loop_ended:
             return self._marked()
-        return items_of(read_round(self._rounds, self._batch - 1, self._schema), self._schema, None)
+        return items_of(self._rounds.read(self._batch - 1, self._schema), self._schema, None)
 
     def _marked(self, *marks: int) -> Items:
         """Marks without tuples."""

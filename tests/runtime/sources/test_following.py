@@ -8,10 +8,10 @@ import pytest
 import timed_logs
 
 from penstock import App, PartitionedSource
-from penstock.cli.run_spark import SparkSettings, _is_continuous
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
-from penstock.spark.job.following import can_follow, can_have_more
+from penstock.runtime.sources import following
+from penstock.runtime.sources.following import can_follow, can_have_more
 
 
 class Numbers(PartitionedSource):
@@ -43,11 +43,8 @@ HOT = 'stream<int32 n> A = FileSource() { param file: "a.csv"; hotFile: %s; %s }
 
 
 def goes_on(made, folder: Path, *, until_done: bool = False, continuous: bool = False, seconds: float | None = None):
-    settings = SparkSettings(
-        master="", fusion="all", plan=None, channels=None, checkpoint=None, batch=1,
-        until_done=until_done, continuous=continuous, seconds=seconds,
-    )  # fmt: skip
-    return _is_continuous(made, Environment(data_directory=folder), settings)
+    environment = Environment(data_directory=folder)
+    return following.goes_on(made, environment, until_done=until_done, continuous=continuous, seconds=seconds)
 
 
 def test_a_hot_file_is_followed_until_the_run_is_stopped(tmp_path: Path):

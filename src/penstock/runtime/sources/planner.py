@@ -29,7 +29,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any, Protocol
 
 from penstock.codegen.plan.physical import PhysicalPlan
@@ -39,10 +38,11 @@ from penstock.runtime.sources.batch import PlannedBatch, check_form
 from penstock.runtime.sources.by_columns import ColumnPE, is_read_by_columns
 from penstock.runtime.sources.column_planner import ColumnPlanner
 from penstock.runtime.sources.column_run import ColumnRun, TimedColumnRun
+from penstock.runtime.sources.loop_planner import LoopPlanner, start_of_loop
+from penstock.runtime.sources.rounds import Rounds
 from penstock.runtime.sources.turns import SourceRun
 from penstock.runtime.sources.waiting import waits_for_time
 from penstock.runtime.sources.wall_clock import WallClock, began, is_due, set_began
-from penstock.spark.sources.loop_planner import LoopPlanner, start_of_loop
 from penstock.toolkit.core.column_source import SetsClock
 from penstock.toolkit.core.program import Program
 
@@ -75,7 +75,7 @@ def make_planner(
     *,
     continuous: bool = False,
     partitions: int | None = None,
-    rounds: Path | None = None,
+    rounds: Rounds | None = None,
 ) -> Planner:
     """The planner of some sources.
 
@@ -87,7 +87,7 @@ def make_planner(
         continuous: Whether the run goes on when there is nothing new.
         partitions: How many tasks read a batch, where that is possible; without it one for each channel, or as many as
             the source asks for.
-        rounds: Where batches write what goes round, if the application's loop is open.
+        rounds: What batches send round, if the application's loop is open.
     """
     clock = WallClock(start_ns=environment.clock.now_ns) if continuous else None
     waits = waits_for_time(plan.application)
@@ -109,7 +109,7 @@ def make_planner(
         else:
             runs[index] = SourceRun(program, plan, index, environment.renewed(), follows=continuous)
     if loop is not None:
-        assert rounds is not None, "whoever opens a loop says where its rounds lie"
+        assert rounds is not None, "whoever opens a loop says where its rounds are"
         return LoopPlanner(plan, runs, rounds)
     return TurnPlanner(list(runs.values()), clock, waits)
 

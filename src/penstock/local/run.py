@@ -1,0 +1,177 @@
+"""Runs a job in this process to its end: the engine for tests, notebooks and jobs that need no cluster.
+
+It runs the physical plan that Spark would run, with the same generated code, the same batches and the same sinks, and
+gives what the reference interpreter gives. Channels take their turns one after the other.
+
+When it does not apply:
+    Sources and sinks that belong to other systems, or to other jobs, are Spark's: Kafka, exported and imported
+    streams. A run that is stopped cannot be resumed: its state is in memory.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.base.diagnostics import Diagnostics
+from penstock.compiler import CompiledJob
+from penstock.expr.evaluate import Evaluator
+from penstock.ir.graph import Application
+from penstock.local.line import Line, LineBatch
+from penstock.profiler.raw_statistics import Statistics
+from penstock.reference.interrupt import on_interrupt
+from penstock.runtime.progress import LateTuples, Notice, Progress
+from penstock.runtime.sinks.kinds import BatchSink, BatchSinks, JobOutput, make_batch_sinks
+from penstock.runtime.sinks.postgres import PostgresBatchSink
+from penstock.runtime.sinks.writer import SinkWriter, Totals, gather
+from penstock.runtime.sources.rounds import END, LoopSink, RoundsInMemory
+from penstock.toolkit.adapters import export, kafka_producer, postgres_sink
+from penstock.toolkit.files.output_locks import hold_outputs
+
+REST_SECONDS = 0.05
+"""How long a continuous run rests where there is nothing new."""
+
+ONLY_ON_SPARK = frozenset({export.DEFINITION.kind, kafka_producer.DEFINITION.kind})
+"""The sinks that belong to other systems, or to other jobs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalRun:
+    """The outcome of a run in this process.
+
+    Attributes:
+        stopped: `done`, `interrupted`, or `time` if the time that was asked for has passed.
+        batches: How many batches were processed.
+        seconds: How long it took.
+        pes: The operators of each PE.
+        totals: The tuples in and out of each operator, and what was set aside.
+        statistics: What submit signals have collected, if there were any.
+    """
+
+    stopped: str
+    batches: int
+    seconds: float
+    pes: tuple[tuple[str, ...], ...]
+    totals: Totals
+    statistics: Statistics
+
+
+def run_locally(
+    job: CompiledJob,
+    *,
+    seconds: float | None = None,
+    on_progress: Progress | None = None,
+    notice: Notice = print,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> LocalRun:
+    """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
+
+    Args:
+        job: What to run; in which environment, in batches of which size, and whether it waits for more where sources
+            can have more, say the options that it was compiled with.
+        seconds: Stop after so many seconds, at the end of a batch.
+        on_progress: Is told of every batch.
+        notice: Is told what the user should know at once.
+        is_stopped: Is asked after every batch whether to stop there.
+
+    Raises:
+        OperatorFailed: An operator failed; the message names it, the tuple and the cause.
+        UserError: The program needs Spark, or another job writes the same files.
+    """
+    check_operators(job.program.application)
+    started = time.perf_counter()
+    environment, rounds = job.options.environment, RoundsInMemory()
+    line = Line(job.program, job.plan, job.build.pieces, environment, continuous=job.options.continuous, rounds=rounds)
+    with hold_outputs(job.plan.application, environment):
+        sinks = SinkWriter(job.program, job.plan, environment, _batch_sinks(job, rounds))
+        run = _Run(line, sinks, on_progress, notice)
+        try:
+            sinks.restore(None)
+            stopped = run.to_end(job.options.batch, seconds, is_stopped)
+        finally:
+            line.close()
+            sinks.close()
+    return LocalRun(
+        stopped=stopped,
+        batches=run.batches,
+        seconds=time.perf_counter() - started,
+        pes=tuple(pe.operators for pe in job.plan.pes),
+        totals=sinks.totals,
+        statistics=sinks.statistics,
+    )
+
+
+def check_operators(application: Application) -> None:
+    """Refuse a program with sources or sinks that only Spark has.
+
+    Raises:
+        UserError: It has some; every one of them is named.
+    """
+    found = Diagnostics()
+    for operator in application.operators:
+        if operator.facts.is_read_by_engine or operator.kind in ONLY_ON_SPARK:
+            message = f"`{operator.id}` ({operator.kind}) does not run on the local engine"
+            found.error(message, operator.span, hint="run it with `--engine spark`")
+    found.raise_if_any()
+
+
+class _Run:
+    """A job while it runs: batch after batch."""
+
+    def __init__(self, line: Line, sinks: SinkWriter, on_progress: Progress | None, notice: Notice) -> None:
+        self._line, self._sinks = line, sinks
+        self._on_progress, self._notice = on_progress, notice
+        self._late = LateTuples(notice)
+        self._is_interrupted = False
+        self.batches = 0
+
+    def to_end(self, turns: int, seconds: float | None, is_stopped: Callable[[], bool]) -> str:
+        """Run until nothing follows, or somebody asks to stop; returns which."""
+        until = None if seconds is None else time.monotonic() + seconds
+        with on_interrupt(self._interrupt):
+            while True:
+                began = time.perf_counter()
+                batch = self._line.run_batch(turns)
+                if batch is not None:
+                    self._write(batch, began)
+                    if batch.has_ended:
+                        return "done"
+                if self._is_interrupted or is_stopped():
+                    return "interrupted"
+                if until is not None and time.monotonic() >= until:
+                    return "time"
+                if batch is None:
+                    time.sleep(REST_SECONDS)
+
+    def _write(self, batch: LineBatch, began: float) -> None:
+        with gather(batch.rows) as arrived:
+            self._sinks.write(arrived, self.batches)
+        self._late.look(self._sinks.totals)
+        if self._on_progress is not None:
+            duration_ms = round(1000 * (time.perf_counter() - began))
+            self._on_progress({"batchId": self.batches, "batchDuration": duration_ms, "totals": self._sinks.totals})
+        self.batches += 1
+
+    def _interrupt(self) -> None:
+        self._is_interrupted = True
+        self._notice("stopping after this batch; press Ctrl-C again to stop at once")
+
+
+def _batch_sinks(job: CompiledJob, rounds: RoundsInMemory) -> dict[str, BatchSink]:
+    application, environment = job.plan.application, job.options.environment
+    output = JobOutput(
+        application=application.name,
+        id=uuid.uuid4().hex,
+        folder=Path(),
+        environment=environment,
+        evaluator=Evaluator(functions=application.functions, environment=environment),
+    )
+    kinds: BatchSinks = {
+        END: lambda operator, output: LoopSink(operator, rounds),
+        postgres_sink.DEFINITION.kind: PostgresBatchSink,
+    }
+    sinks = [application.operator[id_] for pe in job.plan.pes if pe.role == "sink" for id_ in pe.operators]
+    return make_batch_sinks(kinds, sinks, output)

@@ -1,0 +1,52 @@
+"""Runs an application in this process, without Spark."""
+
+from __future__ import annotations
+
+from penstock.base.diagnostics import UserError
+from penstock.compiler import CompiledJob, Options, compile
+from penstock.compiler.fusion_names import AUTO
+from penstock.local.run import check_operators, run_locally
+from penstock.running.handle import Control, Outcome, Work, count_operators
+from penstock.running.options import RunOptions
+from penstock.runtime.sources.following import goes_on
+from penstock.toolkit.core.program import Program
+
+
+def prepare_on_local(program: Program, options: RunOptions) -> Work:
+    """Compile, at once; the job runs in the background.
+
+    Raises:
+        UserError: The program or an option needs Spark.
+    """
+    if options.checkpoint is not None or options.spark is not None:
+        name = "checkpoint" if options.spark is None else "spark"
+        raise UserError(f"`{name}` is for Spark: the local engine keeps nothing and needs no session")
+    check_operators(program.application)
+    environment = options.environment(program)
+    job = compile(
+        program,
+        Options(
+            environment=environment,
+            # In one process no PE or channel works while another does, so none gains.
+            channels=1 if options.channels == AUTO else options.channels,
+            fusion="all" if options.fusion == AUTO else options.fusion,
+            loops="inside",
+            batch=options.batch,
+            cores=1,
+            continuous=goes_on(
+                program,
+                environment,
+                until_done=options.continuous is False,
+                continuous=bool(options.continuous),
+                seconds=options.seconds,
+            ),
+        ),
+    )
+    return lambda control: _run(job, options, control)
+
+
+def _run(job: CompiledJob, options: RunOptions, control: Control) -> Outcome:
+    outcome = run_locally(job, seconds=options.seconds, on_progress=control.look, is_stopped=lambda: control.stops > 0)
+    totals = outcome.totals
+    counts = count_operators(totals.received, totals.submitted, totals.rejected, totals.late)
+    return Outcome(stopped=outcome.stopped, totals=counts, batches=outcome.batches)
