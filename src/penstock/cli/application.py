@@ -84,7 +84,7 @@ class AppArguments:
 
     def tell_warnings(self, program: Program) -> None:
         """Print what a user should know of a program that compiles."""
-        from penstock.cli.accepted import program_warnings
+        from penstock.cli.notices import program_warnings
         from penstock.parallel.report import warning_text
 
         for warning in program_warnings(program):

@@ -14,7 +14,7 @@ import click
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.endless import choose_batch, describe_end
+from penstock.cli.notices import choose_batch, describe_end
 from penstock.cli.option_types import ChannelsType, LocalFolder
 from penstock.cli.relaunch import choose_relaunches, run_again
 from penstock.cli.summary import Summary, print_summary
