@@ -82,9 +82,17 @@ class AppArguments:
             click.echo(f"warning: nothing asks for `--set {name}`" + (f"; {hint}" if hint else ""), err=True)
         return program
 
-    def environment(self, program: Program, out: Path | None = None) -> Environment:
-        """The surroundings that these options describe."""
-        from penstock.expr.environment import Environment
+    def tell_warnings(self, program: Program) -> None:
+        """Print what a user should know of a program that compiles."""
+        from penstock.cli.notices import program_warnings
+        from penstock.parallel.report import warning_text
+
+        for warning in program_warnings(program):
+            click.echo(warning_text(warning), err=True)
+
+    def environment(self, program: Program, out: Path | None = None, start_ns: int = 0) -> Environment:
+        """The surroundings that these options describe; the clock starts at a time."""
+        from penstock.expr.environment import Clock, Environment
 
         data = self.data if self.data is not None else _default_data(program.directory)
         if not data.is_dir():
@@ -96,6 +104,7 @@ class AppArguments:
             data_directory=data.absolute(),
             output_directory=(out if out is not None else data).absolute(),
             application_directory=program.directory.absolute(),
+            clock=Clock(start_ns),
         )
 
 

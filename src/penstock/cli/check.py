@@ -20,7 +20,9 @@ def command(arguments: AppArguments, as_json: bool) -> int:
     Example:
         penstock check examples/bargains/bargains.spl
     """
-    application = arguments.program().application
+    program = arguments.program()
+    arguments.tell_warnings(program)
+    application = program.application
     # The papers count a stream once for each operator that subscribes to it.
     counts = {
         "operators": len(application.operators),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,9 @@ from click.core import ParameterSource
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
+from penstock.cli.notices import choose_batch, describe_end
 from penstock.cli.option_types import ChannelsType, LocalFolder
+from penstock.cli.relaunch import choose_relaunches, run_again
 from penstock.cli.summary import Summary, print_summary
 from penstock.cli.surroundings import takes_surroundings
 from penstock.compiler.fusion_names import AUTO, FUSIONS, LOOPS
@@ -26,6 +30,26 @@ if TYPE_CHECKING:
 
 PROGRESS_SECONDS = 3.0
 CHECKS = ("none", "some", "all")
+
+
+class _StartTime(click.ParamType[int]):
+    """A time: a date with hours, or seconds since 1970."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The nanoseconds since 1970."""
+        text = str(value)
+        try:
+            return round(float(text) * 1e9) if text.replace(".", "", 1).isdigit() else _nanoseconds(text)
+        except ValueError:
+            self.fail(f"`{text}` is not a time; give 2026-01-31T12:00:00, or seconds since 1970", param, ctx)
+
+
+def _nanoseconds(text: str) -> int:
+    when = datetime.fromisoformat(text)
+    since = (when if when.tzinfo else when.replace(tzinfo=UTC)) - datetime.fromtimestamp(0, UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1_000
 
 
 class _Run(click.Command):
@@ -105,9 +129,8 @@ class _Run(click.Command):
     "--batch",
     type=click.IntRange(min=1),
     metavar="N",
-    default=200_000,
-    show_default=True,
-    help="How many tuples sources give for one batch; the reference has none.",
+    help="How many tuples sources give for one batch; the reference has none. "
+    "Default: 200000, or 100 names of files to read.",
 )
 @click.option("--until-done", is_flag=True, help="Process what the sources have now, then stop.")
 @click.option(
@@ -127,6 +150,27 @@ class _Run(click.Command):
     type=LocalFolder(),
     metavar="DIR",
     help="Where sinks write relative file names. Default: the data folder.",
+)
+@click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="FOLDER=DIR",
+    help="Write files whose absolute names begin with FOLDER below DIR, a folder in --out; may be given several times.",
+)
+@click.option(
+    "--start-time",
+    "start_ns",
+    type=_StartTime(),
+    metavar="TIME",
+    help="When the application's clock starts: 2026-01-31T12:00:00 (UTC), or seconds since 1970. Default: now.",
+)
+@click.option(
+    "--relaunches",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="How often to start again, from the last batch, after an operator has failed. Default: 5 if the program says "
+    "`restartable: true` or `@consistent`, otherwise 0.",
 )
 @click.option(
     "--verify-models",
@@ -151,11 +195,14 @@ def command(
     checkpoint: Path | None,
     take_over: bool,
     accept_changed_code: bool,
-    batch: int,
+    batch: int | None,
     until_done: bool,
     continuous: bool,
     seconds: float | None,
     out: Path | None,
+    mapped: tuple[str, ...],
+    start_ns: int | None,
+    relaunches: int | None,
     verified: str,
     as_json: bool,
 ) -> int:
@@ -191,13 +238,18 @@ def command(
     if engine == "local":
         _refuse_options_of_spark()
     program = arguments.program()
+    arguments.tell_warnings(program)
+    most = choose_relaunches(program.application, relaunches)
     if verified != "none":
         from penstock.runtime.verify.verify_models import verify_models, verify_some
 
         program = verify_models(program) if verified == "all" else verify_some(program)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-    environment = arguments.environment(program, out)
+    environment = arguments.environment(program, out, time.time_ns() if start_ns is None else start_ns)
+    environment = replace(environment, output_map=_output_map(mapped, environment.output_directory))
+    if seconds is None and not until_done:
+        _tell_of_end(program, environment, engine)
     if engine == "spark":
         from penstock.cli.run_spark import SparkSettings, run_with
 
@@ -209,12 +261,13 @@ def command(
             channels=channels,
             loops=loops,
             checkpoint=checkpoint,
-            batch=batch,
+            batch=choose_batch(program.application, batch),
             until_done=until_done,
             continuous=continuous,
             seconds=seconds,
             take_over=take_over,
             accept_changed_code=accept_changed_code,
+            relaunches=most,
         )
         summary = run_with(program, environment, settings)
     elif engine == "local":
@@ -225,14 +278,14 @@ def command(
             plan=plan,
             channels=channels,
             loops=loops,
-            batch=batch,
+            batch=choose_batch(program.application, batch),
             until_done=until_done,
             continuous=continuous,
             seconds=seconds,
         )
         summary = run_in_process(program, environment, local)
     else:
-        summary = _run_on_reference(program, environment, seconds)
+        summary = run_again(lambda count: _run_on_reference(program, environment, seconds, count), most, _tell)
     if as_json:
         print_json(summary.to_json())
     else:
@@ -253,10 +306,39 @@ def _refuse_options_of_spark() -> None:
             raise click.UsageError(f"{option} is for Spark: the local engine keeps nothing and needs no cluster")
 
 
-def _run_on_reference(program: Program, environment: Environment, seconds: float | None) -> Summary:
+def _tell(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _tell_of_end(program: Program, environment: Environment, engine: str) -> None:
+    """Say that a run does not end by itself, and how to stop it."""
+    has_more = False
+    if engine == "spark":
+        from penstock.spark.job.following import can_have_more
+
+        has_more = can_have_more(program.application, environment)
+    notice = describe_end(program.application, has_more)
+    if notice is not None:
+        _tell(notice)
+
+
+def _output_map(given: tuple[str, ...], out: Path) -> tuple[tuple[Path, Path], ...]:
+    """The folders that `--map` names, the longest first."""
+    found = []
+    for item in given:
+        folder, equals, other = item.partition("=")
+        if not equals or not Path(folder).is_absolute():
+            raise click.BadParameter(f"`{item}` is not FOLDER=DIR with an absolute FOLDER", param_hint="--map")
+        found.append((Path(folder), out / other))
+    return tuple(sorted(found, key=lambda pair: -len(pair[0].parts)))
+
+
+def _run_on_reference(program: Program, given: Environment, seconds: float | None, relaunches: int = 0) -> Summary:
     from penstock.reference import run
     from penstock.toolkit.files.output_locks import hold_outputs
 
+    # Without checkpoints a relaunch begins at the beginning, as a region of SPL does that was not yet consistent.
+    environment = replace(given.renewed(), relaunch_count=relaunches)
     started = time.perf_counter()
     limit_ns = None if seconds is None else round(seconds * 1e9)
     with hold_outputs(program.application, environment):
@@ -279,10 +361,12 @@ def _show_progress(engine: Engine) -> None:
     if not sys.stderr.isatty():
         return
 
+    start_ns = engine.clock.now_ns
+
     def report() -> None:
         while True:
             time.sleep(PROGRESS_SECONDS)
-            time_s = engine.clock.now_ns / 1e9
+            time_s = (engine.clock.now_ns - start_ns) / 1e9
             click.echo(f"{engine.source_tuples:,} tuples from the sources, at {time_s:,.1f} s", err=True)
 
     threading.Thread(target=report, daemon=True).start()

@@ -38,11 +38,13 @@ class SparkSettings:
     loops: str = "auto"
     take_over: bool = False
     accept_changed_code: bool = False
+    relaunches: int = 0
 
 
 def run_with(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
     from penstock.cli.live import live_progress
+    from penstock.cli.relaunch import run_again
     from penstock.compiler import compile
     from penstock.spark.job.run import run_on_spark
     from penstock.spark.job.session import open_session
@@ -55,16 +57,20 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     job = compile(program, _options(program, environment, settings, spark))
     folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
     with folder as place, live_progress(program.application) as on_progress:
-        outcome = run_on_spark(
-            job,
-            spark,
-            checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
-            seconds=settings.seconds,
-            on_progress=on_progress,
-            notice=_tell,
-            take_over=settings.take_over,
-            accept_changed_code=settings.accept_changed_code,
-        )
+
+        def run_once(count: int) -> SparkRun:
+            return run_on_spark(
+                job,
+                spark,
+                checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
+                seconds=settings.seconds,
+                on_progress=on_progress,
+                notice=_tell,
+                take_over=settings.take_over,
+                accept_changed_code=settings.accept_changed_code,
+            )
+
+        outcome = run_again(run_once, settings.relaunches, _tell)
     if job.choice.sampling is not None:
         keep_profile_of(outcome, program.application)
     if outcome.stopped != "done":

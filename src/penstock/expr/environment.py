@@ -54,6 +54,7 @@ class Environment:
         data_directory: What relative file names are resolved against.
         output_directory: What relative file names of sinks are resolved against.
         application_directory: Where the program's text lies.
+        output_map: From folders that absolute file names of sinks begin with to those that are written instead.
         clock: The application's time.
         random: The source of `random()`, seeded.
         stdout: Where `println` writes.
@@ -70,6 +71,7 @@ class Environment:
     data_directory: Path = Path()
     output_directory: Path = Path()
     application_directory: Path = Path()
+    output_map: tuple[tuple[Path, Path], ...] = ()
     clock: Clock = field(default_factory=Clock)
     random: random.Random = field(default_factory=lambda: random.Random(0))
     stdout: TextIO = field(default_factory=lambda: sys.stdout)
@@ -94,7 +96,19 @@ class Environment:
         Raises:
             UserError: The name is a URI of something that is not local.
         """
-        return self.output_directory / local_path(str(name), "the output")
+        return self.output_directory / self.map_output(str(local_path(str(name), "the output")))
+
+    def map_output(self, name: str) -> str:
+        """The name of a file that is written instead of one: another if it is absolute and `output_map` says so.
+
+        Example:
+            >>> Environment(output_map=((Path("/tmp"), Path("/out")),)).map_output("/tmp/a/b.csv")
+            '/out/a/b.csv'
+        """
+        for folder, other in self.output_map:
+            if Path(name).is_relative_to(folder):
+                return str(other / Path(name).relative_to(folder))
+        return name
 
     def renewed(self) -> Environment:
         """The same surroundings with a clock, random numbers and metrics of their own, as every PE has them."""

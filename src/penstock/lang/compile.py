@@ -126,7 +126,12 @@ def _compile(
         raise UserError(error("the program is nested too deeply", module.file.span).diagnostics) from None
     found.raise_if_any()
     assert application is not None
-    return Program(application=verify(application), registry=library.registry, directory=folder)
+    return Program(
+        application=verify(application),
+        registry=library.registry,
+        directory=folder,
+        warnings=tuple(compilation.warnings),
+    )
 
 
 def _environment(compile_values: Mapping[str, list[str]]) -> Environment:

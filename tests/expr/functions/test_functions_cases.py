@@ -224,10 +224,10 @@ def test_a_call_knows_where_it_is_written() -> None:
     answers = {name: find(name).definition.implementation(span) for name in names() if name.startswith("getThis")}
     assert answers == {
         "getThisFileName": "main.spl",
-        "getThisFileDir": "apps",
-        "getThisFilePath": "apps/main.spl",
+        "getThisFileDir": str(Path("apps").absolute()),
+        "getThisFilePath": str(Path("apps/main.spl").absolute()),
         "getThisLine": 2,
-        "getThisToolkitDir": "apps",
+        "getThisToolkitDir": str(Path("apps").absolute()),
     }
     with pytest.raises(EvaluationError):
         find("getThisLine").definition.implementation(None)
@@ -239,7 +239,7 @@ def test_a_call_knows_where_it_is_written() -> None:
 )
 def test_a_toolkit_is_where_the_folders_of_its_namespaces_lie(path: str, namespace: str, folder: str) -> None:
     span = Span(source=SourceFile(path=path, text=f"namespace {namespace};"), start=0, end=1)
-    assert find("getThisToolkitDir").definition.implementation(span) == folder
+    assert find("getThisToolkitDir").definition.implementation(span) == str(Path(folder).absolute())
 
 
 def test_a_file_is_written_and_read_line_by_line(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+import pytest
 from programs import messages
 
+from penstock.base.diagnostics import UserError
 from penstock.ir.constraints import Constraint, ConstraintKind
 from penstock.ir.expressions import Literal
 from penstock.ir.graph import Application, ErrorPolicy, Operator
@@ -99,6 +101,20 @@ def test_hosts_come_by_name_by_pool_and_by_tag() -> None:
     config = 'config hostPool: P = ["h1", "h2"], Q = createPool({size = 2u, tags = ["gpu"]}, Sys.Shared);'
     found = {c.operators[0]: c.hosts for c in application(graph, config=config).constraints}
     assert found == {"A": ("h9",), "B": ("h1", "h2"), "C": ("h2",), "D": ("gpu",)}
+
+
+def test_a_pool_without_hosts_asks_for_none_and_a_tag_is_for_all_members() -> None:
+    graph = """
+        () as A = Custom(N) { config placement: host(Any); }
+        () as B = Custom(N) { config placement: host(Any[2]); }
+        () as C = Custom(N) { config placement: host(Tagged[4]); }
+    """
+    config = """config hostPool: Any = createPool({size = 5u}, Sys.Exclusive),
+        Tagged = createPool({size = 5u, tags = ["gpu"]}, Sys.Shared);"""
+    found = {c.operators[0]: c.hosts for c in application(graph, config=config).constraints}
+    assert found == {"C": ("gpu",)}
+    with pytest.raises(UserError, match="the pool `Any` has 5 members"):
+        application(graph.replace("Any[2]", "Any[5]"), config=config)
 
 
 def test_settings_of_a_composite_hold_for_all_operators_inside() -> None:

@@ -58,8 +58,8 @@ def _file(environment: Environment, number: int) -> OpenFile:
 
 
 def _open(environment: Environment, name: str, mode: str) -> int:
-    directory = environment.data_directory if mode.startswith("r") else environment.output_directory
-    stream = open(directory / name, mode.replace("b", "") + "b")  # noqa: SIM115 (fclose closes it)
+    path = environment.data_directory / name if mode.startswith("r") else environment.output_path(name)
+    stream = open(path, mode.replace("b", "") + "b")  # noqa: SIM115 (fclose closes it)
     number = max(environment.open_files, default=2) + 1
     environment.open_files[number] = OpenFile(cast(BinaryIO, stream))
     return number
@@ -250,14 +250,14 @@ def seek_from_end() -> int:
 @function("<string T> stateful void remove(T name, mutable int32 error)", needs_environment=True)
 def remove(environment: Environment, name: str, error: int) -> tuple[None, int]:
     """Remove a file or an empty folder."""
-    path = environment.output_directory / name
+    path = environment.output_path(name)
     return None, _attempt(path.rmdir if path.is_dir() else path.unlink, None)[1]
 
 
 @function("<string T> stateful void mkdir(T name, uint32 mode, mutable int32 error)", needs_environment=True)
 def make_directory(environment: Environment, name: str, mode: int, error: int) -> tuple[None, int]:
     """Make a folder."""
-    return None, _attempt(lambda: (environment.output_directory / name).mkdir(mode), None)[1]
+    return None, _attempt(lambda: environment.output_path(name).mkdir(mode), None)[1]
 
 
 @function(

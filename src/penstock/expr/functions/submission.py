@@ -173,14 +173,14 @@ def this_file_name(span: Span | None) -> str:
 
 @function("rstring getThisFileDir()", needs_span=True)
 def this_file_directory(span: Span | None) -> str:
-    """The folder of the file that this call is written in."""
-    return str(Path(_written(span).source.path).parent)
+    """The folder, from the root on, of the file that this call is written in."""
+    return str(Path(_written(span).source.path).absolute().parent)
 
 
 @function("rstring getThisFilePath()", needs_span=True)
 def this_file_path(span: Span | None) -> str:
-    """The path of the file that this call is written in."""
-    return _written(span).source.path
+    """The path, from the root on, of the file that this call is written in."""
+    return str(Path(_written(span).source.path).absolute())
 
 
 _NAMESPACE = re.compile(r"^\s*namespace\s+([\w.]+)\s*;", re.MULTILINE)
@@ -190,7 +190,7 @@ _NAMESPACE = re.compile(r"^\s*namespace\s+([\w.]+)\s*;", re.MULTILINE)
 def this_toolkit_directory(span: Span | None) -> str:
     """The folder of the toolkit that this call is written in: where the folders of its namespaces lie."""
     source = _written(span).source
-    folder = Path(source.path).parent
+    folder = Path(source.path).absolute().parent
     declared = _NAMESPACE.search(source.text)
     parts = declared[1].split(".") if declared else []
     if parts and folder.name == ".".join(parts):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from penstock.base.diagnostics import Diagnostics, UserError
+from penstock.base.diagnostics import Diagnostic, Diagnostics, Span, UserError
 from penstock.expr.functions.symbols import SYSTEM_TYPES
 from penstock.ir.types import (
     PRIMITIVES,
@@ -61,13 +61,20 @@ class Compilation:
         found: Receives every mistake.
         functions: The application's functions.
         instantiated: The composites (by identity) that have an instance.
+        warnings: What is no mistake, but the user should know.
     """
 
     library: Library
     found: Diagnostics
     functions: FunctionTable = field(init=False)
     instantiated: set[int] = field(default_factory=set)
+    warnings: list[Diagnostic] = field(default_factory=list)
     _scopes: dict[int, Scope] = field(default_factory=dict)
+
+    def warn(self, message: str, span: Span) -> None:
+        """Record what the user should know, once."""
+        if all((message, span.start) != (w.message, w.span.start if w.span else -1) for w in self.warnings):
+            self.warnings.append(Diagnostic(message=message, span=span))
 
     def scope_of(self, module: Module) -> Scope:
         """The scope of a file."""

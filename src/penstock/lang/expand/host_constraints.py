@@ -9,12 +9,14 @@
 | `host("name")`, `host(Pool)`, `host(Pool[1])` | resource_match of the operator |
 
 A tag means the same in the whole application. A pool is defined in a composite's config clause as a list of host names
-or by `createPool` with tags; `host(Pool)` allows any of them.
+or by `createPool` with tags; `host(Pool)` allows any of them. A pool without hosts and tags takes the hosts that there
+are, so it asks for nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import cast
 
 from penstock.base.diagnostics import UserError, did_you_mean
@@ -79,7 +81,8 @@ def _place(
         single.append(Constraint(kind=_DEDICATED[name], operators=(operator,)))
     else:
         hosts = tuple(host for argument in arguments for host in _hosts(argument, scope, evaluator))
-        single.append(Constraint(kind=ConstraintKind.RESOURCE_MATCH, operators=(operator,), hosts=hosts))
+        if hosts:
+            single.append(Constraint(kind=ConstraintKind.RESOURCE_MATCH, operators=(operator,), hosts=hosts))
 
 
 def _demand(value: ast.Actual | ast.NamedArgument) -> tuple[str, tuple[code.SyntaxExpression, ...]]:
@@ -115,20 +118,36 @@ def _evaluated(expression: object, syntax: code.SyntaxExpression, evaluator: Eva
 def _hosts(syntax: code.SyntaxExpression, scope: Instance, evaluator: Evaluator) -> Iterator[str]:
     match syntax:
         case code.NameSyntax(name=word) if not word.text.startswith("$"):
-            yield from _pool(word, scope, evaluator)
+            yield from _find_pool(word, scope, evaluator).hosts
         case code.IndexSyntax(base=code.NameSyntax(name=word), index=index):
-            pool = list(_pool(word, scope, evaluator))
+            pool = _find_pool(word, scope, evaluator)
             names = Names(scope=scope, home=scope)
             at = _evaluated(check_expression(index, names), index, evaluator)
-            if not isinstance(at, int) or not 0 <= at < len(pool):
-                raise error(f"the pool `{word}` has {len(pool)} members", index.span)
-            yield pool[at]
+            if not isinstance(at, int) or at < 0 or (pool.size is not None and at >= pool.size):
+                raise error(f"the pool `{word}` has {pool.size} members", index.span)
+            # Which host is the third of those that a tag means is known to those who run the job.
+            yield from pool.hosts[at : at + 1] if pool.is_list else pool.hosts
         case _:
             yield _constant(syntax, RSTRING, scope, evaluator)
 
 
-def _pool(word: code.Word, scope: Instance, evaluator: Evaluator) -> Iterator[str]:
-    """The host names or tags of a pool, which this composite or one around it defines."""
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """A host pool.
+
+    Attributes:
+        hosts: Names, or tags; none if any host will do.
+        size: How many hosts it has, if that is said.
+        is_list: Whether `hosts` are all of its hosts, in order.
+    """
+
+    hosts: tuple[str, ...]
+    size: int | None
+    is_list: bool
+
+
+def _find_pool(word: code.Word, scope: Instance, evaluator: Evaluator) -> _Pool:
+    """A pool that this composite or one around it defines."""
     known: dict[str, tuple[code.SyntaxExpression, Instance]] = {}
     for instance in scope.chain:
         for setting in instance.composite.config:
@@ -138,18 +157,24 @@ def _pool(word: code.Word, scope: Instance, evaluator: Evaluator) -> Iterator[st
     if word.text not in known:
         raise error(f"there is no host pool `{word}`", word.span, did_you_mean(word.text, known))
     value, instance = known[word.text]
-    if isinstance(value, code.CallSyntax) and value.function.text == "createPool":
-        value = _tags(value)
     names = Names(scope=instance, home=instance)
-    hosts = convert(check_expression(value, names, ListType(RSTRING)), ListType(RSTRING), value.span)
-    yield from cast("list[str]", _evaluated(hosts, value, evaluator))
+    is_list = not (isinstance(value, code.CallSyntax) and value.function.text == "createPool")
+    listed = value if is_list else _field(value, "tags") or code.ListSyntax(span=value.span, elements=())
+    checked = convert(check_expression(listed, names, ListType(RSTRING)), ListType(RSTRING), listed.span)
+    hosts = tuple(cast("list[str]", _evaluated(checked, listed, evaluator)))
+    size = None if is_list else _field(value, "size")
+    count = None if size is None else cast("int", _evaluated(check_expression(size, names), size, evaluator))
+    if not hosts:
+        message = f"the host pool `{word}` names no hosts: it takes those that there are"
+        scope.compilation.warn(message, value.span)
+    return _Pool(hosts, len(hosts) if is_list and hosts else count, is_list)
 
 
-def _tags(call: code.CallSyntax) -> code.SyntaxExpression:
-    """The tags of `createPool({size = 2u, tags = ["a", "b"]}, Sys.Shared)`; none means any host."""
-    for argument in call.arguments:
+def _field(call: code.SyntaxExpression, name: str) -> code.SyntaxExpression | None:
+    """A field of `createPool({size = 2u, tags = ["a", "b"]}, Sys.Shared)`."""
+    for argument in call.arguments if isinstance(call, code.CallSyntax) else ():
         if isinstance(argument, code.TupleLiteralSyntax):
             for field in argument.fields:
-                if field.name.text == "tags":
+                if field.name.text == name:
                     return field.value
-    return code.ListSyntax(span=call.span, elements=())
+    return None

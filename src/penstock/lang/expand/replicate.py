@@ -18,8 +18,8 @@ When it does not apply:
 Algorithm:
     Innermost regions first. The copies of a region stand where it stood, one channel after the other. A stream that
     enters it goes through an operator that deals tuples out in turn (ThreadedSplit), or by the hash of the attributes
-    of `partitionBy` (Split); one that `broadcast` names reaches every copy. A stream that leaves it becomes the streams of
-    all copies. At last `getChannel()` and its kin become numbers.
+    of `partitionBy` (Split); one that `broadcast` names reaches every copy. A stream that leaves it becomes the
+    streams of all copies. At last `getChannel()` and its kin become numbers.
 
 Preserves:
     Operators outside of regions, but for the streams that they receive.
@@ -283,7 +283,7 @@ def _global_channel(channels: Channels) -> int:
     return sum(channel * prod(width for _, width in channels[:i]) for i, (channel, _) in enumerate(channels))
 
 
-_CHANNEL = {
+_CHANNEL: Mapping[str, Callable[[Channels], Expression]] = {
     "getChannel": lambda channels: _number(_global_channel(channels)),
     "getMaxChannels": lambda channels: _number(prod(width for _, width in channels)),
     "getLocalChannel": lambda channels: _number(channels[0][0]),

@@ -53,19 +53,33 @@ def with_gate(
     return gated(frame.unionAll(clock), sources, continuous=continuous)
 
 
+def start_clock(environment: Environment, checkpoint: Path, *, resumed: bool, by_wall: bool) -> Environment:
+    """The environment of a job with the time at which it was first started.
+
+    Args:
+        environment: Of the job; its clock may say when to start.
+        checkpoint: Remembers when the job was first started.
+        resumed: Whether it was started before. One that has no such memory started at 0.
+        by_wall: Whether its time is that of the wall.
+    """
+    if by_wall or (environment.clock.now_ns and (not resumed or (checkpoint / STARTED).exists())):
+        return on_the_wall(environment, checkpoint)
+    return replace(environment, clock=Clock())
+
+
 def on_the_wall(environment: Environment, checkpoint: Path) -> Environment:
     """The environment of a job whose time is that of the wall from the beginning, as the messages of Kafka have it.
 
     Args:
         environment: Of the job.
-        checkpoint: Remembers when the job was first started.
+        checkpoint: Remembers when the job was first started; that is now, or when the environment's clock starts.
 
     Raises:
         UserError: What the checkpoint remembers was changed.
     """
     path = checkpoint / STARTED
     if not path.exists():
-        write_sealed(path, json.dumps({"started_ns": time.time_ns()}).encode())
+        write_sealed(path, json.dumps({"started_ns": environment.clock.now_ns or time.time_ns()}).encode())
     started_ns: int = json.loads(read_sealed(path, "the start of the job"))["started_ns"]
     return replace(environment, clock=Clock(started_ns))
 

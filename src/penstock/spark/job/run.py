@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +21,11 @@ from penstock.runtime.sources.outside_rows import own_sources
 from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.code_fingerprint import fingerprint_code
 from penstock.spark.checkpoint.inspection import inspect_checkpoint
+from penstock.spark.checkpoint.launches import count_launches
 from penstock.spark.checkpoint.lock import lock_checkpoint
 from penstock.spark.checkpoint.plan_record import claim
 from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
-from penstock.spark.gate.gating import on_the_wall
+from penstock.spark.gate.gating import start_clock
 from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, start
 from penstock.spark.job.watch import watch
@@ -95,8 +96,9 @@ def run_on_spark(
     with lock_checkpoint(checkpoint, take_over=take_over, helper=_java_of(spark), notice=notice) as lock:
         code = fingerprint_code(compiled.program)
         resumed = claim(checkpoint, plan, code, accept_changed_code=accept_changed_code, notice=notice)
-        if compiled.options.continuous and has_gate(plan.application):
-            environment = on_the_wall(environment, checkpoint)
+        by_wall = compiled.options.continuous and has_gate(plan.application)
+        environment = start_clock(environment, checkpoint, resumed=resumed, by_wall=by_wall)
+        environment = replace(environment, relaunch_count=count_launches(checkpoint))
         if resumed:
             inspect_checkpoint(checkpoint, has_log=bool(own_sources(plan)))
         job = Job(compiled=compiled, environment=environment, checkpoint=checkpoint, lock=lock)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.base.diagnostics import Diagnostic
 from penstock.ir.graph import Application
 from penstock.toolkit.core.registry import Registry
 
@@ -17,8 +18,10 @@ class Program:
         application: The logical graph.
         registry: Finds the definition of every kind in it.
         directory: Where its text lies; its `data` folder is the default for relative file names.
+        warnings: What its front end found that is no mistake, but the user should know.
     """
 
     application: Application
     registry: Registry
     directory: Path = Path()
+    warnings: tuple[Diagnostic, ...] = ()

@@ -252,7 +252,9 @@ class FileSinkRuntime(LogicRuntime):
         return self._writer.delay(seconds)
 
     def _expand(self, name: str) -> str:
-        return local_name(expand_name(name, self._opened, self.context.environment.clock.now_ns), "the output")
+        environment = self.context.environment
+        expanded = expand_name(name, self._opened, environment.clock.now_ns)
+        return environment.map_output(local_name(expanded, "the output"))
 
     def _follow_name(self, name: str) -> None:
         if self._file is None or name != self._file_name:

@@ -1,0 +1,105 @@
+"""What a user should know of a program before it runs: what has no effect, each thing once, and that it has no end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.base.diagnostics import Diagnostic
+from penstock.ir.expressions import Call, Expression, Literal, Unary
+from penstock.ir.graph import Application, Operator
+from penstock.ir.statements import While
+from penstock.toolkit.core.program import Program
+
+_FOLLOWED = frozenset({"parallel", "catch", "consistent", "autonomous"})
+"""Annotations that say how tuples are processed, or ask for what every job does (exactly once after a restart)."""
+
+_SAID = {
+    "@view": "there are no views; read a stream by a sink",
+    "@eventTime": "there are no windows by event time; use `delta` on an attribute with the time",
+    "logLevel": "what operators log is not filtered by level",
+    "tracing": "what operators log is not filtered by level",
+    "threadedPort": "threads are the engine's choice; it changes no result",
+    "inputTransport": "tuples travel as the engine sends them",
+    "outputTransport": "tuples travel as the engine sends them",
+    "checkpoint": "the state of every operator is kept where --checkpoint says",
+    "relocatable": "where an operator runs is the engine's choice",
+    "streamViewability": "there are no views; read a stream by a sink",
+    "wrapper": "there are no processes of C++ to wrap",
+    "defaultPoolSize": "which hosts there are is for the engine to say",
+    "applicationScope": "applications meet where --streams says",
+}
+"""What to know of each setting; what a program says besides is only said to have no effect."""
+
+
+def program_warnings(program: Program) -> Iterator[Diagnostic]:
+    """What a user should know of a program that compiles: pools, settings without effect, widths not followed."""
+    from penstock.parallel.regions import parallel_regions
+
+    yield from program.warnings
+    yield from settings_without_effect(program.application)
+    yield from parallel_regions(program.application).warnings
+
+
+def settings_without_effect(application: Application) -> Iterator[Diagnostic]:
+    """A warning for each annotation and setting that changes nothing, at the first operator that has it.
+
+    Example:
+        >>> list(settings_without_effect(Application(name="Main")))
+        []
+    """
+    seen: set[str] = set()
+    for operator in application.operators:
+        annotations = [f"@{a.name}" for a in operator.annotations if a.name not in _FOLLOWED]
+        for name in (*annotations, *(setting.name for setting in operator.config if setting.name != "restartable")):
+            if name not in seen:
+                seen.add(name)
+                message = f"`{name}` has no effect"
+                yield Diagnostic(message=message, span=operator.span, hint=_SAID.get(name))
+
+
+HOW_TO_STOP = "stop it with Ctrl-C, or give --for SECONDS"
+NAMES_PER_BATCH = 100
+"""How many names of files a batch gives to a FileSource: each of them is a whole file."""
+TUPLES_PER_BATCH = 200_000
+
+
+def endless_sources(application: Application) -> Iterator[Operator]:
+    """The sources that make tuples for ever, as far as their text tells: a Beacon without a count, an endless loop."""
+    for operator in application.operators:
+        if not operator.inputs and (_is_endless_beacon(operator) or _has_endless_loop(operator)):
+            yield operator
+
+
+def _is_endless_beacon(operator: Operator) -> bool:
+    return operator.kind == "Beacon" and not operator.param("iterations")
+
+
+def _has_endless_loop(operator: Operator) -> bool:
+    if operator.logic is None or operator.logic.on_process is None:
+        return False
+    return any(isinstance(s, While) and _holds_always(s.test) for s in operator.logic.statements())
+
+
+def _holds_always(test: Expression) -> bool:
+    """Whether a condition is `true` or `!isShutdown()`."""
+    if isinstance(test, Literal):
+        return test.value is True
+    if not isinstance(test, Unary) or test.operator != "!":
+        return False
+    return isinstance(test.operand, Call) and test.operand.function == "isShutdown"
+
+
+def describe_end(application: Application, can_have_more: bool) -> str | None:
+    """A notice for a run without an end; None if it ends by itself."""
+    names = ", ".join(f"`{operator.id}`" for operator in endless_sources(application))
+    if names:
+        return f"this run has no end, because {names} makes tuples for ever; {HOW_TO_STOP}"
+    return f"this run goes on as long as its sources may have more; {HOW_TO_STOP}" if can_have_more else None
+
+
+def choose_batch(application: Application, batch: int | None) -> int:
+    """How many tuples sources give for one batch: as the user says, or so many that a batch is done in seconds."""
+    if batch is not None:
+        return batch
+    reads_names = any(o.kind == "FileSource" and o.inputs for o in application.operators)
+    return NAMES_PER_BATCH if reads_names else TUPLES_PER_BATCH
