@@ -18,6 +18,7 @@ from typing import Any
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.ir.expressions import Attribute, InputTuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, RSTRING, UINT32
@@ -186,6 +187,7 @@ DEFINITION = OperatorDefinition(
         word("closeMode", "Whether tuples tell where they go; never without it.", "dynamic", "never"),
         *reconnection_params("InfiniteRetry"),
     ),
+    facts=Facts(waits_for_time_with=("hasDelayField",)),
     model=_model,
     check=_check,
     runtime=TCPSinkRuntime,

@@ -11,6 +11,7 @@ import socket
 
 from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Tuple
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.types import RSTRING, UINT8, UINT32, Type
 from penstock.toolkit.adapters.sockets import PORT_TYPES, port_number
@@ -90,6 +91,7 @@ DEFINITION = OperatorDefinition(
         constant("sendBufferSize", "Accepted; the system chooses how much it holds.", UINT32),
         constant("timeToLive", "How many networks a multicast packet may pass; 1 without it.", UINT8),
     ),
+    facts=Facts(waits_for_time_with=("hasDelayField",)),
     model=lambda operator: not_parallel(operator, "it is a sink", side_effects=True),
     check=lambda operator, found: check_format(operator, written_schema(operator), found),
     runtime=UDPSinkRuntime,

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.lang.coverage import Answer, Coverage, write_page
+from penstock.lang.spl_coverage import Answer, Coverage, write_page
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 LIBRARY = json.loads((REFERENCE / "spl-library.json").read_text(encoding="utf-8"))
-COMMAND = "python -m penstock.lang.coverage docs/reference/spl-library.json > docs/reference/spl-coverage.md"
+COMMAND = "python -m penstock.lang.spl_coverage docs/reference/spl-library.json > docs/reference/spl-coverage.md"
 
 
 def answer_to(**parts: object) -> tuple[Answer, ...]:
