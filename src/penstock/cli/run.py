@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +48,14 @@ class _Run(click.Command):
     default="spark",
     show_default=True,
     help="What runs it: Spark, or the sequential interpreter that defines every program.",
+)
+@click.option(
+    "--with",
+    "others",
+    multiple=True,
+    metavar="APP",
+    help="Another application to run together with APP on the reference, where one may import what the other exports; "
+    "may be given several times.",
 )
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="The Spark cluster.")
 @click.option(
@@ -140,6 +150,7 @@ class _Run(click.Command):
 def command(
     arguments: AppArguments,
     engine: str,
+    others: tuple[str, ...],
     master: str,
     fusion: str,
     plan: Path | None,
@@ -183,11 +194,9 @@ def command(
         raise click.UsageError(f"--until-done and {'--continuous' if continuous else '--for'} exclude each other")
     if continuous and engine == "reference":
         raise click.UsageError("--continuous is for Spark: the reference interpreter reads what there is")
-    program = arguments.program()
-    if verified != "none":
-        from penstock.runtime.verify.verify_models import verify_models, verify_some
-
-        program = verify_models(program) if verified == "all" else verify_some(program)
+    if others and engine == "spark":
+        raise click.UsageError("--with is for the reference: start each application on Spark, with the same --streams")
+    program, *more = (_checking(p, verified) for p in (arguments.program(), *map(arguments.other_program, others)))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     environment = arguments.environment(program, out)
@@ -211,7 +220,7 @@ def command(
         )
         summary = run_with(program, environment, settings)
     else:
-        summary = _run_on_reference(program, environment, seconds)
+        summary = _run_on_reference([program, *more], environment, seconds)
     if as_json:
         print_json(summary.to_json())
     else:
@@ -219,16 +228,29 @@ def command(
     return 130 if summary.stopped == "interrupted" else 0
 
 
-def _run_on_reference(program: Program, environment: Environment, seconds: float | None) -> Summary:
+def _checking(program: Program, verified: str) -> Program:
+    """A program whose models are checked as it runs."""
+    if verified == "none":
+        return program
+    from penstock.runtime.verify.verify_models import verify_models, verify_some
+
+    return verify_models(program) if verified == "all" else verify_some(program)
+
+
+def _run_on_reference(programs: Sequence[Program], environment: Environment, seconds: float | None) -> Summary:
+    from penstock.cli.together import check_exchange
     from penstock.reference import run
     from penstock.toolkit.files.output_locks import hold_outputs
 
     started = time.perf_counter()
     limit_ns = None if seconds is None else round(seconds * 1e9)
-    with hold_outputs(program.application, environment):
-        result = run(program, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
+    check_exchange(programs, environment)
+    with ExitStack() as held:
+        for program in programs:
+            held.enter_context(hold_outputs(program.application, environment))
+        result = run(programs, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
     return Summary(
-        application=program.application.name,
+        application=", ".join(program.application.name for program in programs),
         engine="reference",
         stopped=result.stopped.value,
         seconds=time.perf_counter() - started,

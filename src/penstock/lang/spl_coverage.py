@@ -1,4 +1,4 @@
-"""Writes how much of SPL's standard library there is: `python -m penstock.lang.spl_coverage <library> > spl-coverage.md`.
+"""Writes how much of SPL's standard library there is: `python -m penstock.lang.spl_coverage <library>`.
 
 The library is a JSON file: the operators with their parameters and output functions, the functions, types, annotations
 and settings of SPL, and notes on what is not there or differs. Whether something is there is asked of the code: the
