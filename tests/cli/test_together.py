@@ -52,3 +52,13 @@ def test_streams_in_a_folder_are_refused(folder: Path, application: str, monkeyp
 def test_on_spark_every_application_is_a_job_of_its_own(folder: Path) -> None:
     found = CliRunner().invoke(command, ["second.spl", "--with", "first.spl"], standalone_mode=False)
     assert "with the same --streams" in str(found.exception)
+
+
+def test_a_filter_lets_only_some_tuples_in_if_the_exporter_allows_it(folder: Path) -> None:
+    (folder / "some.spl").write_text(SECOND.replace("level > 2;", "level > 2; filter: (x & 1) == 1 && x * 2 < 10;"))
+    assert penstock_run("some.spl", "--with", "first.spl").return_value == 0
+    assert (folder / "out" / "numbers.csv").read_text() == "1\n3\n"
+    (folder / "whole.spl").write_text(FIRST.replace("level = 3};", "level = 3}; allowFilter: false;"))
+    assert penstock_run("second.spl", "--with", "whole.spl").return_value == 0
+    error = penstock_run("some.spl", "--with", "whole.spl").exception
+    assert "Import `Numbers` takes none of the streams that this run exports" in str(error)
