@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from penstock.cli import cli
-from penstock.cli.notices import choose_batch, describe_end
+from penstock.cli.notices import describe_end
 from penstock.ir.graph import Application
 from penstock.lang import compile_text
 
@@ -89,13 +89,6 @@ def test_sources_that_may_have_more_are_told_of() -> None:
     notice = describe_end(application('FileSource() { param file: "a"; hotFile: true; }'), can_have_more=True)
     assert notice is not None
     assert notice.startswith("this run goes on as long as its sources may have more; stop it with Ctrl-C")
-
-
-def test_a_batch_of_names_is_small_unless_the_user_says_otherwise() -> None:
-    reads = "stream<rstring line> B = FileSource(A) { param format: line; }"
-    assert choose_batch(application("Beacon() { }", reads), None) == 100
-    assert choose_batch(application("Beacon() { }", reads), 7) == 7
-    assert choose_batch(application("Beacon() { }"), None) == 200_000
 
 
 def run_endless(tmp_path: Path, *options: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -59,6 +59,10 @@ class AppArguments:
         """The values of `getCompileTimeValue`: those of arguments such as `NAME=VALUE`, and all settings."""
         named = _settings(tuple(a for a in self.arguments if a.partition("=")[0] and "=" in a))
         return {**self.settings, **named}
+
+    def other_program(self, app: str) -> Program:
+        """Find and compile another application with the same options."""
+        return replace(self, app=app, main=None).program()
 
     def _compile_spl(self) -> Program:
         from penstock.lang import compile_file

@@ -58,20 +58,19 @@ def settings_without_effect(application: Application) -> Iterator[Diagnostic]:
 
 
 HOW_TO_STOP = "stop it with Ctrl-C, or give --for SECONDS"
-NAMES_PER_BATCH = 100
-"""How many names of files a batch gives to a FileSource: each of them is a whole file."""
-TUPLES_PER_BATCH = 200_000
 
 
 def endless_sources(application: Application) -> Iterator[Operator]:
     """The sources that make tuples for ever, as far as their text tells: a Beacon without a count, an endless loop."""
     for operator in application.operators:
-        if not operator.inputs and (_is_endless_beacon(operator) or _has_endless_loop(operator)):
+        if not operator.inputs and (_lacks_an_end(operator) or _has_endless_loop(operator)):
             yield operator
 
 
-def _is_endless_beacon(operator: Operator) -> bool:
-    return operator.kind == "Beacon" and not operator.param("iterations")
+def _lacks_an_end(operator: Operator) -> bool:
+    """Whether it has none of the parameters that would end it."""
+    needed = operator.facts.never_ends_without
+    return bool(needed) and not any(map(operator.param, needed))
 
 
 def _has_endless_loop(operator: Operator) -> bool:
@@ -95,11 +94,3 @@ def describe_end(application: Application, can_have_more: bool) -> str | None:
     if names:
         return f"this run has no end, because {names} makes tuples for ever; {HOW_TO_STOP}"
     return f"this run goes on as long as its sources may have more; {HOW_TO_STOP}" if can_have_more else None
-
-
-def choose_batch(application: Application, batch: int | None) -> int:
-    """How many tuples sources give for one batch: as the user says, or so many that a batch is done in seconds."""
-    if batch is not None:
-        return batch
-    reads_names = any(o.kind == "FileSource" and o.inputs for o in application.operators)
-    return NAMES_PER_BATCH if reads_names else TUPLES_PER_BATCH

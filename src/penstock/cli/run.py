@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +17,7 @@ from click.core import ParameterSource
 
 from penstock.cli import print_json
 from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.notices import choose_batch, describe_end
+from penstock.cli.notices import describe_end
 from penstock.cli.option_types import ChannelsType, LocalFolder
 from penstock.cli.relaunch import choose_relaunches, run_again
 from penstock.cli.summary import Summary, print_summary
@@ -73,6 +75,14 @@ class _Run(click.Command):
     help="What runs it: Spark; this process alone, which starts at once; or the sequential interpreter that defines "
     "every program.",
 )
+@click.option(
+    "--with",
+    "others",
+    multiple=True,
+    metavar="APP",
+    help="Another application to run together with APP on the reference, where one may import what the other exports; "
+    "may be given several times.",
+)
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="The Spark cluster.")
 @click.option(
     "--fusion",
@@ -129,8 +139,9 @@ class _Run(click.Command):
     "--batch",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many tuples sources give for one batch; the reference has none. "
-    "Default: 200000, or 100 names of files to read.",
+    default=200_000,
+    show_default=True,
+    help="How many tuples sources give for one batch, at most; the reference has none.",
 )
 @click.option("--until-done", is_flag=True, help="Process what the sources have now, then stop.")
 @click.option(
@@ -186,6 +197,7 @@ class _Run(click.Command):
 def command(
     arguments: AppArguments,
     engine: str,
+    others: tuple[str, ...],
     master: str,
     fusion: str,
     plan: Path | None,
@@ -195,7 +207,7 @@ def command(
     checkpoint: Path | None,
     take_over: bool,
     accept_changed_code: bool,
-    batch: int | None,
+    batch: int,
     until_done: bool,
     continuous: bool,
     seconds: float | None,
@@ -235,15 +247,13 @@ def command(
         raise click.UsageError(
             "--continuous is for Spark and the local engine: the reference interpreter reads what there is"
         )
+    if others and engine != "reference":
+        raise click.UsageError("--with is for the reference: start each application on Spark, with the same --streams")
     if engine == "local":
         _refuse_options_of_spark()
-    program = arguments.program()
+    program, *more = (_checking(p, verified) for p in (arguments.program(), *map(arguments.other_program, others)))
     arguments.tell_warnings(program)
     most = choose_relaunches(program.application, relaunches)
-    if verified != "none":
-        from penstock.runtime.verify.verify_models import verify_models, verify_some
-
-        program = verify_models(program) if verified == "all" else verify_some(program)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     environment = arguments.environment(program, out, time.time_ns() if start_ns is None else start_ns)
@@ -261,7 +271,7 @@ def command(
             channels=channels,
             loops=loops,
             checkpoint=checkpoint,
-            batch=choose_batch(program.application, batch),
+            batch=batch,
             until_done=until_done,
             continuous=continuous,
             seconds=seconds,
@@ -278,14 +288,15 @@ def command(
             plan=plan,
             channels=channels,
             loops=loops,
-            batch=choose_batch(program.application, batch),
+            batch=batch,
             until_done=until_done,
             continuous=continuous,
             seconds=seconds,
         )
         summary = run_in_process(program, environment, local)
     else:
-        summary = run_again(lambda count: _run_on_reference(program, environment, seconds, count), most, _tell)
+        together = [program, *more]
+        summary = run_again(lambda count: _run_on_reference(together, environment, seconds, count), most, _tell)
     if as_json:
         print_json(summary.to_json())
     else:
@@ -333,7 +344,19 @@ def _output_map(given: tuple[str, ...], out: Path) -> tuple[tuple[Path, Path], .
     return tuple(sorted(found, key=lambda pair: -len(pair[0].parts)))
 
 
-def _run_on_reference(program: Program, given: Environment, seconds: float | None, relaunches: int = 0) -> Summary:
+def _checking(program: Program, verified: str) -> Program:
+    """A program whose models are checked as it runs."""
+    if verified == "none":
+        return program
+    from penstock.runtime.verify.verify_models import verify_models, verify_some
+
+    return verify_models(program) if verified == "all" else verify_some(program)
+
+
+def _run_on_reference(
+    programs: Sequence[Program], given: Environment, seconds: float | None, relaunches: int = 0
+) -> Summary:
+    from penstock.cli.together import check_exchange
     from penstock.reference import run
     from penstock.toolkit.files.output_locks import hold_outputs
 
@@ -341,10 +364,13 @@ def _run_on_reference(program: Program, given: Environment, seconds: float | Non
     environment = replace(given.renewed(), relaunch_count=relaunches)
     started = time.perf_counter()
     limit_ns = None if seconds is None else round(seconds * 1e9)
-    with hold_outputs(program.application, environment):
-        result = run(program, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
+    check_exchange(programs, environment)
+    with ExitStack() as held:
+        for program in programs:
+            held.enter_context(hold_outputs(program.application, environment))
+        result = run(programs, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
     return Summary(
-        application=program.application.name,
+        application=", ".join(program.application.name for program in programs),
         engine="reference",
         stopped=result.stopped.value,
         seconds=time.perf_counter() - started,

@@ -34,6 +34,7 @@ class Facts:
     Attributes:
         never_ends: Whether a source never says that it has ended: who reads it wants what comes later.
         never_ends_with: The parameters that make it so where they are true.
+        never_ends_without: The parameters without which a source makes tuples for ever.
         is_read_by_engine: Whether the engine reads a source by itself, without a PE for it.
         has_record_times: Whether the records that a source reads have times of their own.
         imports: Whether it takes what other applications export; its times are theirs.
@@ -51,11 +52,14 @@ class Facts:
         is_repeatable: Whether running it once more, beside the user's own run, leaves nothing outside but the files
             that it writes; code of the invocation aside.
         writes: The parameters that name the files, or folders, that it writes.
+        opens_what_tuples_name: Whether it reads the files that its input names, so that a tuple may be any amount of
+            work.
         uses_up_with: The parameters with which it uses up what it reads, so that it is not repeatable.
     """
 
     never_ends: bool = False
     never_ends_with: tuple[str, ...] = ()
+    never_ends_without: tuple[str, ...] = ()
     is_read_by_engine: bool = False
     has_record_times: bool = False
     imports: bool = False
@@ -70,6 +74,7 @@ class Facts:
     has_inferred_model: bool = False
     is_repeatable: bool = False
     writes: tuple[str, ...] = ()
+    opens_what_tuples_name: bool = False
     uses_up_with: tuple[str, ...] = ()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from penstock.expr.functions.calendar import TIMESTAMP_FORMAT, TM
 
 FAILS = object()
+RESOLUTION = "enum{Milliseconds, Microseconds, Nanoseconds}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +320,8 @@ COLLECTIONS = [
     case("sortIndices", "list<int32>", ([3, 1, 2],), [1, 2, 0]),
     case("lexicographicalCompare", "list<int32>; list<int32>", ([1, 2], [1, 3]), -1),
     case("lexicographicalCompare", "list<int32>; list<int32>", ([1, 2], [1]), 1),
+    case("pairwiseCompare", "list<int32>; int32", ([1, 2, 3], 2), [-1, 0, 1]),
+    case("pairwiseCompare", "float64; list<float64>", (2.0, [1.0, 2.0]), [1, 0]),
     case("pairwiseCompare", "list<int32>; list<int32>", ([1, 2, 3], [2, 2, 2]), [-1, 0, 1]),
     case("pairwiseMax", "list<int32>; list<int32>", ([1, 5], [2, 2]), [2, 5]),
     case("pairwiseMin", "list<int32>; list<int32>", ([1, 5], [2, 2]), [1, 2]),
@@ -502,6 +505,22 @@ SYSTEM = [
     case("getAllChannels", "", (), [2]),
     case("getAllMaxChannels", "", (), [4]),
     case("getRelaunchCount", "", (), 3),
+    case("jobID", "", (), 0),
+    case("PEID", "", (), 0),
+    case("getJobGroup", "", (), "default"),
+    *(
+        case(name, "", (), False)
+        for name in (
+            *("isInConsistentRegion", "isStartOfConsistentRegion"),
+            *("isEndOfConsistentRegion", "isTriggerOfConsistentRegion"),
+        )
+    ),
+    case("isControlInputPort", "uint32", (0,), False),
+    case("isConsistentInputPort", "uint32", (0,), False),
+    *(case(name, "", (), -1) for name in ("getConsistentRegionIndex", "getSequenceId", "getResetAttempt")),
+    *(case(name, "", (), -1.0) for name in ("getDrainTimeout", "getResetTimeout")),
+    case("resetConsistentRegion", "", (), None),
+    case("mktemp", "rstring", ("no pattern",), ""),
     case("isShutdown", "", (), False),
     case("hasCustomMetric", "rstring", ("seen",), True),
     case("getCustomMetricNames", "", (), ["seen"]),

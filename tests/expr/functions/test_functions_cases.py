@@ -6,6 +6,7 @@ import errno
 import io
 import math
 import random
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ TESTED_BELOW = {
         "getThisFilePath",
         "getThisLine",
         "getThisToolkitDir",
+        *("getHostName", "getConfiguredHostName", "getShortHostName", "getIPAddress", "instanceID", "domainID"),
         "getEnvironmentVariable",
     ),
 }
@@ -128,7 +130,9 @@ def test_there_are_at_least_150_functions() -> None:
     assert len(names()) >= 150
 
 
-@pytest.mark.parametrize("name", [n for n in names() if n.startswith("isE") and n not in ("isEOF", "isEmpty")])
+@pytest.mark.parametrize(
+    "name", [n for n in names() if n.startswith("isE") and n not in ("isEOF", "isEmpty", "isEndOfConsistentRegion")]
+)
 def test_error_numbers_are_recognised(name: str) -> None:
     number = getattr(errno, name.removeprefix("is"))
     assert invoke(surroundings(), name, "int32", number) is True
@@ -202,6 +206,24 @@ def test_an_environment_variable_or_its_substitute_is_given(monkeypatch: pytest.
     assert invoke(surroundings(), "getEnvironmentVariable", "rstring", "PENSTOCK_TEST") == "yes"
     assert invoke(surroundings(), "getEnvironmentVariable", "rstring", "PENSTOCK_MISSING") == ""
     assert invoke(surroundings(), "getEnvironmentVariable", "rstring; rstring", "PENSTOCK_MISSING", "no") == "no"
+    told = "getEnvironmentVariable", "rstring; boolean"
+    assert invoke(surroundings(), *told, "PENSTOCK_TEST", False) == ("yes", True)
+    assert invoke(surroundings(), *told, "PENSTOCK_MISSING", True) == ("", False)
+
+
+def test_a_temporary_file_is_made_after_a_pattern(tmp_path) -> None:
+    environment = replace(surroundings(), output_directory=tmp_path)
+    made = [invoke(environment, "mktemp", "rstring", "part-XXXXXX") for _ in range(2)]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(made)
+    assert all(name.startswith("part-") and "X" * 6 not in name for name in made)
+    assert invoke(environment, "mktemp", "rstring", "missing/part-XXXXXX") == ""
+
+
+def test_the_host_and_the_user_are_told() -> None:
+    name, short = (invoke(surroundings(), f, "") for f in ("getHostName", "getShortHostName"))
+    assert name.partition(".")[0] == short == invoke(surroundings(), "getConfiguredHostName", "").partition(".")[0]
+    assert invoke(surroundings(), "getIPAddress", "").count(".") == 3
+    assert invoke(surroundings(), "instanceID", "") == invoke(surroundings(), "domainID", "")
 
 
 @pytest.mark.parametrize(

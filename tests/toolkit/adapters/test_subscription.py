@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from penstock.base.diagnostics import UserError
 from penstock.toolkit.adapters.subscription import parse_predicate
 
-VALUES = {"a": "hi", "b": ["x", "y"], "g": [1.0, 7.5], "id": 11, "on": True}
+VALUES = {"a": "hi", "b": ["x", "y"], "g": [1.0, 7.5], "id": 11, "on": True, "negative": -7}
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,27 @@ VALUES = {"a": "hi", "b": ["x", "y"], "g": [1.0, 7.5], "id": 11, "on": True}
         ('a == "hi" || on && id == 0', True),
         ("5 < id", True),
         ("id == -11", False),
+        ("id + 1 == 12", True),
+        ("id -1 == 10", True),
+        ("id - 1 == 10", True),
+        ("id * 2 == 22", True),
+        ("id / 2 == 5", True),
+        ("negative / 2 == -3", True),
+        ("negative % 4 == -3", True),
+        ("id & 3 == 3", True),
+        ("id | 4 == 15", True),
+        ("id ^ 1 == 10", True),
+        ("id << 1 == 22", True),
+        ("id >> 1 == 5", True),
+        ("~id == -12", True),
+        ("(id + 1) * 2 == 24", True),
+        ("~(id + 1) == -13", True),
+        ("((id + 1)) / 5 > 1 && (on)", True),
+        ("(id > 10) && ((a == 'hi') || (id + 1) == 0)", True),
+        ("g[1] * 2 > 14.9", True),
+        ("id / 0 == 1", False),
+        ("id << -1 == 1", False),
+        ("a + 1 == 2", False),
     ],
 )
 def test_predicates(text, holds):
@@ -49,6 +70,8 @@ def test_predicates(text, holds):
         ("(a", "expected `)`, found `the end`"),
         ("a b", "expected the end, found `b`"),
         ("a[x]", "expected an integer, found `x`"),
+        ("(a + ) == 1", "expected an integer, found `)`"),
+        ("~5 == 1", "expected a name or a literal, found `5`"),
         ("a ; b", "unexpected `; b`"),
     ],
 )

@@ -261,7 +261,7 @@ def make_directory(environment: Environment, name: str, mode: int, error: int) -
 
 
 @function(
-    "<string T> stateful void fstat(T name, rstring what, mutable uint64 result, mutable int32 error)",
+    "<string T, string U> stateful void fstat(T name, U what, mutable uint64 result, mutable int32 error)",
     needs_environment=True,
 )
 def file_number(environment: Environment, name: str, what: str, result: int, error: int) -> tuple[None, int, int]:
@@ -271,7 +271,7 @@ def file_number(environment: Environment, name: str, what: str, result: int, err
 
 
 @function(
-    "<string T> stateful void fstat(T name, rstring what, mutable timestamp result, mutable int32 error)",
+    "<string T, string U> stateful void fstat(T name, U what, mutable timestamp result, mutable int32 error)",
     needs_environment=True,
 )
 def file_time(environment: Environment, name: str, what: str, result: int, error: int) -> tuple[None, int, int]:

@@ -186,6 +186,20 @@ def pairwise_compare(type_: ListType, _: Type) -> Callable[[List, List], list[in
     return lambda first, second: [compare(a, b) for a, b in zip(first, second, strict=False)]
 
 
+@function("<ordered T> list<int32> pairwiseCompare(list<T> values, T other)", needs_types=True)
+def compare_with_one(type_: ListType, _: Type) -> Callable[[List, Any], list[int]]:
+    """-1, 0 or 1 for each element of a list, compared with a value."""
+    compare = _comparer(type_.element)
+    return lambda values, other: [compare(value, other) for value in values]
+
+
+@function("<ordered T> list<int32> pairwiseCompare(T other, list<T> values)", needs_types=True)
+def compare_one_with(_: Type, type_: ListType) -> Callable[[Any, List], list[int]]:
+    """-1, 0 or 1 for a value, compared with each element of a list."""
+    compare = _comparer(type_.element)
+    return lambda other, values: [compare(other, value) for value in values]
+
+
 @function("<ordered T> list<T> pairwiseMax(list<T> first, list<T> second)", needs_types=True)
 def pairwise_max(type_: ListType, _: Type) -> Callable[[List, List], List]:
     """The greater of each pair of elements of two lists, as far as both reach."""

@@ -58,6 +58,7 @@ FAMILIES = (
     "calendar",
     "system",
     "submission",
+    "job",
     "metrics",
     "files",
     "file_errors",

@@ -147,6 +147,12 @@ def block(environment: Environment, seconds: float) -> None:
         environment.clock.advance_to(environment.clock.now_ns + round(seconds * 1e9))
 
 
+@function("stateful rstring getEnvironmentVariable(rstring name, mutable boolean isSet)")
+def environment_variable_if_set(name: str, is_set: bool) -> tuple[str, bool]:
+    """The value of a variable of the process, and whether it is set; empty if not."""
+    return os.environ.get(name, ""), name in os.environ
+
+
 @function("stateful rstring getEnvironmentVariable(rstring name)")
 def environment_variable(name: str) -> str:
     """The value of an environment variable, or an empty string."""

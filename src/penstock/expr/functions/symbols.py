@@ -20,6 +20,10 @@ SYSTEM_TYPES: dict[str, Type] = {
     "Sys.CongestionPolicy": parse_type("enum{Wait, DropFirst, DropLast}"),
     "Sys.Resolution": parse_type("enum{Milliseconds, Microseconds, Nanoseconds}"),
     "Sys.tm": parse_type(TM),
+    "Sys.PoolSharingMode": parse_type("enum{Shared, Exclusive}"),
+    "Sys.PaneTiming": parse_type("enum{paneEarly, paneOnComplete, paneLate}"),
+    "Sys.PartitionEvictionKind": parse_type("enum{PartitionAge, PartitionCount, TupleCount}"),
+    "Sys.PartitionEvictionSelection": parse_type("enum{LRU}"),
     "Log.Level": parse_type("enum{error, warn, info}"),
     "Trace.Level": parse_type("enum{error, warn, info, debug, trace}"),
 }

@@ -3,7 +3,7 @@
 | call | value |
 |---|---|
 | `getThisCompositeInstanceName()` | the path of the instance, `outer.inner`; of the main composite its name |
-| `getMainCompositeName()` | the main composite's name, with its namespace |
+| `getMainCompositeName()`, `getApplicationName()` | the main composite's name, with its namespace |
 | `inputPort(S)`, `outputPort(S)` | the index of the operator's port with that name |
 """
 
@@ -54,7 +54,7 @@ _PORTS: Mapping[str, Callable[[Names], Mapping[str, int]]] = {
     "inputPort": _input_ports,
     "outputPort": lambda names: names.outputs,
 }
-_COMPOSITES = {"getThisCompositeInstanceName": 0, "getMainCompositeName": 1}
+_COMPOSITES = {"getThisCompositeInstanceName": 0, "getMainCompositeName": 1, "getApplicationName": 1}
 
 INTRINSICS = frozenset({*_PORTS, *_COMPOSITES})
 """The names of these functions."""

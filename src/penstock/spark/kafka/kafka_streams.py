@@ -17,7 +17,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -158,7 +158,8 @@ def imported_rows(frame: DataFrame, source: SourcePE, wanted: Wanted, filter_: s
         found = list(batches)
         if any(batch.num_rows for batch in found):
             table = pa.Table.from_batches(found).sort_by([(c, "ascending") for c in ("topic", "partition", "offset")])
-            messages = wanted_messages(table.column("value").to_pylist(), _wanted(*asked))
+            asking = replace(_wanted(*asked), filters=filter_ is not None)
+            messages = wanted_messages(table.column("value").to_pylist(), asking)
             yield from source.rows(items_of(messages, wanted.schema, filter_))
 
     return frame.mapInArrow(rows, SPARK_SCHEMA)

@@ -34,10 +34,11 @@ from penstock.expr.environment import Environment
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.runtime.sources.column_planner import ColumnPlanner
 from penstock.runtime.sources.outside_rows import own_sources
-from penstock.runtime.sources.planner import Planner, make_planner
+from penstock.runtime.sources.planner import TURNS_PER_BATCH, Planner, make_planner
 from penstock.runtime.sources.rounds import StoredRounds
 from penstock.runtime.sources.turns import SourceRun
 from penstock.spark.checkpoint.lock import epoch_check
+from penstock.runtime.sources.batch_size import GrowingSize, is_work_unbounded
 from penstock.spark.sources.log import LoggedRows, SourceLog, read_rows
 from penstock.spark.sources.reader import SourceReader
 from penstock.toolkit.core.program import Program
@@ -66,13 +67,16 @@ class Planning:
         self._log = SourceLog(Path(options["log"]), epoch_check(options))
         self._planner: Planner | None = None
         self._planned = 0
+        self._turns = _number(options.get("turns_per_batch"))
+        is_unbounded = is_work_unbounded(loaded[1].application)
+        self._size = GrowingSize(self._turns or TURNS_PER_BATCH) if is_unbounded else None
 
     def plan(self, number: int) -> None:
         """Plan a batch, if it is not planned yet and there is anything for it, and log it."""
         if self._log.batch(number) is not None:
             return
         planner = self.planner_at(number)
-        batch = planner.next_batch(_number(self._options.get("turns_per_batch")))
+        batch = planner.next_batch(self._turns if self._size is None else self._size.next())
         if batch is not None:
             is_ours = self._log.write(number, batch, planner.remember())
             self._planned = number + 1 if is_ours else -1
@@ -80,7 +84,7 @@ class Planning:
     def plan_ahead(self) -> None:
         """Plan the first batches, while that takes little time; only of a source that tasks read by columns."""
         started, number = time.monotonic(), 0
-        if not self._log.is_new or not isinstance(self.planner_at(0), ColumnPlanner):
+        if self._size is not None or not self._log.is_new or not isinstance(self.planner_at(0), ColumnPlanner):
             return
         while time.monotonic() - started < AHEAD_SECONDS:
             self.plan(number)

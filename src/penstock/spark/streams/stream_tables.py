@@ -111,6 +111,7 @@ def offer_from(read: dict[str, Any], what: str = "an exported stream") -> Offer:
         schema=parse_schema(read["schema"]),
         stream_id=read["stream_id"],
         properties=read["properties"],
+        allows_filter=read.get("allows_filter", True),
     )
 
 
@@ -210,6 +211,7 @@ def described(offer: Offer) -> str:
         "application": offer.application,
         "stream_id": offer.stream_id,
         "properties": {name: _plain(value) for name, value in offer.properties.items()},
+        "allows_filter": offer.allows_filter,
         "schema": str(offer.schema),
     }
     return json.dumps(found, indent=2) + "\n"

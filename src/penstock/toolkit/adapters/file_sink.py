@@ -104,6 +104,8 @@ DEFINITION = OperatorDefinition(
         constant("bytesPerFile", "For `closeMode: size`.", UINT32, INT32, UINT64, INT64),
         constant("timePerFile", "Seconds, for `closeMode: time`.", FLOAT64),
         constant("moveFileToDirectory", "Where to move a file that has been closed.", RSTRING),
+        constant("truncateOnReset", "Accepted; a file is always cut back to what it held.", BOOLEAN),
+        constant("writeStateHandlerCallbacks", "Accepted; nothing but tuples and markers is written.", BOOLEAN),
         word(
             "writeFailureAction",
             "Accepted; a file that cannot be written to is always an error here.",

@@ -292,6 +292,7 @@ DEFINITION = OperatorDefinition(
         never_ends_with=("hotFile",),
         waits_for_time_with=("hasDelayField", "initDelay"),
         is_repeatable=True,
+        opens_what_tuples_name=True,
         uses_up_with=("deleteFile", "moveFileToDirectory"),
     ),
     model=_model,

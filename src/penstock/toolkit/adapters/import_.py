@@ -52,12 +52,14 @@ class Offer:
         schema: Of the stream.
         stream_id: The name it is exported under.
         properties: By name; none if it is exported by name.
+        allows_filter: Whether importers may have a filter.
     """
 
     application: str
     schema: TupleType
     stream_id: str | None
     properties: Mapping[str, Any]
+    allows_filter: bool = True
 
 
 def offer_of(export: Operator, application: str, evaluator: Evaluator) -> Offer:
@@ -67,7 +69,13 @@ def offer_of(export: Operator, application: str, evaluator: Evaluator) -> Offer:
         assert isinstance(value.type, TupleType)
         properties = dict(zip(value.type.names, evaluator.constant(value), strict=True))
     stream_id = next((evaluator.constant(v) for v in export.param("streamId")), None)
-    return Offer(application=application, schema=export.inputs[0].schema, stream_id=stream_id, properties=properties)
+    return Offer(
+        application=application,
+        schema=export.inputs[0].schema,
+        stream_id=stream_id,
+        properties=properties,
+        allows_filter=next((evaluator.constant(v) for v in export.param("allowFilter")), True),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +87,14 @@ class Wanted:
         stream_id: The name that they are exported under.
         application: Who exports that name; any application if none.
         subscription: A predicate over their properties, as text.
+        filters: Whether it takes only some of the tuples.
     """
 
     schema: TupleType
     stream_id: str | None = None
     application: str | None = None
     subscription: str | None = None
+    filters: bool = False
 
     def takes(self, offer: Offer) -> bool:
         """Whether an offer is what is asked for.
@@ -98,7 +108,7 @@ class Wanted:
             >>> Wanted(schema=schema, stream_id="bids").takes(offer)
             False
         """
-        if self.schema != offer.schema:
+        if self.schema != offer.schema or (self.filters and not offer.allows_filter):
             return False
         if self.stream_id is not None:
             return self.stream_id == offer.stream_id and self.application in (None, offer.application)
@@ -118,6 +128,7 @@ def wanted_by(importer: Operator, evaluator: Evaluator) -> Wanted:
         stream_id=constant("streamId"),
         application=constant("applicationName"),
         subscription=constant("subscription"),
+        filters=bool(importer.param("filter")),
     )
 
 

@@ -2,14 +2,19 @@
 
     predicate  = clause {"&&" clause} {"||" ...}       parentheses and "!" as usual
     clause     = value ("==" | "!=" | "<" | "<=" | ">" | ">=") value | literal "in" name | name
-    value      = name ["[" integer "]"] ["%" integer] | literal
+    value      = arithmetic | literal
+    arithmetic = ["~"] (name ["[" integer "]"] | "(" arithmetic ")") [operator integer]
+    operator   = "%" | "+" | "-" | "*" | "/" | "&" | "|" | "^" | "<<" | ">>"
     literal    = string, integer or number, with or without a type suffix, true, false
+
+Integers are divided as in SPL: what is left over has the sign of the dividend.
 
 A name that a stream does not have, a subscript out of range and values that cannot be compared make a clause false.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -27,7 +32,7 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')[ru]?
     |(?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[a-z]{0,2}
     |(?P<name>[A-Za-z_]\w*)
-    |(?P<sign>&&|\|\||[=!<>]=|[<>!()%\[\]]))""",
+    |(?P<sign>&&|\|\||<<|>>|[=!<>]=|[<>!()%\[\]+*/&|^~-]))""",
     re.VERBOSE,
 )
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -37,6 +42,28 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
+}
+
+
+def _divide(left: Any, right: int) -> Any:
+    return left / right if isinstance(left, float) else int(math.copysign(abs(left) // abs(right), left * right))
+
+
+def _remainder(left: Any, right: int) -> Any:
+    return math.fmod(left, right) if isinstance(left, float) else left - right * _divide(left, right)
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "%": _remainder,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divide,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
 }
 
 
@@ -110,12 +137,22 @@ class _Parser:
             self.advance()
             negated = self.clause()
             return lambda values: not negated(values)
-        if self.token == "(" and self.kind == "sign":
+        if self.token == "(" and self.kind == "sign" and not self.is_arithmetic():
             self.advance()
             inner = self.disjunction()
             self.expect(")")
             return inner
         return self.comparison()
+
+    def is_arithmetic(self) -> bool:
+        """Whether the parenthesis here holds a value: something computes or compares with it."""
+        depth, position = 0, self.position - 1
+        for match in _TOKEN.finditer(self.text, position):
+            depth += (match["sign"] == "(") - (match["sign"] == ")")
+            if depth == 0:
+                following = _TOKEN.match(self.text, match.end())
+                return following is not None and (following["sign"] or "") in (*_COMPARISONS, *_ARITHMETIC)
+        return False
 
     def comparison(self) -> Predicate:
         left = self.value()
@@ -131,28 +168,44 @@ class _Parser:
 
     def value(self) -> Value:
         kind, token = self.kind, self.token
-        if kind not in ("string", "number", "name"):
-            self.fail("a name or a literal")
-        self.advance()
-        if kind == "name" and token not in ("true", "false"):
-            return self.named(token)
-        literal = _literal(kind, token)
-        return lambda values: literal
+        if kind in ("string", "number") or (kind == "name" and token in ("true", "false")):
+            self.advance()
+            literal = _literal(kind, token)
+            return lambda values: literal
+        return self.arithmetic()
 
-    def named(self, name: str) -> Value:
-        found: Value = partial(_look_up, name)
-        if self.token == "[":
+    def arithmetic(self) -> Value:
+        if self.kind == "sign" and self.token == "~":
             self.advance()
-            index = self.integer()
+            return self.computed(_apply(operator.invert, self.operand()))
+        return self.computed(self.operand())
+
+    def operand(self) -> Value:
+        if self.kind == "sign" and self.token == "(":
+            self.advance()
+            inner = self.arithmetic()
+            self.expect(")")
+            return inner
+        if self.kind != "name":
+            self.fail("a name or a literal")
+        found: Value = partial(_look_up, self.advance())
+        if self.token == "[" and self.kind == "sign":
+            self.advance()
+            found = _apply(operator.getitem, found, self.integer())
             self.expect("]")
-            found = _subscript(found, index)
-        if self.token == "%":
-            self.advance()
-            found = _remainder(found, self.integer())
         return found
 
+    def computed(self, left: Value) -> Value:
+        """A value, or what an operator and an integer behind it make of it."""
+        if self.kind == "number" and self.token.startswith("-"):
+            return _apply(operator.add, left, self.integer())  # `a -1`
+        if self.kind == "sign" and self.token in _ARITHMETIC:
+            compute = _ARITHMETIC[self.advance()]
+            return _apply(compute, left, self.integer())
+        return left
+
     def integer(self) -> int:
-        if self.kind != "number" or not self.token.isdigit():
+        if self.kind != "number" or not self.token.removeprefix("-").isdigit():
             self.fail("an integer")
         return int(self.advance())
 
@@ -171,19 +224,15 @@ def _look_up(name: str, values: Values) -> Any:
     return values[name]
 
 
-def _subscript(value: Value, index: int) -> Value:
-    return lambda values: value(values)[index]
-
-
-def _remainder(value: Value, divisor: int) -> Value:
-    return lambda values: value(values) % divisor
+def _apply(compute: Callable[..., Any], value: Value, *more: int) -> Value:
+    return lambda values: compute(value(values), *more)
 
 
 def _clause(test: Predicate) -> Predicate:
     def safe(values: Values) -> bool:
         try:
             return bool(test(values))
-        except (_Missing, TypeError, LookupError, ZeroDivisionError):
+        except (_Missing, TypeError, LookupError, ArithmeticError, ValueError):
             return False
 
     return safe

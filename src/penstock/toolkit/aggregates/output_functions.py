@@ -6,7 +6,7 @@ a factory for keeping it up to date tuple by tuple (`running`). Rows are in orde
 | function | value |
 |---|---|
 | Count, CountAll | the tuples of the group; of the whole window |
-| CountDistinct | the distinct values in the group |
+| CountDistinct, CountByDistinct | the distinct values in the group; how often each of them occurs |
 | CountGroups, CountByGroup | the groups of the window; the tuples of each, in order of appearance |
 | Sum, Average, Min, Max | in the arithmetic and the order of the type |
 | StdDev, SampleStdDev, PopulationStdDev | the standard deviation; `StdDev` is that of a sample |
@@ -21,6 +21,7 @@ a factory for keeping it up to date tuple by tuple (`running`). Rows are in orde
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -148,6 +149,11 @@ def _count_distinct(type_: Type) -> Callable[[list[Any]], Any]:
     return lambda column: len(distinct(column, identity))
 
 
+def _count_by_distinct(type_: Type) -> Callable[[list[Any]], Any]:
+    identity = identity_of(type_)
+    return lambda column: list(Counter(column if identity is None else map(identity, column)).values())
+
+
 def _running_numbers(
     exactly: Callable[[Primitive], Running], anew: Callable[[Type], Callable[[Any], Any]]
 ) -> MakeRunning:
@@ -180,6 +186,11 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
         "The number of distinct values.",
         _of_column(_count_distinct),
         lambda types: RunningDistinct(identity_of(types[0])),
+    ),
+    _entry(
+        "<any T> list<int32> CountByDistinct(T value)",
+        "How often each distinct value occurs, in order of their first occurrence.",
+        _of_column(_count_by_distinct),
     ),
     _entry("int32 CountGroups()", "The number of groups.", _of_rows(lambda rows, groups: len(groups))),
     _entry(

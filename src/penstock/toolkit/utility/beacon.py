@@ -99,7 +99,7 @@ DEFINITION = OperatorDefinition(
         OutputFunction(prototype="uint64 IterationCount()", doc="The number of tuples generated before this one."),
         OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
     ),
-    facts=Facts(is_repeatable=True),
+    facts=Facts(never_ends_without=("iterations",), is_repeatable=True),
     model=_model,
     runtime=BeaconRuntime,
 )

@@ -1,4 +1,4 @@
-"""Writes how much of SPL's standard library there is: `python -m penstock.lang.coverage <library> > spl-coverage.md`.
+"""Writes how much of SPL's standard library there is: `python -m penstock.lang.spl_coverage <library>`.
 
 The library is a JSON file: the operators with their parameters and output functions, the functions, types, annotations
 and settings of SPL, and notes on what is not there or differs. Whether something is there is asked of the code: the
@@ -244,7 +244,7 @@ def _instance(text: str, meaning: Mapping[str, str]) -> Type:
 _HEAD = """\
 # SPL's standard library
 
-<!-- Written by `python -m penstock.lang.coverage docs/reference/spl-library.json`; do not edit. -->
+<!-- Written by `python -m penstock.lang.spl_coverage docs/reference/spl-library.json`; do not edit. -->
 
 What there is of SPL's standard library: its operators with every parameter and output function, its functions, types,
 annotations and settings. *yes*: as in SPL. *partly*: with the difference that the note names. *no*: the note says what

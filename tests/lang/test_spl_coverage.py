@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.lang.coverage import Answer, Coverage, write_page
+from penstock.lang.spl_coverage import Answer, Coverage, write_page
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 LIBRARY = json.loads((REFERENCE / "spl-library.json").read_text(encoding="utf-8"))
-COMMAND = "python -m penstock.lang.coverage docs/reference/spl-library.json > docs/reference/spl-coverage.md"
+COMMAND = "python -m penstock.lang.spl_coverage docs/reference/spl-library.json > docs/reference/spl-coverage.md"
 
 
 def answer_to(**parts: object) -> tuple[Answer, ...]:
@@ -47,3 +47,12 @@ def test_parts_of_operators_are_looked_up():
 def test_a_note_makes_a_yes_a_partly():
     assert answer_to(types=["int32"]) == (Answer.YES,)
     assert answer_to(types=["int32"], notes={"It differs.": ["int32"]}) == (Answer.PARTLY,)
+
+
+def test_whatever_is_not_plainly_there_has_a_note_and_every_note_is_used():
+    coverage = Coverage(LIBRARY)
+    without = [
+        row.name for _, rows in coverage.sections() for row in rows if row.answer is not Answer.YES and not row.note
+    ]
+    assert without == []
+    assert coverage.unused_notes() == set()

@@ -1,0 +1,55 @@
+"""How many turns sources take for a batch.
+
+As many as the job says, as a rule: what operators do with a tuple takes about as long as the tuple takes to make. Not
+so where a tuple names a file that an operator then reads: 200,000 names would be one batch, which may take days while
+the user waits for `--for` or for Ctrl-C. There the first batch is small, and the next is larger or smaller as the time
+between two batches says.
+
+Example:
+    >>> times = iter([0.0, 0.1, 0.2, 9.0])
+    >>> size = GrowingSize(most=20, now=lambda: next(times))
+    >>> [size.next() for _ in range(4)]
+    [8, 16, 20, 2]
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from penstock.ir.graph import Application
+
+FIRST_TURNS = 8
+BATCH_SECONDS = 1.0
+"""How long a batch should take where its size is found out."""
+
+_FASTER, _SLOWER = 2.0, 0.125
+
+
+class GrowingSize:
+    """A number of turns that grows while batches are short, and shrinks when they are long.
+
+    Args:
+        most: Which it never exceeds.
+        now: The clock.
+    """
+
+    def __init__(self, most: int, now: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._now = most, now
+        self._turns = min(FIRST_TURNS, most)
+        self._last: float | None = None
+
+    def next(self) -> int:
+        """The turns of the next batch; to be asked for once for each."""
+        now = self._now()
+        if self._last is not None:
+            # Twice as many is no harm where a batch took half the time; one that took very long must not come again.
+            factor = min(_FASTER, max(_SLOWER, BATCH_SECONDS / max(now - self._last, 1e-6)))
+            self._turns = max(1, min(self._most, int(self._turns * factor)))
+        self._last = now
+        return self._turns
+
+
+def is_work_unbounded(application: Application) -> bool:
+    """Whether an operator reads files that tuples name, so that nobody knows how much work a tuple is."""
+    return any(o.facts.opens_what_tuples_name and o.inputs for o in application.operators)
