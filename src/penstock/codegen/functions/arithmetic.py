@@ -176,8 +176,8 @@ def unary(symbol: str, node: Node, path: Where) -> Node:
     node = to_int(narrow(node, path), path)
     if node.kind.name == "str":
         raise NotUnderstood(f"`{symbol}` of text")
-    if node.is_constant and symbol != "~":
-        return fold(python.neg if symbol == "-" else python.pos, node)
+    if node.is_constant:
+        return fold({"-": python.neg, "+": python.pos, "~": python.inv}[symbol], node)
     if symbol == "+":
         return node
     if node.kind.name == "float":

@@ -187,10 +187,13 @@ def _extreme(name: str) -> Callable[[list[Node], Where], Node]:
         for other in (narrow(a, path) for a in args[1:]):
             if found.kind.name != other.kind.name:
                 raise NotUnderstood(f"`{name}` of values of several kinds")
+            if found.is_constant and other.is_constant:
+                found = fold(getattr(builtins, name), found, other)
+                continue
             kind = unify([found.kind, other.kind])
             vector = name if kind.name in ("int", "float") else ""
             found = Node(kind, f"{name}({{0}}, {{1}})", (found, other), vector, path)
-        return fold(getattr(builtins, name), *args) if all(a.is_constant for a in args) else found
+        return found
 
     return extreme
 

@@ -54,6 +54,7 @@ from penstock.codegen.functions.nodes import (
     Where,
     constant,
     kind_of_type,
+    refuse_constants,
     unify,
 )
 from penstock.ir.types import OptionalType, Primitive, Schema, Type
@@ -137,7 +138,11 @@ def _compile(
 
 
 def _finished(function: FunctionType, role: str, flow: Flow, **parts: Any) -> Compiled:
-    return Compiled(name=function.__name__, role=role, forced=tuple(flow.forced), **parts)
+    made = Compiled(name=function.__name__, role=role, forced=tuple(flow.forced), **parts)
+    kept = [] if made.keeps is None else [made.keeps]
+    given = [node for _, columns in made.gives for node in columns.values()]
+    refuse_constants([*(n for n in made.forced if isinstance(n, Node)), *kept, *given])
+    return made
 
 
 def _asked(value: Value, where: Where) -> Node:

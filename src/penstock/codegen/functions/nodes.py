@@ -7,6 +7,7 @@ gives the same to the bit. Nodes are told apart by identity: a local variable th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -148,6 +149,28 @@ class Node:
     def is_constant(self) -> bool:
         """Whether its value is known."""
         return self.vector == "constant"
+
+
+def refuse_constants(nodes: Iterable[Node]) -> None:
+    """Refuse what is computed of constants alone: there is no column to compute it of.
+
+    Raises:
+        NotUnderstood: There is such a node.
+    """
+    seen: set[int] = set()
+    ready = list(nodes)
+    while ready:
+        node = ready.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        ready += node.args
+        if node.args and node.vector not in ("choose", "fit") and all(_is_fixed(a) for a in node.args):
+            raise NotUnderstood("it computes something of constants")
+
+
+def _is_fixed(node: Node) -> bool:
+    return node.vector in ("constant", "held")
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,21 @@ def map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame
     pieces: list[Columns] = []
     is_same = inputs == outputs
     for rows in rows_of(frame, inputs):
-        made = list(map(call, rows))
+        made = _called(call, rows, outputs)
         if not is_same or made != rows or any(a is not b for a, b in zip(made, rows, strict=True)):
             is_same = False
         pieces.append(columns_of(made, outputs))
     return frame if is_same else frame.to([], _whole(pieces, outputs))
+
+
+def _called(call: Call, rows: list[Any], outputs: Schema) -> list[Any]:
+    made: list[Any] = []
+    try:
+        made.extend(map(call, rows))
+    except Exception:
+        columns_of(made, outputs)  # what was given before fails first, if it does not fit
+        raise
+    return made
 
 
 def filter_rows(frame: Frame, call: Call, inputs: Schema) -> Frame:
@@ -81,10 +91,22 @@ def given_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> tup
     pieces: list[Columns] = []
     counts: list[int] = []
     for rows in rows_of(frame, inputs):
-        made = [list(call(row) or ()) for row in rows]
+        made = _listed(call, rows, outputs)
         counts += map(len, made)
         pieces.append(columns_of(list(chain.from_iterable(made)), outputs))
     return np.repeat(np.arange(len(frame)), np.array(counts, np.int64)), _whole(pieces, outputs)
+
+
+def _listed(call: Call, rows: list[Any], outputs: Schema) -> list[list[Any]]:
+    made: list[list[Any]] = []
+    try:
+        for row in rows:
+            made.append([])
+            made[-1].extend(call(row) or ())
+    except Exception:
+        columns_of(list(chain.from_iterable(made)), outputs)
+        raise
+    return made
 
 
 def _placed(frame: Frame, at: Array, columns: dict[str, Column]) -> Frame:

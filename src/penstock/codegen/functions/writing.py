@@ -46,7 +46,7 @@ def write_columns(builder: Builder, operator: Operator, compiled: Compiled) -> N
     writer = ColumnWriter(builder, operator, given)
     text = _WRITERS[compiled.role](writer, compiled)
     builder.body.add(*writer.lines())
-    builder.put(operator, 0, f"{text}{branch(given.levels)}")
+    builder.put(operator, 0, text)
     builder.count(operator, given.frame)
 
 
@@ -58,7 +58,8 @@ def write_row_calls(builder: Builder, operator: Operator, role: str) -> None:
     if role != "filter":
         schemas.append(builder.body.type(operator.outputs[0].schema))
     name = {"map": "map_rows", "filter": "filter_rows", "flat map": "flat_map_rows"}[role]
-    builder.put(operator, 0, f"{name}({given.frame}, {call}, {', '.join(schemas)}){branch(given.levels)}")
+    # The way of the rows comes before their turns on it.
+    builder.put(operator, 0, f"{name}({given.frame}{branch(given.levels)}, {call}, {', '.join(schemas)})")
     builder.count(operator, given.frame)
 
 
@@ -70,6 +71,7 @@ class ColumnWriter:
         self.operator = operator
         self.frame = given.frame
         self.schema = given.schema
+        self.way = branch(given.levels)
         self._lines: list[str] = []
         self._texts: dict[int, str] = {}
         self._masks: dict[int, str] = {}
@@ -277,7 +279,7 @@ class ColumnWriter:
     def redone(self) -> str:
         """What calls the function itself: the rows that left, the frame, the function and its schemas."""
         call = self.builder.provided(self.operator, "call")
-        return f"{self.left}.rows, {self.frame}, {call}, {self.builder.body.type(self.schema)}"
+        return f"{self.left}.rows, {self.frame}{self.way}, {call}, {self.builder.body.type(self.schema)}"
 
 
 def _tests(paths: Iterable[Where], seen: set[int]) -> list[Node]:
@@ -299,8 +301,8 @@ def _write_map(writer: ColumnWriter, compiled: Compiled) -> str:
     writer.begin(compiled, *columns.values())
     text = writer.made(columns, outputs)
     if not writer.has_left():
-        return text
-    return f"mend_map({text}, {writer.redone()}, {writer.builder.body.type(outputs)})"
+        return f"{text}{writer.way}"
+    return f"mend_map({text}{writer.way}, {writer.redone()}, {writer.builder.body.type(outputs)})"
 
 
 def _write_filter(writer: ColumnWriter, compiled: Compiled) -> str:
@@ -312,7 +314,7 @@ def _write_filter(writer: ColumnWriter, compiled: Compiled) -> str:
         text = writer.column(compiled.keeps)
     if writer.has_left():
         text = f"mend_filter({text}, {writer.redone()})"
-    return f"{writer.frame}.where({text})"
+    return f"{writer.frame}.where({text}){writer.way}"
 
 
 def _write_flat_map(writer: ColumnWriter, compiled: Compiled) -> str:
