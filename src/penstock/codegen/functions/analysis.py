@@ -91,7 +91,9 @@ def follow(
     depth = 0 if outer is None else outer.depth + 1
     if depth > MOST_CALLS:
         raise NotUnderstood(f"`{function.__name__}` calls too deeply")
-    flow = Flow(None if outer is None else outer.path, _bound(tree, arguments, keywords), function, depth=depth, asks=asks)
+    flow = Flow(
+        None if outer is None else outer.path, _bound(tree, arguments, keywords), function, depth=depth, asks=asks
+    )
     if outer is not None:
         flow.forced = outer.forced
         if is_generator(tree.body):
@@ -160,7 +162,11 @@ def _block(body: Sequence[ast.stmt], flow: Flow, rules: Rules) -> None:
 
 def _located(error: NotUnderstood, node: ast.stmt) -> NotUnderstood:
     text = str(error)
-    return error if text.startswith("line ") or not hasattr(node, "lineno") else NotUnderstood(f"line {node.lineno}: {text}")
+    return (
+        error
+        if text.startswith("line ") or not hasattr(node, "lineno")
+        else NotUnderstood(f"line {node.lineno}: {text}")
+    )
 
 
 def _statement(statement: ast.stmt, flow: Flow, rules: Rules) -> None:

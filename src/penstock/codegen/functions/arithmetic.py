@@ -44,6 +44,7 @@ COMPARISONS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "Gt": (">", python.gt),
     "GtE": (">=", python.ge),
 }
+_UNARY: dict[str, Callable[[Any], Any]] = {"-": python.neg, "+": python.pos, "~": python.inv}
 _CHECKED = {"+": "add", "-": "subtract", "*": "multiply"}
 _MOST_EXPONENT = 64
 
@@ -85,7 +86,7 @@ def to_float(node: Node, path: Where, *, exactly: bool = False) -> Node:
     node = to_int(node, path)
     if node.kind.name == "float":
         return node
-    is_exact = -EXACT <= node.kind.low and node.kind.high <= EXACT
+    is_exact = node.kind.low >= -EXACT and node.kind.high <= EXACT
     if node.is_constant and (is_exact or not exactly):
         return replace(constant(float(node.value)), row=node.row)
     return Node(FLOAT, "{0}", (node,), "float" if is_exact or not exactly else "exact float", path)
@@ -151,7 +152,7 @@ def _integer(symbol: str, left: Node, right: Node, row: str, path: Where) -> Nod
 
 def _ranged(low: int, high: int, row: str, args: tuple[Node, ...], plain: str, checked: str, path: Where) -> Node:
     """An operation that needs no check if its result cannot leave 64 bits."""
-    fits = LEAST <= low and high <= GREATEST
+    fits = low >= LEAST and high <= GREATEST
     return Node(
         Kind("int", max(low, LEAST), min(high, GREATEST)), row, args, plain if fits and plain else checked, path
     )
@@ -177,7 +178,7 @@ def unary(symbol: str, node: Node, path: Where) -> Node:
     if node.kind.name == "str":
         raise NotUnderstood(f"`{symbol}` of text")
     if node.is_constant:
-        return fold({"-": python.neg, "+": python.pos, "~": python.inv}[symbol], node)
+        return fold(_UNARY[symbol], node)
     if symbol == "+":
         return node
     if node.kind.name == "float":

@@ -7,11 +7,12 @@ Introduction
 
 Formulation
     The types of all attributes are known, so every expression has a kind that is known before it runs (`nodes`), and
-    integers have a range. An operation over columns is used where it gives what Python gives for every row, or says for
-    which rows it may not: a result outside of 64 bits, a division by zero, an integer too great for an exact float, None
-    where a number is needed, a value that does not fit its attribute, anything that raises. Those rows leave. Leaving
-    too many rows costs time and changes nothing. What has no exact operation over columns (most methods of text,
-    logarithms, powers, formats) is Python's own expression, called row by row for the smallest tree that needs it.
+    integers have a range. An operation over columns is used where it gives what Python gives for every row, or says
+    for which rows it may not: a result outside of 64 bits, a division by zero, an integer too great for an exact
+    float, None where a number is needed, a value that does not fit its attribute, anything that raises. Those rows
+    leave. Leaving too many rows costs time and changes nothing. What has no exact operation over columns (most methods
+    of text, logarithms, powers, formats) is Python's own expression, called row by row for the smallest tree that
+    needs it.
 
 Example
     `def converted(t): return {"sym": t.sym, "price": t.price * RATE}` becomes
@@ -40,7 +41,7 @@ from types import FunctionType
 from typing import Any
 
 from penstock.api.inference.judgement import judge
-from penstock.api.rows import row_class
+from penstock.api.rows import conform_value, row_class
 from penstock.codegen.functions.analysis import Flow, follow
 from penstock.codegen.functions.arithmetic import narrow, to_float, truth
 from penstock.codegen.functions.expressions import RULES
@@ -96,7 +97,7 @@ def compile_function(
         role: `map`, `filter` or `flat map`.
         inputs: The schema of the tuples that it takes.
         outputs: Of those that it gives.
-        given: The parameters that the invocation sets, each with its text (1 is True to Python, and not to us) and value.
+        given: The parameters that the invocation sets, each with its text and value: 1 equals True, and is another.
     """
     if not isinstance(function, FunctionType):
         return "it is no function"
@@ -119,9 +120,7 @@ def _type(value: Any) -> Type:
     return Primitive({bool: "boolean", int: "int64", float: "float64"}.get(type(value), "rstring"))
 
 
-def _compile(
-    function: FunctionType, role: str, inputs: Schema, outputs: Schema, given: Mapping[str, Any]
-) -> Compiled:
+def _compile(function: FunctionType, role: str, inputs: Schema, outputs: Schema, given: Mapping[str, Any]) -> Compiled:
     nodes = tuple(
         Node(kind_of_type(a.type), a.name, vector="attribute", type=a.type, name=a.name) for a in inputs.attributes
     )
@@ -223,10 +222,8 @@ def _fitting(value: Value, type_: Type, where: Where) -> Node:
     is_plain = not isinstance(type_, OptionalType) or isinstance(type_.inner, Primitive)
     if not wanted.is_column or not is_plain or not isinstance(type_, Primitive | OptionalType):
         raise NotUnderstood(f"it computes a value of type {type_}")
-    if wanted.optional and (value.kind.optional or value.kind.name == "none"):
-        found = value
-    else:
-        found = narrow(value, where)
+    may_be_none = wanted.optional and (value.kind.optional or value.kind.name == "none")
+    found = value if may_be_none else narrow(value, where)
     if wanted.name == "float" and found.kind.name == "int" and not found.kind.optional:
         return to_float(found, where)
     if found.kind.name not in (wanted.name, "none"):
@@ -245,4 +242,9 @@ def _fit(node: Node, type_: Type) -> Node:
     """The node as a column of a type."""
     if node.vector == "attribute" and node.type == type_:
         return node
+    if node.is_constant:
+        try:
+            node = constant(conform_value(type_)(node.value))
+        except (TypeError, ValueError, OverflowError):
+            raise NotUnderstood(f"{node.value!r} does not fit an attribute of type {type_}") from None
     return Node(node.kind, "{0}", (node,), "fit", None, type=type_)

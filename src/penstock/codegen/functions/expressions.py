@@ -19,7 +19,8 @@ from penstock.codegen.functions.arithmetic import (
     truth,
     unary,
 )
-from penstock.codegen.functions.calls import call, constants_in, index
+from penstock.codegen.functions.calls import call
+from penstock.codegen.functions.methods import constants_in, index
 from penstock.codegen.functions.nodes import (
     BOOL,
     STR,

@@ -1,7 +1,7 @@
 """The rows of a batch that leave the normal case, and operations over columns that find them.
 
-Each operation gives what Python gives for every row that stays. `where` says which rows need it; the others cannot leave
-by it, and what they get means nothing.
+Each operation gives what Python gives for every row that stays. `where` says which rows need it; the others cannot
+leave by it, and what they get means nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Python expressions with types that are known before anything runs.
 
-A node is an expression of a function, evaluated for the rows of one path through it. Its `row` is the same expression in
-Python, so that it can always be computed row by row; `vector` names the operation over columns where there is one that
-gives the same to the bit. Nodes are told apart by identity: a local variable that is read twice is one node.
+A node is an expression of a function, evaluated for the rows of one path through it. Its `row` is the same expression
+in Python, so that it can always be computed row by row; `vector` names the operation over columns where there is one
+that gives the same to the bit. Nodes are told apart by identity: a local variable that is read twice is one node.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Kind:
     @property
     def fits(self) -> bool:
         """Whether an integer cannot leave 64 bits."""
-        return LEAST <= self.low and self.high <= GREATEST
+        return self.low >= LEAST and self.high <= GREATEST
 
 
 BOOL, INT, FLOAT, STR, NONE = (Kind(name) for name in ("bool", "int", "float", "str", "none"))

@@ -1,16 +1,16 @@
 """Functions of the user's, called row by row: light rows made of columns, and columns made of what comes back.
 
-Rows are made in C, a piece of the batch at a time, so that few are alive at once. They are the receiver's own: values
-that can change are made anew from the columns for every operator. What a piece gives becomes columns at once: Python's
-own types are looked at by column and Arrow checks the rest; only where that fails is each value looked at (`conformer`),
-which gives the same or says what is wrong with it.
+Rows are made in C, one when it is needed, from lists of a piece of the batch. They are the receiver's own: values
+that can change are made anew from the columns for every operator. What a piece gives becomes columns at once:
+Python's own types are looked at by column and Arrow checks the rest; only where that fails is each value looked at
+(`conformer`), which gives the same or says what is wrong with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
-from operator import attrgetter, itemgetter
+from operator import attrgetter, is_, itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,24 +22,29 @@ from penstock.codegen.rows.frames import Frame, concatenated
 from penstock.codegen.rows.places import Array
 from penstock.expr.vector.frame import Column, to_column
 from penstock.ir.arrow import arrow_type
-from penstock.ir.types import OptionalType, Primitive, Schema, TupleType, Type, is_float, is_integer, is_string
+from penstock.ir.types import OptionalType, Primitive, Schema, TupleType, Type, has_collection, is_integer, is_string
 
 PIECE = 4096
-"""How many rows are alive at once."""
+"""How many rows become columns at once."""
+
+FEW = 256
+"""How many rows may be alive at once before Python's collector looks at them."""
 
 Call = Callable[[Any], Any]
 Columns = list[Column]
 
 
-def rows_of(frame: Frame, schema: Schema) -> Iterator[list[Any]]:
-    """The rows of a frame, piece by piece."""
+def rows_of(frame: Frame, schema: Schema, start: int = 0, size: int = PIECE) -> Iterator[Iterator[Any]]:
+    """The rows of a frame, piece by piece; a row is made when it is asked for.
+
+    So it is gone when its call is done, and Python's collector does not see thousands of them.
+    """
     new, cls = tuple.__new__, row_class(schema)
     columns = [(frame[a.name], a.type) for a in schema.attributes]
-    for start in range(0, len(frame), PIECE):
-        size = min(PIECE, len(frame) - start)
-        lists = [_own(column[start : start + size], type_) for column, type_ in columns]
-        tuples = zip(*lists, strict=True) if lists else repeat((), size)
-        yield list(map(new, repeat(cls), tuples))
+    for at in range(start, len(frame), size):
+        count = min(size, len(frame) - at)
+        lists = [_own(column[at : at + count], type_) for column, type_ in columns]
+        yield map(new, repeat(cls), zip(*lists, strict=True) if lists else repeat((), count))
 
 
 def _own(column: Column, type_: Type) -> list[Any]:
@@ -48,21 +53,40 @@ def _own(column: Column, type_: Type) -> list[Any]:
 
 
 def map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame:
-    """The frame of what a function gives for each row."""
+    """The frame of what a function gives for each row; the same frame if that is every row itself."""
     pieces: list[Columns] = []
-    is_same = inputs == outputs
-    for rows in rows_of(frame, inputs):
+    # A row that comes back may still hold a list, a set or a map that the function has changed.
+    is_alike = inputs == outputs and bool(inputs.attributes) and not has_collection(inputs)
+    start = same = _count_same(frame, call, inputs, outputs, pieces) if is_alike else 0
+    if pieces:
+        start += len(pieces[0][0])
+        pieces.insert(0, [frame[name][:same] for name in inputs.names])
+    elif is_alike and same == len(frame):
+        return frame
+    for rows in rows_of(frame, inputs, start):
+        pieces.append(columns_of(_called(call, rows, outputs), outputs))
+    return frame.to([], _whole(pieces, outputs))
+
+
+def _count_same(frame: Frame, call: Call, inputs: Schema, outputs: Schema, pieces: list[Columns]) -> int:
+    """For how many rows in the beginning a function gives the row itself; what it gives for those behind is a piece."""
+    same = 0
+    for piece in rows_of(frame, inputs, size=FEW):
+        rows = list(piece)
         made = _called(call, rows, outputs)
-        if not is_same or made != rows or any(a is not b for a, b in zip(made, rows, strict=True)):
-            is_same = False
-        pieces.append(columns_of(made, outputs))
-    return frame if is_same else frame.to([], _whole(pieces, outputs))
+        if not all(map(is_, made, rows)):
+            pieces.append(columns_of(made, outputs))
+            break
+        same += len(rows)
+    return same
 
 
-def _called(call: Call, rows: list[Any], outputs: Schema) -> list[Any]:
+def _called(call: Call, rows: Iterable[Any], outputs: Schema) -> list[Any]:
     made: list[Any] = []
     try:
-        made.extend(map(call, rows))
+        # Not by `map`: it would take a StopIteration of the function's for the end of the rows.
+        for row in rows:
+            made.append(call(row))
     except Exception:
         columns_of(made, outputs)  # what was given before fails first, if it does not fit
         raise
@@ -76,8 +100,7 @@ def filter_rows(frame: Frame, call: Call, inputs: Schema) -> Frame:
 
 def passes(frame: Frame, call: Call, inputs: Schema) -> Array:
     """For each row, whether a function is true."""
-    found = (map(bool, map(call, rows)) for rows in rows_of(frame, inputs))
-    return np.fromiter(chain.from_iterable(found), bool, len(frame))
+    return np.array([bool(call(row)) for rows in rows_of(frame, inputs) for row in rows], bool)
 
 
 def flat_map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame:
@@ -97,7 +120,7 @@ def given_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> tup
     return np.repeat(np.arange(len(frame)), np.array(counts, np.int64)), _whole(pieces, outputs)
 
 
-def _listed(call: Call, rows: list[Any], outputs: Schema) -> list[list[Any]]:
+def _listed(call: Call, rows: Iterable[Any], outputs: Schema) -> list[list[Any]]:
     made: list[list[Any]] = []
     try:
         for row in rows:
@@ -152,16 +175,25 @@ def _by_attribute(made: list[Any], schema: Schema) -> list[Sequence[Any]] | None
     if not width or not kinds:
         return None
     if kinds <= {tuple, list, row_class(schema)}:
-        return list(zip(*made, strict=True)) if set(map(len, made)) == {width} else None
+        return _zipped(made, width)
     if kinds == {dict} and set(map(len, made)) == {width}:
         try:
             return [list(map(itemgetter(name), made)) for name in schema.names]
         except KeyError:
             return None
+    kind: Any
     (kind, *others) = kinds
     if not others and getattr(kind, "__module__", "") == "penstock.api.rows" and set(schema.names) <= set(kind._fields):
         return [list(map(attrgetter(name), made)) for name in schema.names]
     return None
+
+
+def _zipped(made: list[Any], width: int) -> list[Sequence[Any]] | None:
+    try:
+        lists: list[Sequence[Any]] = list(zip(*made, strict=True))
+    except ValueError:
+        return None
+    return lists if len(lists) == width else None
 
 
 def _column(found: Sequence[Any], type_: Type) -> Column | None:
@@ -170,7 +202,7 @@ def _column(found: Sequence[Any], type_: Type) -> Column | None:
     kinds = set(map(type, found))
     if inner is not type_:
         kinds.discard(type(None))
-    if not isinstance(inner, Primitive) or inner.bound is not None or not kinds <= _own_class(inner):
+    if not isinstance(inner, Primitive) or inner.bound is not None or not kinds <= _own_classes(inner):
         return None
     try:
         return to_column(pa.array(found, arrow_type(type_)), type_)
@@ -178,16 +210,17 @@ def _column(found: Sequence[Any], type_: Type) -> Column | None:
         return None
 
 
-def _own_class(type_: Primitive) -> set[type]:
-    """The classes of values that need nothing but a check of their range."""
-    if is_integer(type_):
+def _own_classes(type_: Primitive) -> set[type]:
+    """The classes of values that need nothing but Arrow's check."""
+    if is_integer(type_) or type_.name == "timestamp":
         return {int}
-    if is_float(type_):
-        # A float that is too great for 32 bits is infinite to Arrow, and an error to us.
-        return {float} if type_.name == "float64" else set()
     if is_string(type_):
         return {str}
-    return {bool} if type_.name == "boolean" else set()
+    return _OWN_CLASSES.get(type_.name, set())
+
+
+# Not float32: what is too great for it is infinite to Arrow, and an error to us.
+_OWN_CLASSES: dict[str, set[type]] = {"float64": {float, int}, "boolean": {bool}, "blob": {bytes}}
 
 
 def mend_map(made: Frame, left: Array, frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame:
@@ -212,7 +245,7 @@ def mend_filter(kept: Array, left: Array, frame: Frame, call: Call, inputs: Sche
 def mend_flat_map(
     sites: Sequence[tuple[Array | None, Frame]], left: Array, frame: Frame, call: Call, inputs: Schema, outputs: Schema
 ) -> Frame:
-    """All that a function gives: at each of its sites for some rows, and what the function itself gives for the rest."""
+    """All that a function gives: at each of its sites for some rows, and by the function itself for the rest."""
     at = np.flatnonzero(left)
     parts: list[tuple[Array, dict[str, Column]]] = []
     for where, made in sites:
