@@ -99,7 +99,7 @@ def binary(symbol: str, left: Node, right: Node, path: Where) -> Node:
         NotUnderstood: It does not work on columns of these kinds.
     """
     left, right = narrow(left, path), narrow(right, path)
-    if left.is_constant and right.is_constant and symbol != "**":
+    if left.is_constant and right.is_constant and (symbol != "**" or abs(right.value) <= _MOST_EXPONENT):
         return fold(next(f for s, f in OPERATIONS.values() if s == symbol), left, right)
     row = f"({{0}} {symbol} {{1}})"
     if left.kind.name == right.kind.name == "str" and symbol == "+":

@@ -174,8 +174,9 @@ def _by_attribute(made: list[Any], schema: Schema) -> list[Sequence[Any]] | None
     kinds, width = set(map(type, made)), len(schema.names)
     if not width or not kinds:
         return None
+    # Not by `zip(*made)`: an iterator for each row is work for Python's collector.
     if kinds <= {tuple, list, row_class(schema)}:
-        return _zipped(made, width)
+        return [list(map(itemgetter(i), made)) for i in range(width)] if set(map(len, made)) == {width} else None
     if kinds == {dict} and set(map(len, made)) == {width}:
         try:
             return [list(map(itemgetter(name), made)) for name in schema.names]
@@ -186,14 +187,6 @@ def _by_attribute(made: list[Any], schema: Schema) -> list[Sequence[Any]] | None
     if not others and getattr(kind, "__module__", "") == "penstock.api.rows" and set(schema.names) <= set(kind._fields):
         return [list(map(attrgetter(name), made)) for name in schema.names]
     return None
-
-
-def _zipped(made: list[Any], width: int) -> list[Sequence[Any]] | None:
-    try:
-        lists: list[Sequence[Any]] = list(zip(*made, strict=True))
-    except ValueError:
-        return None
-    return lists if len(lists) == width else None
 
 
 def _column(found: Sequence[Any], type_: Type) -> Column | None:

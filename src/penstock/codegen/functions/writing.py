@@ -121,6 +121,9 @@ class ColumnWriter:
             ready += inside
 
     def _force(self, node: Node) -> None:
+        """Write what may let rows leave; an attribute is just there."""
+        if node.vector == "attribute":
+            return
         if node.kind.is_column:
             self.column(node)
         else:
