@@ -11,8 +11,13 @@ from pes import assert_same, generated, inner_pe, plan_of, tuples
 
 from penstock import App, flat_map, map_
 from penstock.codegen.functions.compiled import Compiled, compile_function
-from penstock.ir.models import OperatorModel, State
+from penstock.codegen.run.generated_pe import GeneratedPE
+from penstock.codegen.run.loaded_module import LoadedModule, OperatorError
+from penstock.codegen.transport.batches import PULSE, Item, encode
+from penstock.expr.environment import Environment
+from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
 from penstock.ir.types import parse_schema
+from penstock.runtime.verify.verify_models import verify_some
 from penstock.testing import feed
 
 SCHEMA = "int32 n, float64 x, rstring s"
@@ -163,7 +168,7 @@ def unbound(t):
         (lambda t: (t.n ** t.n, t.x, t.s), "a power of integers"),
         (lambda t: (2**64 + t.n, t.x, t.s), "no constant that columns can hold"),
         (lambda t: (300, t.x, t.z), "`z`"),
-        (lambda t: [c for c in t.s], "expression"),
+        (lambda t: [c + "" for c in t.s], "expression"),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_says_why(function, reason):
@@ -189,6 +194,31 @@ def test_a_declared_model_does_not_make_a_moving_global_a_constant():
         return (MOVING, t.x, t.s)
 
     assert "map_rows" in "".join(lines_of(moved))
+
+
+def test_a_declared_model_is_checked_though_the_function_is_columns():
+    wrong = OperatorModel(
+        state=State.STATELESS,
+        selectivity=Selectivity.EXACTLY_ONE,
+        forwarding=Forwarding.ALWAYS,
+        forwards=frozenset({"n"}),
+    )
+
+    @map_(model=wrong)
+    def changed(t):
+        return {"n": 1 if t.n > 3 else 0, "x": t.x, "s": t.s}
+
+    app = App("Test")
+    app.source(feed([]), SCHEMA, name="A").map(changed, SCHEMA, name="C").write_file("out.csv", name="Sink")
+    program = verify_some(app.program())
+    plan = plan_of(program)
+    made = generated(program, plan, inner_pe(plan))
+    assert "mend_map" in made.text
+    instance = GeneratedPE(LoadedModule(made, program, Environment()))
+    items = [*tuples([(7, 0.5, "a")], path=bytes(4)), Item(0, 2**62, b"", PULSE)]
+    edge = plan.into(inner_pe(plan))[0].index
+    with pytest.raises(OperatorError, match="its model says that it forwards `n` unchanged"):
+        list(instance.take([(edge, v) for v in encode(items, parse_schema(SCHEMA))]))
 
 
 def test_functions_with_effects_share_a_loop_and_others_do_not():

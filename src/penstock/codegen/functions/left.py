@@ -55,6 +55,10 @@ class Left:
         """Let all rows of a path leave."""
         self.rows |= True if where is None else where
 
+    def leave_first(self, call: Any) -> None:
+        """Let the rows leave on which a function that is checked still has to be called."""
+        self.rows[: getattr(call, "to_check", 0)] = True
+
     def add(self, a: Any, b: Any, where: Where = None) -> Array:
         """`a + b` of integers."""
         made = np.add(a, b)

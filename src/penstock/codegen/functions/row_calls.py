@@ -34,6 +34,11 @@ Call = Callable[[Any], Any]
 Columns = list[Column]
 
 
+def _settled(call: Call) -> Call:
+    """The function alone, if nothing is left to be checked of its model."""
+    return getattr(call, "settled", call)
+
+
 def rows_of(frame: Frame, schema: Schema, start: int = 0, size: int = PIECE) -> Iterator[Iterator[Any]]:
     """The rows of a frame, piece by piece; a row is made when it is asked for.
 
@@ -54,6 +59,7 @@ def _own(column: Column, type_: Type) -> list[Any]:
 
 def map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame:
     """The frame of what a function gives for each row; the same frame if that is every row itself."""
+    call = _settled(call)
     pieces: list[Columns] = []
     # A row that comes back may still hold a list, a set or a map that the function has changed.
     is_alike = inputs == outputs and bool(inputs.attributes) and not has_collection(inputs)
@@ -100,6 +106,7 @@ def filter_rows(frame: Frame, call: Call, inputs: Schema) -> Frame:
 
 def passes(frame: Frame, call: Call, inputs: Schema) -> Array:
     """For each row, whether a function is true."""
+    call = _settled(call)
     return np.array([bool(call(row)) for rows in rows_of(frame, inputs) for row in rows], bool)
 
 
@@ -111,6 +118,7 @@ def flat_map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> 
 
 def given_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> tuple[Array, dict[str, Column]]:
     """All that a function gives for the rows, and for which row each is."""
+    call = _settled(call)
     pieces: list[Columns] = []
     counts: list[int] = []
     for rows in rows_of(frame, inputs):

@@ -40,10 +40,12 @@ _LEAVING = frozenset(
 )
 
 
-def write_columns(builder: Builder, operator: Operator, compiled: Compiled) -> None:
-    """Write an operator that is a function over columns."""
+def write_columns(builder: Builder, operator: Operator, compiled: Compiled, *, is_declared: bool) -> None:
+    """Write an operator that is a function over columns; a model that is declared is checked by calls."""
     given = builder.input(operator, 0)
     writer = ColumnWriter(builder, operator, given)
+    if is_declared:
+        writer.leave_first()
     text = _WRITERS[compiled.role](writer, compiled)
     builder.body.add(*writer.lines())
     builder.put(operator, 0, text)
@@ -85,6 +87,10 @@ class ColumnWriter:
         if self._left:
             yield f"{self._left} = Left(len({self.frame}))"
         yield from self._lines
+
+    def leave_first(self) -> None:
+        """Let the function itself take the rows on which its model is checked."""
+        self._lines.append(f"{self.left}.leave_first({self.builder.provided(self.operator, 'call')})")
 
     def begin(self, compiled: Compiled, *results: Node) -> None:
         """Write what is evaluated on the way."""

@@ -37,12 +37,14 @@ class PythonFunction:
         batch: Whether it takes and gives record batches.
         function: The user's.
         params: What parameters it has.
+        is_declared: Whether its author declares its model, which is then checked on the first tuples.
     """
 
     role: str
     batch: bool
     function: Any
     params: tuple[ParamSpec, ...]
+    is_declared: bool
 
 
 def python_function(program: Program, operator: Operator) -> PythonFunction | None:
@@ -53,7 +55,7 @@ def python_function(program: Program, operator: Operator) -> PythonFunction | No
     marks = held.get("marks")
     if not isinstance(marks, Marks):
         return None
-    return PythonFunction(marks.role, marks.batch, held["function"], held["params"])
+    return PythonFunction(marks.role, marks.batch, held["function"], held["params"], marks.model is not None)
 
 
 def compile_python_function(operator: Operator, function: PythonFunction) -> Compiled | str:

@@ -221,10 +221,11 @@ def write_function(builder: Builder, operator: Operator, per_tuple: PerTuple) ->
     function, form = per_tuple.functions[operator.id], per_tuple.forms[operator.id]
     assert function is not None
     if isinstance(form, str):
-        builder.body.add(f"# called row by row: {form}")
+        builder.body.add(f"# {function.role} row by row: {form}")
         write_row_calls(builder, operator, function.role)
     else:
-        write_columns(builder, operator, form)
+        builder.body.add(f"# {function.role} by columns")
+        write_columns(builder, operator, form, is_declared=function.is_declared)
 
 
 def _count(builder: Builder) -> None:
