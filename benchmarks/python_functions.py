@@ -16,10 +16,10 @@ from typing import Any
 from penstock import App, col
 from penstock.api.rows import row_maker
 from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
-from penstock.codegen.run.generated_pe import GeneratedPE
 from penstock.codegen.run.loaded_module import LoadedModule
+from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.codegen.transport.batches import PULSE, TUPLE, Item, encode
-from penstock.codegen.write.generate import Generated, generate
+from penstock.codegen.write.generate import Module, generate
 from penstock.expr.environment import Environment
 from penstock.ir.types import parse_schema
 from penstock.testing import feed
@@ -122,8 +122,8 @@ def generated_rate(program: Program, tuples: Sequence[tuple[Any, ...]]) -> float
     plan = physical_plan(program.application, [[o.id for o in program.application.operators]])
     (pe,) = (pe.index for pe in plan.pes if pe.role not in ("source", "sink"))
     made = generate(program, plan, pe)
-    assert isinstance(made, Generated), made
-    instance = GeneratedPE(LoadedModule(made, program, Environment()))
+    assert isinstance(made, Module), made
+    instance = PieceInstance(LoadedModule(made, program, Environment()))
     return rate(lambda values: list(instance.take(values)), batches(plan, pe, tuples), len(tuples))
 
 

@@ -26,7 +26,7 @@ from penstock.codegen.functions.compiled import Compiled, compile_function  # no
 from penstock.codegen.rows.frames import Frame  # noqa: E402
 from penstock.codegen.rows.places import Places  # noqa: E402
 from penstock.codegen.run.loaded_module import LoadedModule, OperatorError  # noqa: E402
-from penstock.codegen.write.generate import Generated, generate  # noqa: E402
+from penstock.codegen.write.generate import Module, generate  # noqa: E402
 from penstock.expr.environment import Environment  # noqa: E402
 from penstock.expr.values import batch_from_rows, rows_from_batch  # noqa: E402
 from penstock.expr.vector.frame import to_column  # noqa: E402
@@ -254,7 +254,7 @@ class Columns:
         self.outputs = parse_schema(outputs)
         plan = plan_of(self.program)
         found = generate(self.program, plan, inner_pe(plan))
-        assert isinstance(found, Generated), found
+        assert isinstance(found, Module), found
         self.text = found.text
         self.module = LoadedModule(found, self.program, Environment())
 

@@ -11,8 +11,8 @@ from pes import assert_same, generated, inner_pe, plan_of, tuples
 
 from penstock import App, flat_map, map_
 from penstock.codegen.functions.compiled import Compiled, compile_function
-from penstock.codegen.run.generated_pe import GeneratedPE
 from penstock.codegen.run.loaded_module import LoadedModule, OperatorError
+from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.codegen.transport.batches import PULSE, Item, encode
 from penstock.expr.environment import Environment
 from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
@@ -214,7 +214,7 @@ def test_a_declared_model_is_checked_though_the_function_is_columns():
     plan = plan_of(program)
     made = generated(program, plan, inner_pe(plan))
     assert "mend_map" in made.text
-    instance = GeneratedPE(LoadedModule(made, program, Environment()))
+    instance = PieceInstance(LoadedModule(made, program, Environment()))
     items = [*tuples([(7, 0.5, "a")], path=bytes(4)), Item(0, 2**62, b"", PULSE)]
     edge = plan.into(inner_pe(plan))[0].index
     with pytest.raises(OperatorError, match="its model says that it forwards `n` unchanged"):

@@ -258,17 +258,16 @@ class ColumnWriter:
 
     def _fit(self, node: Node, type_: Type) -> str:
         """A column of a type."""
-        column, kind = self.column(node), node.kind
-        name = self.builder.body.type(type_)
+        column, kind, named = self.column(node), node.kind, self.builder.body.type
         if node.is_constant:
-            return f"full(len({self.frame}), {column}, {name})"
+            return f"full(len({self.frame}), {column}, {named(type_)})"
         if isinstance(type_, OptionalType):
-            return f'{self.left}.nullable({column}, "{kind.name}", {name})'
+            return f'{self.left}.nullable({column}, "{kind.name}", {named(type_)})'
         assert isinstance(type_, Primitive)
         if is_integer(type_) and type_.name != "int64":
             low, high = integer_range(type_)
             fits = low <= kind.low and kind.high <= high
-            return f"{column}.astype(np.{type_.name})" if fits else f"{self.left}.fit({column}, {name})"
+            return f"{column}.astype(np.{type_.name})" if fits else f"{self.left}.fit({column}, {named(type_)})"
         if type_.name == "float32":
             return f"{self.left}.single({column})"
         return column if type_.bound is None else f"{self.left}.bounded({column}, {type_.bound})"
