@@ -202,7 +202,7 @@ def load(text: str) -> Any:
     name = f"<function {next(_numbers)}>"
     whole = f"{HEADER}\n\n{text}\n"
     linecache.cache[name] = (len(whole), None, whole.splitlines(True), name)
-    namespace: dict[str, Any] = {"__name__": "functions"}
+    namespace: dict[str, Any] = {"__name__": "made_at_random"}
     # Not by `exec`: the inference trusts no table that a module with it could reach.
     FunctionType(compile(whole, name, "exec", dont_inherit=True), namespace)()
     return namespace["f"]

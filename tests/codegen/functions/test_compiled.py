@@ -183,6 +183,17 @@ def test_an_attribute_that_a_function_changes_in_place_is_not_handed_on():
     assert why(grown, inputs=LISTS) is not None
 
 
+def test_an_attribute_of_another_type_is_only_handed_on():
+    inputs = "int32 n, optional<list<int32>> l, decimal64 d, blob b, optional<decimal64> e"
+    assert why(lambda t: t, inputs=inputs) is None
+    for asks in (
+        lambda t: t.l is None, lambda t: t.l == None, lambda t: t.e is not None, lambda t: t.d in (1, 2),  # noqa: E711
+        lambda t: t.d > 1, lambda t: not t.l, lambda t: bool(t.b), lambda t: f"{t.d}" == "1", lambda t: t.l or t.n > 1,
+        lambda t: str(t.d) == "1", lambda t: len(t.b) > 1, lambda t: (t.d if t.n else t.e) == 1,
+    ):  # fmt: skip
+        assert why(asks, "filter", inputs) is not None
+
+
 def test_an_attribute_named_like_a_part_of_a_number_is_no_value():
     assert why(lambda t: t.n, outputs="int64 real") is not None
     assert why(lambda t: t.n, outputs="int64 y") is None

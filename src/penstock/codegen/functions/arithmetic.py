@@ -211,6 +211,8 @@ def compare(symbol: str, left: Node, right: Node, path: Where) -> Node:
 
 def is_none(node: Node, path: Where, *, holds: bool = True) -> Node:
     """Whether a value is None."""
+    if node.kind.name == "opaque":
+        raise NotUnderstood("it asks whether an attribute is None that is no number, text or truth value")
     if node.kind.name == "none" or not node.kind.optional:
         return constant((node.kind.name == "none") is holds)
     row = "({0} is None)" if holds else "({0} is not None)"

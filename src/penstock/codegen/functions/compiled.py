@@ -55,7 +55,7 @@ from penstock.codegen.functions.nodes import (
     Where,
     constant,
     kind_of_type,
-    refuse_constants,
+    refuse_lost,
     unify,
 )
 from penstock.ir.types import OptionalType, Primitive, Schema, Type
@@ -140,7 +140,7 @@ def _finished(function: FunctionType, role: str, flow: Flow, **parts: Any) -> Co
     made = Compiled(name=function.__name__, role=role, forced=tuple(flow.forced), **parts)
     kept = [] if made.keeps is None else [made.keeps]
     given = [node for _, columns in made.gives for node in columns.values()]
-    refuse_constants([*(n for n in made.forced if isinstance(n, Node)), *kept, *given])
+    refuse_lost([*(n for n in made.forced if isinstance(n, Node)), *kept, *given])
     return made
 
 

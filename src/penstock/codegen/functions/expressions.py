@@ -220,7 +220,8 @@ def _contained(left: Node, right: Value, path: Where) -> Node:
         return constant(left.value in table)
     kinds = {type(v) for v in table}
     is_plain = not left.kind.optional and kinds <= {{"int": int, "str": str}.get(left.kind.name)}
-    values, known = list(table), held("table", literal(table))
+    # In an order that is the same in every process.
+    values, known = sorted(table, key=repr), held("table", literal(table))
     if is_plain and all(not isinstance(v, int) or -(2**63) <= v < 2**63 for v in values) and values:
         return Node(BOOL, "({0} in {1})", (left, known), "in", path, value=values)
     return Node(BOOL, "({0} in {1})", (left, known), "", path)

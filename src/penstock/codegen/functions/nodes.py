@@ -151,8 +151,8 @@ class Node:
         return self.vector == "constant"
 
 
-def refuse_constants(nodes: Iterable[Node]) -> None:
-    """Refuse what is computed of constants alone: there is no column to compute it of.
+def refuse_lost(nodes: Iterable[Node]) -> None:
+    """Refuse what is computed of constants alone, or of an attribute that has no columns to compute with.
 
     Raises:
         NotUnderstood: There is such a node.
@@ -167,6 +167,8 @@ def refuse_constants(nodes: Iterable[Node]) -> None:
         ready += node.args
         if node.args and node.vector not in ("choose", "fit") and all(_is_fixed(a) for a in node.args):
             raise NotUnderstood("it computes something of constants")
+        if node.vector != "fit" and any(a.vector == "attribute" and a.kind == OPAQUE for a in node.args):
+            raise NotUnderstood("it computes with an attribute that is no number, text or truth value")
 
 
 def _is_fixed(node: Node) -> bool:
