@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.api.operators import Marks
 from penstock.api.rows import ConformError, conformer, row_maker
+from penstock.codegen.functions.compiled import Compiled, compile_function
 from penstock.codegen.kernels.column_operations import typed
 from penstock.codegen.rows.frames import Frame
 from penstock.codegen.write.builder import Builder, branch
@@ -19,8 +20,10 @@ from penstock.expr.errors import EvaluationError
 from penstock.expr.evaluate import Evaluator
 from penstock.expr.vector.frame import Column, to_column
 from penstock.ir.arrow import arrow_type
+from penstock.ir.expressions import Literal
 from penstock.ir.graph import Operator
 from penstock.ir.types import Schema, Type
+from penstock.toolkit.core.definition import ParamSpec
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Runtime
 
@@ -32,10 +35,16 @@ class PythonFunction:
     Attributes:
         role: `map`, `filter`, `flat map`.
         batch: Whether it takes and gives record batches.
+        function: The user's.
+        params: What parameters it has.
+        is_declared: Whether its author declares its model, which is then checked on the first tuples.
     """
 
     role: str
     batch: bool
+    function: Any
+    params: tuple[ParamSpec, ...]
+    is_declared: bool
 
 
 def python_function(program: Program, operator: Operator) -> PythonFunction | None:
@@ -44,7 +53,23 @@ def python_function(program: Program, operator: Operator) -> PythonFunction | No
     made_by = getattr(made_by, "original", made_by)
     held = inspect.getclosurevars(made_by).nonlocals if inspect.isfunction(made_by) else {}
     marks = held.get("marks")
-    return PythonFunction(marks.role, marks.batch) if isinstance(marks, Marks) else None
+    if not isinstance(marks, Marks):
+        return None
+    return PythonFunction(marks.role, marks.batch, held["function"], held["params"], marks.model is not None)
+
+
+def compile_python_function(operator: Operator, function: PythonFunction) -> Compiled | str:
+    """An operator's function as columns, or why it is called row by row."""
+    given: list[tuple[str, str, Any]] = []
+    for spec in function.params:
+        values = operator.param(spec.name)
+        if values and not (len(values) == 1 and isinstance(values[0], Literal) and not spec.many):
+            return f"its parameter `{spec.name}` is no constant"
+        if values:
+            value = Evaluator().constant(values[0])
+            given.append((spec.name, repr(value), value))
+    schemas = operator.inputs[0].schema, operator.outputs[0].schema
+    return compile_function(function.function, function.role, *schemas, tuple(given))
 
 
 class _Context:

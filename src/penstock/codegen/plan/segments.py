@@ -7,11 +7,13 @@ downstream of it that take nothing but what the segment makes: a tree, worked de
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from penstock.codegen.functions.compiled import Compiled
 from penstock.codegen.plan.part import Part, Target
-from penstock.codegen.plan.python_functions import PythonFunction, python_function
+from penstock.codegen.plan.python_functions import PythonFunction, compile_python_function, python_function
 from penstock.codegen.write.body import Body
 from penstock.codegen.write.folding import conjuncts, fold
 from penstock.codegen.write.forms import LOOPS
@@ -44,13 +46,33 @@ class Segment:
 
 
 class PerTuple:
-    """Tells the operators of a PE apart."""
+    """Tells the operators of a PE apart.
+
+    Attributes:
+        functions: For each operator, how it uses a function of the user's, if it does.
+        forms: For functions that are worked one operator after the other, how: as columns, or why row by row.
+        chosen: The operators that are worked tuple by tuple, in loops that they share.
+    """
 
     def __init__(self, program: Program, part: Part) -> None:
         self.program = program
         self.part = part
         self.functions: dict[str, PythonFunction | None] = {o.id: python_function(program, o) for o in part.operators}
+        self.forms: dict[str, Compiled | str] = {}
         self.chosen = {o.id for o in part.operators if self._is_per_tuple(o)}
+        self._take_functions_apart()
+
+    def _take_functions_apart(self) -> None:
+        """Let functions be worked one operator after the other, unless the order of effects in a loop can be seen."""
+        in_loops: set[str] = set()
+        alone: list[tuple[Operator, PythonFunction]] = []
+        for operator in (o for o in self.part.operators if o.id in self.chosen and o.id not in in_loops):
+            members = self.segment(operator).operators
+            in_loops.update(o.id for o in members)
+            if sum(map(self.has_effects, members)) < 2:
+                alone += [(o, f) for o in members if (f := self.functions[o.id]) is not None and _is_apart(f)]
+        self.chosen -= {o.id for o, _ in alone}
+        self.forms = {o.id: compile_python_function(o, function) for o, function in alone}
 
     def why_not(self, operator: Operator) -> str | None:
         """Why an operator cannot be part of a loop, or None if it can."""
@@ -125,3 +147,9 @@ class PerTuple:
         emit_functions(scratch, self.program.application.functions)
         vectors = VectorText(Body(scratch))
         return vectors.column(x, sight(operator.inputs[0].schema, "t")).rows
+
+
+def _is_apart(function: PythonFunction) -> bool:
+    """Whether a function asks for nothing but its tuple: one that sees the clock runs in a loop that sets it."""
+    plain = function.role in ("map", "filter", "flat map") and not function.batch
+    return plain and "environment" not in inspect.signature(function.function).parameters

@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable
 
 from penstock.codegen.write.layout import laid_out
-from penstock.codegen.write.module_imports import SOURCES
+from penstock.codegen.write.module_imports import SOURCES, WHOLE
 from penstock.expr.emit.scope import INDENT, Locals, Module
 from penstock.ir.types import Type
 
@@ -25,7 +25,7 @@ class Body:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.lines: list[str] = []
-        self.locals = Locals(taken=("pe", "np", "at", "times", "turn", *SOURCES))
+        self.locals = Locals(taken=("pe", "np", "at", "times", "turn", *SOURCES, *WHOLE))
         self._shared: dict[Hashable, str] = {}
 
     def add(self, *lines: str) -> None:

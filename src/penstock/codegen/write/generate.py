@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.codegen.functions.writing import write_columns, write_row_calls
 from penstock.codegen.plan.part import Part, feed, part_of
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.python_functions import write_batch_map
@@ -199,6 +200,8 @@ def _write(builder: Builder, per_tuple: PerTuple) -> list[tuple[int, str]]:
         if operator.id in per_tuple.chosen:
             builder.loops[operator.id] = tuple(o.id for o in segment.operators)
             LoopWriter(builder, per_tuple, segment).write()
+        elif operator.id in per_tuple.forms:
+            write_function(builder, operator, per_tuple)
         elif per_tuple.functions[operator.id] is not None:
             write_batch_map(builder, operator)
         else:
@@ -211,6 +214,18 @@ def _write(builder: Builder, per_tuple: PerTuple) -> list[tuple[int, str]]:
         body.add(f"pe.leave({edge.index}, {builder.branched(edge.stream, edge.index)})")
     _count(builder)
     return starts
+
+
+def write_function(builder: Builder, operator: Operator, per_tuple: PerTuple) -> None:
+    """Write an operator that is a function of the user's, as columns or row by row, with a word on why."""
+    function, form = per_tuple.functions[operator.id], per_tuple.forms[operator.id]
+    assert function is not None
+    if isinstance(form, str):
+        builder.body.add(f"# {function.role} row by row: {form}")
+        write_row_calls(builder, operator, function.role)
+    else:
+        builder.body.add(f"# {function.role} by columns")
+        write_columns(builder, operator, form, is_declared=function.is_declared)
 
 
 def _count(builder: Builder) -> None:

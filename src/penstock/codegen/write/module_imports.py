@@ -10,6 +10,13 @@ _OURS = """\
 from penstock.codegen.kernels.column_operations import (
     by_distinct, cast, choose, full, function, operation, shift, typed, values,
 )
+from penstock.codegen.functions.left import (
+    Left, begins, compare_text, contains, digits, ends, greatest, is_in, is_null, is_true, join_text, least, length,
+    optional, pick,
+)
+from penstock.codegen.functions.row_calls import (
+    filter_rows, flat_map_rows, map_rows, mend_filter, mend_flat_map, mend_map,
+)
 from penstock.codegen.kernels.count_windows import CountWindows
 from penstock.codegen.kernels.duplicates import Duplicates
 from penstock.codegen.rows.frames import merged, picked
@@ -33,6 +40,10 @@ SOURCES = _sources()
 """From the names that generated code may use to the modules that define them."""
 
 
+WHOLE = ("math", "re")
+"""Modules that the expressions of functions of the user's call by name."""
+
+
 def imports_of(body: str) -> str:
     """The import statements that a module needs.
 
@@ -51,7 +62,8 @@ def imports_of(body: str) -> str:
         by_module.setdefault(SOURCES[name], []).append(name)
     lines = {module: f"from {module} import {', '.join(names)}" for module, names in by_module.items()}
     blocks = [
-        [lines[m] for m in sorted(lines) if not m.startswith("penstock.")],
+        [f"import {name}" for name in WHOLE if name in used]
+        + [lines[m] for m in sorted(lines) if not m.startswith("penstock.")],
         ["import numpy as np"] if "np" in used else [],
         [lines[m] for m in sorted(lines) if m.startswith("penstock.")],
     ]

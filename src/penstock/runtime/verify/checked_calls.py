@@ -37,6 +37,16 @@ class CheckedCall:
         self._conform = conformer(operator.outputs[0].schema)
         self._same = identity_of(operator.outputs[0].schema) or (lambda tuple_: tuple_)
 
+    @property
+    def to_check(self) -> int:
+        """How many calls are still to be checked."""
+        return self._left
+
+    @property
+    def settled(self) -> Callable[..., Any]:
+        """The function alone, once it has been checked."""
+        return self if self._left > 0 else self._call
+
     def __call__(self, row: Any) -> Any:
         """What the function gives, once it has been seen to keep its word."""
         if self._left <= 0:

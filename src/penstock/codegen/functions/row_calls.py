@@ -1,0 +1,276 @@
+"""Functions of the user's, called row by row: light rows made of columns, and columns made of what comes back.
+
+Rows are made in C, one when it is needed, from lists of a piece of the batch. They are the receiver's own: values
+that can change are made anew from the columns for every operator. What a piece gives becomes columns at once:
+Python's own types are looked at by column and Arrow checks the rest; only where that fails is each value looked at
+(`conformer`), which gives the same or says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, repeat
+from operator import attrgetter, is_, itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.api.rows import conformer, row_class, row_maker
+from penstock.codegen.kernels.column_operations import typed, values
+from penstock.codegen.rows.frames import Frame, concatenated
+from penstock.codegen.rows.places import Array
+from penstock.expr.vector.frame import Column, to_column
+from penstock.ir.arrow import arrow_type
+from penstock.ir.types import OptionalType, Primitive, Schema, TupleType, Type, has_collection, is_integer, is_string
+
+PIECE = 4096
+"""How many rows become columns at once."""
+
+FEW = 256
+"""How many rows may be alive at once before Python's collector looks at them."""
+
+Call = Callable[[Any], Any]
+Columns = list[Column]
+
+
+def _settled(call: Call) -> Call:
+    """The function alone, if nothing is left to be checked of its model."""
+    return getattr(call, "settled", call)
+
+
+def rows_of(frame: Frame, schema: Schema, start: int = 0, size: int = PIECE) -> Iterator[Iterator[Any]]:
+    """The rows of a frame, piece by piece; a row is made when it is asked for.
+
+    So it is gone when its call is done, and Python's collector does not see thousands of them.
+    """
+    new, cls = tuple.__new__, row_class(schema)
+    columns = [(frame[a.name], a.type) for a in schema.attributes]
+    for at in range(start, len(frame), size):
+        count = min(size, len(frame) - at)
+        lists = [_own(column[at : at + count], type_) for column, type_ in columns]
+        yield map(new, repeat(cls), zip(*lists, strict=True) if lists else repeat((), count))
+
+
+def _own(column: Column, type_: Type) -> list[Any]:
+    found = values(column, type_)
+    return list(map(row_maker(type_), found)) if isinstance(type_, TupleType) else found
+
+
+def map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame:
+    """The frame of what a function gives for each row; the same frame if that is every row itself."""
+    call = _settled(call)
+    pieces: list[Columns] = []
+    # A row that comes back may still hold a list, a set or a map that the function has changed.
+    is_alike = inputs == outputs and bool(inputs.attributes) and not has_collection(inputs)
+    start = same = _count_same(frame, call, inputs, outputs, pieces) if is_alike else 0
+    if pieces:
+        start += len(pieces[0][0])
+        pieces.insert(0, [frame[name][:same] for name in inputs.names])
+    elif is_alike and same == len(frame):
+        return frame
+    for rows in rows_of(frame, inputs, start):
+        pieces.append(columns_of(_called(call, rows, outputs), outputs))
+    return frame.to([], _whole(pieces, outputs))
+
+
+def _count_same(frame: Frame, call: Call, inputs: Schema, outputs: Schema, pieces: list[Columns]) -> int:
+    """For how many rows in the beginning a function gives the row itself; what it gives for those behind is a piece."""
+    same = 0
+    for piece in rows_of(frame, inputs, size=FEW):
+        rows = list(piece)
+        made = _called(call, rows, outputs)
+        if not all(map(is_, made, rows)):
+            pieces.append(columns_of(made, outputs))
+            break
+        same += len(rows)
+    return same
+
+
+def _called(call: Call, rows: Iterable[Any], outputs: Schema) -> list[Any]:
+    made: list[Any] = []
+    try:
+        # Not by `map`: it would take a StopIteration of the function's for the end of the rows.
+        for row in rows:
+            made.append(call(row))
+    except Exception:
+        columns_of(made, outputs)  # what was given before fails first, if it does not fit
+        raise
+    return made
+
+
+def filter_rows(frame: Frame, call: Call, inputs: Schema) -> Frame:
+    """The rows for which a function is true."""
+    return frame.where(passes(frame, call, inputs))
+
+
+def passes(frame: Frame, call: Call, inputs: Schema) -> Array:
+    """For each row, whether a function is true."""
+    call = _settled(call)
+    return np.array([bool(call(row)) for rows in rows_of(frame, inputs) for row in rows], bool)
+
+
+def flat_map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame:
+    """The frame of all that a function gives for the rows, each in the place of its row, one behind the other."""
+    at, columns = given_rows(frame, call, inputs, outputs)
+    return _placed(frame, at, columns)
+
+
+def given_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> tuple[Array, dict[str, Column]]:
+    """All that a function gives for the rows, and for which row each is."""
+    call = _settled(call)
+    pieces: list[Columns] = []
+    counts: list[int] = []
+    for rows in rows_of(frame, inputs):
+        made = _listed(call, rows, outputs)
+        counts += map(len, made)
+        pieces.append(columns_of(list(chain.from_iterable(made)), outputs))
+    return np.repeat(np.arange(len(frame)), np.array(counts, np.int64)), _whole(pieces, outputs)
+
+
+def _listed(call: Call, rows: Iterable[Any], outputs: Schema) -> list[list[Any]]:
+    made: list[list[Any]] = []
+    try:
+        for row in rows:
+            made.append([])
+            made[-1].extend(call(row) or ())
+    except Exception:
+        columns_of(list(chain.from_iterable(made)), outputs)
+        raise
+    return made
+
+
+def _placed(frame: Frame, at: Array, columns: dict[str, Column]) -> Frame:
+    """Rows in the places of those that they were made of, each with its turn."""
+    starts = np.searchsorted(at, at)
+    made = Frame(frame.places.take(at), columns, frame.marks)
+    return made.turned(np.arange(len(at)) - starts, 0)  # type: ignore[arg-type] # an array is a sequence
+
+
+def _whole(pieces: list[Columns], schema: Schema) -> dict[str, Column]:
+    if not pieces:
+        return {a.name: typed([], a.type) for a in schema.attributes}
+    parts = zip(*pieces, strict=True)
+    return {a.name: concatenated(list(part)) for a, part in zip(schema.attributes, parts, strict=True)}
+
+
+def columns_of(made: list[Any], schema: Schema) -> Columns:
+    """What a function of the user's gave, as columns of a schema.
+
+    Raises:
+        ConformError: Something does not fit the schema.
+
+    Example:
+        >>> from penstock.ir.types import parse_schema
+        >>> [c.tolist() for c in columns_of([{"x": 1}, {"x": 2}], parse_schema("int8 x"))]
+        [[1, 2]]
+    """
+    lists = _by_attribute(made, schema)
+    if lists is not None:
+        columns = [_column(found, a.type) for found, a in zip(lists, schema.attributes, strict=True)]
+        if all(column is not None for column in columns):
+            return columns
+    conform = conformer(schema)
+    rows = list(map(conform, made))
+    if not rows:
+        return [typed([], a.type) for a in schema.attributes]
+    return [typed(list(v), a.type) for v, a in zip(zip(*rows, strict=True), schema.attributes, strict=True)]
+
+
+def _by_attribute(made: list[Any], schema: Schema) -> list[Sequence[Any]] | None:
+    """The values of each attribute, if all results are of one plain form that has just these."""
+    kinds, width = set(map(type, made)), len(schema.names)
+    if not width or not kinds:
+        return None
+    # Not by `zip(*made)`: an iterator for each row is work for Python's collector.
+    if kinds <= {tuple, list, row_class(schema)}:
+        return [list(map(itemgetter(i), made)) for i in range(width)] if set(map(len, made)) == {width} else None
+    if kinds == {dict} and set(map(len, made)) == {width}:
+        try:
+            return [list(map(itemgetter(name), made)) for name in schema.names]
+        except KeyError:
+            return None
+    kind: Any
+    (kind, *others) = kinds
+    if not others and getattr(kind, "__module__", "") == "penstock.api.rows" and set(schema.names) <= set(kind._fields):
+        return [list(map(attrgetter(name), made)) for name in schema.names]
+    return None
+
+
+def _column(found: Sequence[Any], type_: Type) -> Column | None:
+    """The column of values that are all of the type's own class in Python and fit it; None if that is not so."""
+    inner = type_.inner if isinstance(type_, OptionalType) else type_
+    kinds = set(map(type, found))
+    if inner is not type_:
+        kinds.discard(type(None))
+    if not isinstance(inner, Primitive) or inner.bound is not None or not kinds <= _own_classes(inner):
+        return None
+    try:
+        return to_column(pa.array(found, arrow_type(type_)), type_)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _own_classes(type_: Primitive) -> set[type]:
+    """The classes of values that need nothing but Arrow's check."""
+    if is_integer(type_) or type_.name == "timestamp":
+        return {int}
+    if is_string(type_):
+        return {str}
+    return _OWN_CLASSES.get(type_.name, set())
+
+
+# Not float32: what is too great for it is infinite to Arrow, and an error to us.
+_OWN_CLASSES: dict[str, set[type]] = {"float64": {float, int}, "boolean": {bool}, "blob": {bytes}}
+
+
+def mend_map(made: Frame, left: Array, frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame:
+    """A frame with the rows that left the normal case as the function itself gives them."""
+    at = np.flatnonzero(left)
+    if not len(at):
+        return made
+    redone = map_rows(frame.take(at), call, inputs, outputs)
+    return made.to([], {name: _put(made[name], at, redone[name]) for name in outputs.names})
+
+
+def mend_filter(kept: Array, left: Array, frame: Frame, call: Call, inputs: Schema) -> Array:
+    """Which rows stay, those that left the normal case by the function itself."""
+    at = np.flatnonzero(left)
+    if not len(at):
+        return kept
+    mended = kept.copy()
+    mended[at] = passes(frame.take(at), call, inputs)
+    return mended
+
+
+def mend_flat_map(
+    sites: Sequence[tuple[Array | None, Frame]], left: Array, frame: Frame, call: Call, inputs: Schema, outputs: Schema
+) -> Frame:
+    """All that a function gives: at each of its sites for some rows, and by the function itself for the rest."""
+    at = np.flatnonzero(left)
+    parts: list[tuple[Array, dict[str, Column]]] = []
+    for where, made in sites:
+        rows = np.flatnonzero(~left if where is None else where & ~left)
+        some = made.take(rows)
+        parts.append((rows, {name: some[name] for name in outputs.names}))
+    if len(at):
+        rows, columns = given_rows(frame.take(at), call, inputs, outputs)
+        parts.append((at[rows], columns))
+    whole = np.concatenate([rows for rows, _ in parts])
+    order = np.argsort(whole, kind="stable")
+    columns = {name: _taken(concatenated([c[name] for _, c in parts]), order) for name in outputs.names}
+    return _placed(frame, whole[order], columns)
+
+
+def _put(column: Column, at: Array, values: Column) -> Column:
+    if isinstance(column, np.ndarray):
+        mended = column.copy()
+        mended[at] = values
+        return mended
+    positions = np.arange(len(column))
+    positions[at] = len(column) + np.arange(len(at))
+    return _taken(pa.concat_arrays([column, values]), positions)
+
+
+def _taken(column: Column, chosen: Array) -> Column:
+    return column[chosen] if isinstance(column, np.ndarray) else column.take(pa.array(chosen))
