@@ -325,7 +325,7 @@ def _tell_of_end(program: Program, environment: Environment, engine: str) -> Non
     """Say that a run does not end by itself, and how to stop it."""
     has_more = False
     if engine == "spark":
-        from penstock.spark.job.following import can_have_more
+        from penstock.runtime.sources.following import can_have_more
 
         has_more = can_have_more(program.application, environment)
     notice = describe_end(program.application, has_more)

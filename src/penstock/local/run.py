@@ -27,6 +27,7 @@ from penstock.runtime.progress import LateTuples, Notice, Progress
 from penstock.runtime.sinks.kinds import BatchSink, BatchSinks, JobOutput, make_batch_sinks
 from penstock.runtime.sinks.postgres import PostgresBatchSink
 from penstock.runtime.sinks.writer import SinkWriter, Totals, gather
+from penstock.runtime.sources.batch_size import choose_size
 from penstock.runtime.sources.rounds import END, LoopSink, RoundsInMemory
 from penstock.toolkit.adapters import export, kafka_producer, postgres_sink
 from penstock.toolkit.files.output_locks import hold_outputs
@@ -90,7 +91,7 @@ def run_locally(
         run = _Run(line, sinks, on_progress, notice)
         try:
             sinks.restore(None)
-            stopped = run.to_end(job.options.batch, seconds, is_stopped)
+            stopped = run.to_end(choose_size(job.plan.application, job.options.batch), seconds, is_stopped)
         finally:
             line.close()
             sinks.close()
@@ -128,13 +129,13 @@ class _Run:
         self._is_interrupted = False
         self.batches = 0
 
-    def to_end(self, turns: int, seconds: float | None, is_stopped: Callable[[], bool]) -> str:
+    def to_end(self, next_size: Callable[[], int], seconds: float | None, is_stopped: Callable[[], bool]) -> str:
         """Run until nothing follows, or somebody asks to stop; returns which."""
         until = None if seconds is None else time.monotonic() + seconds
         with on_interrupt(self._interrupt):
             while True:
                 began = time.perf_counter()
-                batch = self._line.run_batch(turns)
+                batch = self._line.run_batch(next_size())
                 if batch is not None:
                     self._write(batch, began)
                     if batch.has_ended:

@@ -1,7 +1,7 @@
 """Batches whose work nobody knows beforehand stay short."""
 
 from penstock.lang import compile_text
-from penstock.runtime.sources.batch_size import GrowingSize, is_work_unbounded
+from penstock.runtime.sources.batch_size import FIRST_TURNS, GrowingSize, choose_size
 
 NAMES = """composite Main { graph
     stream<rstring name> N = Beacon() { output N: name = "a.csv"; }
@@ -10,9 +10,9 @@ NAMES = """composite Main { graph
 
 
 def test_a_file_source_that_is_told_names_makes_work_that_nobody_knows():
-    assert is_work_unbounded(compile_text(NAMES).application)
+    assert choose_size(compile_text(NAMES).application, 500)() == FIRST_TURNS
     plain = NAMES.replace("FileSource(N) { }", "Functor(N) { output S: x = 1; }")
-    assert not is_work_unbounded(compile_text(plain).application)
+    assert choose_size(compile_text(plain).application, 500)() == 500
 
 
 def run_batches(seconds_each: float, count: int, most: int = 200_000) -> list[float]:

@@ -50,6 +50,11 @@ class GrowingSize:
         return self._turns
 
 
+def choose_size(application: Application, most: int) -> Callable[[], int]:
+    """A function that gives the turns of the next batch, asked for once for each; never more than `most`."""
+    return GrowingSize(most).next if is_work_unbounded(application) else lambda: most
+
+
 def is_work_unbounded(application: Application) -> bool:
     """Whether an operator reads files that tuples name, so that nobody knows how much work a tuple is."""
     return any(o.facts.opens_what_tuples_name and o.inputs for o in application.operators)

@@ -31,7 +31,7 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces
 from penstock.codegen.transport.routes import Routing, rerouted, routing_of
 from penstock.expr.environment import Environment
-from penstock.runtime.sources.batch_size import GrowingSize, is_work_unbounded
+from penstock.runtime.sources.batch_size import choose_size, is_work_unbounded
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.runtime.sources.column_planner import ColumnPlanner
 from penstock.runtime.sources.outside_rows import own_sources
@@ -67,16 +67,15 @@ class Planning:
         self._log = SourceLog(Path(options["log"]), epoch_check(options))
         self._planner: Planner | None = None
         self._planned = 0
-        self._turns = _number(options.get("turns_per_batch"))
-        is_unbounded = is_work_unbounded(loaded[1].application)
-        self._size = GrowingSize(self._turns or TURNS_PER_BATCH) if is_unbounded else None
+        turns = _number(options.get("turns_per_batch")) or TURNS_PER_BATCH
+        self._next_size = choose_size(loaded[1].application, turns)
 
     def plan(self, number: int) -> None:
         """Plan a batch, if it is not planned yet and there is anything for it, and log it."""
         if self._log.batch(number) is not None:
             return
         planner = self.planner_at(number)
-        batch = planner.next_batch(self._turns if self._size is None else self._size.next())
+        batch = planner.next_batch(self._next_size())
         if batch is not None:
             is_ours = self._log.write(number, batch, planner.remember())
             self._planned = number + 1 if is_ours else -1
@@ -84,7 +83,11 @@ class Planning:
     def plan_ahead(self) -> None:
         """Plan the first batches, while that takes little time; only of a source that tasks read by columns."""
         started, number = time.monotonic(), 0
-        if self._size is not None or not self._log.is_new or not isinstance(self.planner_at(0), ColumnPlanner):
+        if (
+            is_work_unbounded(self._loaded[1].application)
+            or not self._log.is_new
+            or not isinstance(self.planner_at(0), ColumnPlanner)
+        ):
             return
         while time.monotonic() - started < AHEAD_SECONDS:
             self.plan(number)
