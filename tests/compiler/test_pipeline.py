@@ -13,6 +13,10 @@ from optimizer_settings import setting
 from compiling import compile_fused
 from penstock.base.diagnostics import UserError
 from penstock.cli import cli
+from penstock.codegen import build as codegen_build
+from penstock.codegen.plan import pieces
+from penstock.codegen.transport.batches import REPORT
+from penstock.codegen.write import generate
 from penstock.compiler import Options, compile
 from penstock.compiler import pipeline as stages
 from penstock.compiler.pipeline import STAGES, Stage, StageFailed, run_stages
@@ -24,6 +28,7 @@ from penstock.profiler.sampling import Sampling
 from penstock.runtime.pes.pe_module import load_module
 from penstock.spark.checkpoint.plan_record import claim
 from penstock.spark.sources.data_source import dump, load_pieces
+from penstock.spark.workers.instances import load_instance
 
 TEXT = """composite Main { graph
     stream<int32 k, int32 x> A = Beacon() { param iterations: 20u; output A: k = (int32) IterationCount() % 3; }
@@ -123,8 +128,8 @@ def test_what_is_shown_is_kept_and_run_byte_for_byte(tmp_path, sampling):
     kept = {path.stem: path.read_text(encoding="utf-8") for path in job.build.write(tmp_path / "build")}
     assert sorted(kept) == ["pe_1_0", "pe_1_2", "pe_2"]
     dump(job.program, job.plan, Environment(), job.build, tmp_path / "program")
-    (program, _, environment), pieces = load_pieces(str(tmp_path / "program"), 1)
-    loaded = load_module(program, pieces, environment)
+    (program, _, environment), code = load_pieces(str(tmp_path / "program"), 1)
+    loaded = load_module(program, code, environment)
     assert [module.code.text for module in loaded.modules.values()] == [kept["pe_1_0"], kept["pe_1_2"]]
     if sampling is not None:
         assert "pe.signals" in kept["pe_2"]
@@ -136,6 +141,23 @@ def test_what_is_shown_is_kept_and_run_byte_for_byte(tmp_path, sampling):
     assert shown.exit_code == 0, shown.output
     codes = [pe["code"] for pe in json.loads(shown.stdout)["pes"]]
     assert codes == [None, f"{kept['pe_1_0']}\n\n{kept['pe_1_2']}", kept["pe_2"], None]
+
+
+def test_a_worker_generates_nothing(tmp_path, monkeypatch):
+    job = compile_fused(PROGRAM, [["B", "C", "D"], ["E"]])
+    path = tmp_path / "program"
+    dump(job.program, job.plan, Environment(), job.build, path)
+
+    def refuse(*given):
+        raise AssertionError("a worker generates code")
+
+    for module in (pieces, generate, codegen_build):
+        for name in ("generate", "pieces_of", "build"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, refuse)
+    for pe in job.build.pieces:
+        instance = load_instance((str(path), path.stat().st_mtime_ns, pe))
+        assert next(edge for edge, _ in instance.process_batch([])) == REPORT
 
 
 def _plan_file() -> dict[str, object]:
