@@ -10,9 +10,6 @@ from penstock.compiler.fusion_names import AUTO
 from penstock.compiler.loop_choice import channels_of_open_loop
 from penstock.compiler.resuming import resumed_plan
 from penstock.compiler.short_profile import find_profile
-from penstock.model.channels import fewest_with_gain
-from penstock.optimizer.machine import machine_setting
-from penstock.optimizer.prediction import predict, throughput_model
 from penstock.parallel.regions import parallel_regions
 
 if TYPE_CHECKING:
@@ -51,6 +48,8 @@ def _choose_number(draft: Draft) -> int | None:
 
 
 def _choose_by_profile(draft: Draft) -> int | None:
+    from penstock.optimizer.machine import machine_setting
+
     options = draft.options
     resumed = resumed_plan(draft.application, options.checkpoint)
     if resumed is not None:
@@ -72,6 +71,9 @@ def fewest_channels(setting: Setting, most: int) -> int:
         setting: The application, its profile and the machine.
         most: The most channels to try: more than the cores of the cluster never gain.
     """
+    from penstock.model.channels import fewest_with_gain
+    from penstock.optimizer.prediction import predict, throughput_model
+
     everything = (tuple(o.id for o in setting.application.operators),)
     model = throughput_model(setting)
     best, _ = fewest_with_gain(lambda n: predict(model, replace(setting, channels=n), everything).scale, most)

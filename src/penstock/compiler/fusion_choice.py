@@ -1,24 +1,22 @@
 """Which operators share a PE: by an algorithm, a plan file, or the checkpoint.
 
 The algorithms that weigh costs need a profile: the last good one of the application, or a short one (`short_profile`).
+What solves and predicts is loaded where it is used, here and in the other choices: it takes longer to load than a small
+program takes to run.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.region_cuts import cut_at_regions
-from penstock.compiler.auto_choice import choose_automatically
 from penstock.compiler.channel_choice import give_channels
 from penstock.compiler.fusion_names import AUTO
 from penstock.compiler.job import Choice
 from penstock.compiler.short_profile import find_profile
 from penstock.compiler.without_costs import WITHOUT_COSTS, fuse_without_costs
-from penstock.fusion import Algorithm
-from penstock.optimizer import fused_by, inner_operators, plan_for
-from penstock.optimizer.machine import machine_setting
 from penstock.parallel.pe_demands import broken_demands
 
 if TYPE_CHECKING:
@@ -51,10 +49,14 @@ def _choose(draft: Draft) -> Choice:
     if options.pes is not None:
         return Choice(fusion=tuple(map(tuple, options.pes)), channels=draft.channels)
     if options.plan is not None:
+        from penstock.optimizer.plan_format import plan_for
+
         plan = plan_for(application, options.plan)
         channels = plan.channels if draft.channels is None else draft.channels
         return Choice(fusion=plan.fusion, channels=channels, reason=f"as {options.plan} says")
     if options.fusion == AUTO:
+        from penstock.compiler.auto_choice import choose_automatically
+
         return choose_automatically(draft)
     if options.fusion in WITHOUT_COSTS:
         fusion = fuse_without_costs(application, options.fusion, draft.channels)
@@ -75,13 +77,12 @@ def _fuse_by_profile(draft: Draft) -> Groups:
 
 def fuse_by_costs(application: Application, profile: Profile, channels: int | None, options: Options) -> Groups:
     """What the algorithm of the options makes of a profile, for their batches and cores."""
+    from penstock.optimizer import fused_by
+    from penstock.optimizer.machine import machine_setting
+
     setting = machine_setting(application, profile, channels, options.cores, turns_per_batch=options.batch)
-    return fused_by(_as_algorithm(options.fusion), setting, deadline_seconds=_SECONDS_TO_FUSE)
-
-
-def _as_algorithm(option: str) -> Any:
-    assert option in get_args(Algorithm)
-    return option
+    algorithm: Any = options.fusion
+    return fused_by(algorithm, setting, deadline_seconds=_SECONDS_TO_FUSE)
 
 
 def _check_constraints(draft: Draft, choice: Choice) -> None:
@@ -90,6 +91,8 @@ def _check_constraints(draft: Draft, choice: Choice) -> None:
     Raises:
         UserError: They do.
     """
+    from penstock.optimizer import inner_operators
+
     assert draft.regions is not None
     application = draft.application
     inner = frozenset(inner_operators(application))

@@ -10,9 +10,6 @@ from penstock.compiler.fusion_names import AUTO
 from penstock.compiler.open_loops import why_closed, with_open_loop
 from penstock.compiler.resuming import resumed_loop
 from penstock.compiler.short_profile import find_profile
-from penstock.optimizer.kept_profiles import kept_profile
-from penstock.optimizer.machine import machine_setting
-from penstock.optimizer.open_loop_gain import open_loop_gain
 
 if TYPE_CHECKING:
     from penstock.compiler.job import Draft
@@ -61,6 +58,10 @@ def _is_faster(draft: Draft) -> bool:
 
 
 def _gain(draft: Draft) -> float:
+    from penstock.optimizer.kept_profiles import kept_profile
+    from penstock.optimizer.machine import machine_setting
+    from penstock.optimizer.open_loop_gain import open_loop_gain
+
     options, application = draft.options, draft.application
     # Channels that are chosen for themselves take a short profile anyway; nothing else is worth one here.
     takes_one = options.profile is not None or (options.channels == AUTO and not options.chooses_both)

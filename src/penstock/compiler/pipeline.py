@@ -15,7 +15,6 @@ from penstock.compiler.job import Draft
 from penstock.compiler.loop_choice import choose_loops
 from penstock.compiler.options import Options
 from penstock.compiler.short_profile import find_profile
-from penstock.optimizer.machine import machine_setting
 from penstock.toolkit.core.program import Program
 
 
@@ -58,6 +57,7 @@ def place(draft: Draft) -> Draft:
     options = draft.options
     if options.hosts is None or draft.loop_is_open:
         return draft
+    from penstock.optimizer.machine import machine_setting
     from penstock.placement.pes import place_plan
 
     assert draft.plan is not None

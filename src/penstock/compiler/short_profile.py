@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from penstock.ir.expressions import Literal
 from penstock.ir.models import State
-from penstock.optimizer.kept_profiles import is_good, keep_profile, kept_profile, profile_for
 from penstock.profiler.sampling import Sampling
 from penstock.toolkit.analysis.effects import stateful_calls
 
@@ -40,6 +39,8 @@ def find_profile(draft: Draft, channels: int | None) -> Profile | None:
     Raises:
         UserError: The profile that is given is of another program.
     """
+    from penstock.optimizer.kept_profiles import is_good, keep_profile, kept_profile, profile_for
+
     application, options = draft.application, draft.options
     if options.profile is not None:
         return profile_for(application, options.profile)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.model import Transfer, equal_hosts
-from penstock.optimizer import Setting, fused_by, unfused, without_profile
-
 if TYPE_CHECKING:
     from penstock.ir.graph import Application
     from penstock.optimizer import Groups
@@ -20,8 +17,13 @@ def fuse_without_costs(application: Application, option: str, channels: int | No
     Raises:
         Infeasible: The program's constraints contradict each other.
     """
+    if option == "all" and not application.constraints:
+        return (tuple(o.id for o in application.operators),)
+    from penstock.model import Transfer, equal_hosts
+    from penstock.optimizer import Setting, fused_by, unfused, without_profile
+
     if not application.constraints:
-        return (tuple(o.id for o in application.operators),) if option == "all" else unfused(application)
+        return unfused(application)
     blank = without_profile(application)
     setting = Setting(
         application=application,
