@@ -37,7 +37,7 @@ def test_planners_know_the_size_of_the_batches_that_will_run(monkeypatch: pytest
         seen.append(turns_per_batch)
         raise _Enough
 
-    monkeypatch.setattr(fusion_choice, "machine_setting", note)
+    monkeypatch.setattr(machine, "machine_setting", note)
     for options in (Options(fusion="throughput", batch=7_000), Options(fusion="throughput")):
         with pytest.raises(_Enough):
             fusion_choice.fuse_by_costs(None, None, 1, options)  # type: ignore[arg-type]

@@ -1,12 +1,14 @@
 """Which operators share a PE: by an algorithm, a plan file, or the checkpoint.
 
 The algorithms that weigh costs need a profile: the last good one of the application, or a short one (`short_profile`).
+What solves and predicts is loaded where it is used, here and in the other choices: it takes longer to load than a small
+program takes to run.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.region_cuts import cut_at_regions
@@ -47,7 +49,11 @@ def _choose(draft: Draft) -> Choice:
     if options.pes is not None:
         return Choice(fusion=tuple(map(tuple, options.pes)), channels=draft.channels)
     if options.plan is not None:
+<<<<<<< HEAD
         from penstock.optimizer import plan_for
+=======
+        from penstock.optimizer.plan_format import plan_for
+>>>>>>> compiler
 
         plan = plan_for(application, options.plan)
         channels = plan.channels if draft.channels is None else draft.channels
@@ -79,6 +85,7 @@ def fuse_by_costs(application: Application, profile: Profile, channels: int | No
     from penstock.optimizer.machine import machine_setting
 
     setting = machine_setting(application, profile, channels, options.cores, turns_per_batch=options.batch)
+<<<<<<< HEAD
     return fused_by(_as_algorithm(options.fusion), setting, deadline_seconds=_SECONDS_TO_FUSE)
 
 
@@ -87,6 +94,10 @@ def _as_algorithm(option: str) -> Any:
 
     assert option in get_args(Algorithm)
     return option
+=======
+    algorithm: Any = options.fusion
+    return fused_by(algorithm, setting, deadline_seconds=_SECONDS_TO_FUSE)
+>>>>>>> compiler
 
 
 def _check_constraints(draft: Draft, choice: Choice) -> None:

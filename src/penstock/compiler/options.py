@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.compiler.fusion_names import AUTO
+from penstock.base.diagnostics import UserError
+from penstock.compiler.fusion_names import AUTO, FUSIONS, LOOPS
 from penstock.expr.environment import Environment
 from penstock.parallel.extensions import BEYOND, Extensions
 
@@ -70,6 +71,19 @@ class Options:
     extensions: Extensions = BEYOND
     tell: Callable[[str], None] = _keep_quiet
     measure: Measure | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no option means.
+
+        Raises:
+            UserError: A word or a number is none of those that there are.
+        """
+        for name, given, words in (("fusion", self.fusion, FUSIONS), ("loops", self.loops, LOOPS)):
+            if given not in words:
+                raise UserError(f"there is no {name} `{given}`", hint=f"it is one of {', '.join(words)}")
+        is_number = isinstance(self.channels, int) and self.channels > 0
+        if not (is_number or self.channels is None or self.channels == AUTO):
+            raise UserError(f"`{self.channels}` is neither a positive number of channels nor `auto`")
 
     @property
     def is_decided(self) -> bool:

@@ -90,13 +90,15 @@ def _targets(
     plan: PhysicalPlan, pe: int, inputs: dict[str, tuple[tuple[str, ...], ...]]
 ) -> dict[str, tuple[Target, ...]]:
     found: dict[str, list[Target]] = defaultdict(list)
-    for operator in plan.application.operators:
-        for port, streams in enumerate(inputs.get(operator.id, ())):
+    exits: dict[str, list[Edge]] = defaultdict(list)
+    for edge in plan.out_of(pe):
+        exits[edge.subscribers[0][0]].append(edge)
+    for id_ in sorted({*inputs, *exits}, key=plan.declared.__getitem__):
+        for port, streams in enumerate(inputs.get(id_, ())):
             for stream in streams:
-                found[stream].append((operator.id, port))
-        for edge in plan.out_of(pe):
-            if edge.subscribers[0][0] == operator.id:
-                found[edge.stream].append(edge.index)
+                found[stream].append((id_, port))
+        for edge in exits.get(id_, ()):
+            found[edge.stream].append(edge.index)
     made = [port.stream for id_ in inputs for port in plan.application.operator[id_].outputs]
     return {stream: tuple(found[stream]) for stream in (*(feed(e) for e in plan.into(pe)), *made)}
 

@@ -13,6 +13,7 @@ their channel.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -106,11 +107,26 @@ class PhysicalPlan:
 
     def into(self, pe: int) -> tuple[Edge, ...]:
         """The edges that lead to a PE."""
-        return tuple(e for e in self.edges if e.consumer == pe)
+        return self._ends[0].get(pe, ())
 
     def out_of(self, pe: int) -> tuple[Edge, ...]:
         """The edges that leave a PE."""
-        return tuple(e for e in self.edges if e.producer == pe)
+        return self._ends[1].get(pe, ())
+
+    @cached_property
+    def _ends(self) -> tuple[dict[int, tuple[Edge, ...]], dict[int, tuple[Edge, ...]]]:
+        """The edges by the PE that they lead to, and by the one that they leave."""
+        into: defaultdict[int, list[Edge]] = defaultdict(list)
+        out_of: defaultdict[int, list[Edge]] = defaultdict(list)
+        for edge in self.edges:
+            into[edge.consumer].append(edge)
+            out_of[edge.producer].append(edge)
+        return {pe: tuple(edges) for pe, edges in into.items()}, {pe: tuple(edges) for pe, edges in out_of.items()}
+
+    @cached_property
+    def declared(self) -> dict[str, int]:
+        """From operator id to its number in the order of declaration."""
+        return {o.id: i for i, o in enumerate(self.application.operators)}
 
     @cached_property
     def dead(self) -> dict[str, frozenset[str]]:
