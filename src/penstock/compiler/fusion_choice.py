@@ -49,11 +49,7 @@ def _choose(draft: Draft) -> Choice:
     if options.pes is not None:
         return Choice(fusion=tuple(map(tuple, options.pes)), channels=draft.channels)
     if options.plan is not None:
-<<<<<<< HEAD
-        from penstock.optimizer import plan_for
-=======
         from penstock.optimizer.plan_format import plan_for
->>>>>>> compiler
 
         plan = plan_for(application, options.plan)
         channels = plan.channels if draft.channels is None else draft.channels
@@ -85,19 +81,8 @@ def fuse_by_costs(application: Application, profile: Profile, channels: int | No
     from penstock.optimizer.machine import machine_setting
 
     setting = machine_setting(application, profile, channels, options.cores, turns_per_batch=options.batch)
-<<<<<<< HEAD
-    return fused_by(_as_algorithm(options.fusion), setting, deadline_seconds=_SECONDS_TO_FUSE)
-
-
-def _as_algorithm(option: str) -> Any:
-    from penstock.fusion import Algorithm
-
-    assert option in get_args(Algorithm)
-    return option
-=======
     algorithm: Any = options.fusion
     return fused_by(algorithm, setting, deadline_seconds=_SECONDS_TO_FUSE)
->>>>>>> compiler
 
 
 def _check_constraints(draft: Draft, choice: Choice) -> None:

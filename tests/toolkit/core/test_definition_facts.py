@@ -92,7 +92,7 @@ def test_a_definition_would_be_found(text):
 @pytest.mark.parametrize("definition", standard().definitions(), ids=lambda d: d.name)
 def test_facts_speak_of_parameters_and_ports_that_the_operator_has(definition):
     facts, (_, most) = definition.facts, definition.outputs
-    assert len(BY_PARAMETER) == 4
+    assert len(BY_PARAMETER) == 5
     names = {name for field in BY_PARAMETER for name in getattr(facts, field)}
     assert names | ({facts.drops_by} - {None}) <= {param.name for param in definition.params}
     assert facts.rest_port is None or (facts.drops_by is not None and (most is None or facts.rest_port < most))
