@@ -19,7 +19,7 @@ from penstock.codegen.transport.batches import FINAL, PULSE, decode
 from penstock.ir.models import State
 from penstock.lang import compile_file
 from penstock.parallel.extensions import BEYOND
-from penstock.parallel.plan import Joint
+from penstock.parallel.region_plan import Joint
 from penstock.parallel.regions import parallel_regions
 from penstock.toolkit.core.program import Program
 from plan_runner import run_plan

@@ -16,7 +16,7 @@ from penstock.codegen.plan.physical import physical_plan
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.lang import compile_file
-from penstock.parallel.plan import Joint, Ordering, Region
+from penstock.parallel.region_plan import Joint, Ordering, Region
 from penstock.parallel.regions import parallel_regions
 from penstock.runtime.verify.verify_models import verify_models
 from penstock.spark.job.run import SparkRun, run_on_spark

@@ -8,7 +8,7 @@ from typing import Any
 from parallel.graphs import AT_MOST_ONE, MANY, NOT_PARALLEL, app, model, op, source
 from penstock.ir.graph import Application
 from penstock.ir.models import OperatorModel
-from penstock.parallel.plan import Joint, Ordering, ParallelRegions, Region, Routing
+from penstock.parallel.region_plan import Joint, Ordering, ParallelRegions, Region, Routing
 
 Row = dict[str, int]
 State = dict[Any, int]

@@ -8,7 +8,7 @@ from penstock.ir.constraints import ConstraintKind
 from penstock.ir.graph import Application, ErrorPolicy, Operator
 from penstock.ir.models import Markers, Selectivity, State
 from penstock.parallel.extensions import Extensions
-from penstock.parallel.plan import ParallelRegions
+from penstock.parallel.region_plan import ParallelRegions
 
 
 def violations(application: Application, members: Set[str], extensions: Extensions) -> list[str]:

@@ -25,8 +25,8 @@ from penstock.ir.models import Flag, OperatorModel, Selectivity, State, Why
 from penstock.lang import compile_text
 from penstock.parallel.extensions import BEYOND, PAPER, Extensions
 from penstock.parallel.instructions import channels
-from penstock.parallel.plan import Joint, Ordering, ParallelRegions, Routing
 from penstock.parallel.reasons import Condition
+from penstock.parallel.region_plan import Joint, Ordering, ParallelRegions, Routing
 from penstock.parallel.regions import parallel_regions
 from penstock.parallel.strategies import choose_strategies
 

@@ -9,8 +9,8 @@ import pytest
 from parallel.graphs import AT_MOST_ONE, NOT_PARALLEL, app, model, op, sink, source
 from penstock.lang import compile_file
 from penstock.parallel.extensions import PAPER, Extensions
-from penstock.parallel.plan import Joint, Ordering, ParallelRegions, Routing
 from penstock.parallel.reasons import Condition
+from penstock.parallel.region_plan import Joint, Ordering, ParallelRegions, Routing
 from penstock.parallel.regions import parallel_regions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

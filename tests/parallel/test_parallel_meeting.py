@@ -13,8 +13,8 @@ from penstock.ir.graph import InputPort, Operator
 from penstock.ir.types import parse_schema
 from penstock.lang import compile_file, compile_text
 from penstock.parallel.extensions import BEYOND, PAPER
-from penstock.parallel.plan import Joint, Ordering, ParallelRegions
 from penstock.parallel.reasons import Condition
+from penstock.parallel.region_plan import Joint, Ordering, ParallelRegions
 from penstock.parallel.regions import parallel_regions
 from penstock.parallel.report import pretty_regions, regions_json
 from penstock.toolkit.core.registry import standard

@@ -11,8 +11,8 @@ from penstock.ir.graph import Operator
 from penstock.ir.models import Markers, OperatorModel, Selectivity, State
 from penstock.lang import compile_text
 from penstock.parallel.extensions import PAPER, Extensions
-from penstock.parallel.plan import Joint
 from penstock.parallel.reasons import Condition
+from penstock.parallel.region_plan import Joint
 from penstock.parallel.regions import parallel_regions
 from penstock.toolkit.core.registry import standard
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from parallel.channels import TOYS, run_on_channels, run_sequentially, toy_chain
 from parallel.graphs import MANY
 from penstock.parallel.extensions import PAPER, Extensions
-from penstock.parallel.plan import Joint, Ordering
+from penstock.parallel.region_plan import Joint, Ordering
 from penstock.parallel.regions import parallel_regions
 
 PROLIFIC = Extensions(prolific=True)

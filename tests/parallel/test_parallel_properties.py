@@ -11,7 +11,7 @@ from parallel.region_checker import adjacent, chains, groups, loses, possible_ke
 from penstock.ir.graph import Application, ErrorPolicy, Operator
 from penstock.ir.models import Selectivity
 from penstock.parallel.extensions import BEYOND, PAPER, Extensions
-from penstock.parallel.plan import Joint, Ordering
+from penstock.parallel.region_plan import Joint, Ordering
 from penstock.parallel.regions import parallel_regions
 from penstock.parallel.report import pretty_regions, regions_json
 from penstock.parallel.strategies import choose_strategies

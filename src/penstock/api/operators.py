@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, overload
 
 from penstock.api.inference import Role
-from penstock.api.models import model_of
+from penstock.api.operator_models import model_of
 from penstock.api.parameters import parameters_of
 from penstock.api.runtimes import ROLE_RUNTIMES, ClassRuntime, parameter_values
 from penstock.base.diagnostics import UserError

@@ -14,8 +14,8 @@ from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.base.figures import figure
 from penstock.base.json_source import read_json
 from penstock.cli import print_json
-from penstock.cli.option_types import Number
-from penstock.cli.progress import slow_progress
+from penstock.cli.options.option_types import Number
+from penstock.cli.output.progress import slow_progress
 from penstock.scheduler.io.admission_format import problem_from_json
 from penstock.scheduler.io.nodes_reader import cluster_from_json
 from penstock.scheduler.macroq.macroq import solve

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from penstock.cli import print_json
-from penstock.cli.application import AppArguments, takes_application
+from penstock.cli.options.application_options import AppArguments, takes_application
 
 
 @click.command()

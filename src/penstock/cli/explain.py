@@ -12,7 +12,7 @@ import click
 
 from penstock.base.redaction import redact
 from penstock.cli import print_json
-from penstock.cli.application import AppArguments, takes_application
+from penstock.cli.options.application_options import AppArguments, takes_application
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -181,7 +181,7 @@ def _parallel(program: Program, options: Options, beyond: tuple[str, ...]) -> Vi
 
 
 def _costs(program: Program, path: Path, options: Options) -> View:
-    from penstock.cli.costs import cost_page, cost_table, prediction_lines
+    from penstock.cli.output.cost_table import cost_page, cost_table, prediction_lines
     from penstock.compiler.pipeline import run_stages
     from penstock.model.profile_format import profile_to_json
     from penstock.optimizer.kept_profiles import profile_for

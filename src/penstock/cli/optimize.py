@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.cli import print_json
-from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.option_types import ChannelsType
+from penstock.cli.options.application_options import AppArguments, takes_application
+from penstock.cli.options.option_types import ChannelsType
 from penstock.compiler.fusion_names import AUTO
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from rich.table import Table
 from penstock.base.diagnostics import UserError
 from penstock.base.figures import figure
 from penstock.cli import print_json
-from penstock.cli.option_types import Number
-from penstock.cli.progress import slow_progress
+from penstock.cli.options.option_types import Number
+from penstock.cli.output.progress import slow_progress
 from penstock.placement import (
     ALGORITHMS,
     Algorithm,

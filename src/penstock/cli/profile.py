@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.cli import print_json
-from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.option_types import LocalFolder
+from penstock.cli.options.application_options import AppArguments, takes_application
+from penstock.cli.options.option_types import LocalFolder
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
@@ -119,7 +119,7 @@ def _profile(
     channels: int | None,
     seconds: float | None,
 ) -> ProfileRun:
-    from penstock.cli.live import live_progress
+    from penstock.cli.output.live_progress import live_progress
     from penstock.compiler import Options, compile
     from penstock.spark.job.session import open_session
     from penstock.spark.measure.measured_runs import TURNS_PER_BATCH
@@ -159,7 +159,7 @@ def machine_mips() -> float:
 def _print(found: ProfileRun, program: Program) -> None:
     from rich.console import Console
 
-    from penstock.cli.costs import cost_table
+    from penstock.cli.output.cost_table import cost_table
 
     console = Console()
     console.print(cost_table(found.profile))
@@ -177,7 +177,7 @@ def _print(found: ProfileRun, program: Program) -> None:
 
 def _seldom_observed(found: ProfileRun, program: Program) -> list[str]:
     """The operators that were sampled tuple by tuple, and too seldom for their share of the CPU time to be sure."""
-    from penstock.cli.costs import share_of
+    from penstock.cli.output.cost_table import share_of
 
     few = []
     for operator in program.application.operators:

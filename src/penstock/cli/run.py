@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,21 +12,18 @@ import click
 from click.core import ParameterSource
 
 from penstock.cli import print_json
-from penstock.cli.application import AppArguments, takes_application
-from penstock.cli.notices import describe_end
-from penstock.cli.option_types import ChannelsType, LocalFolder
-from penstock.cli.relaunch import choose_relaunches, run_again
-from penstock.cli.summary import Summary, print_summary
-from penstock.cli.surroundings import takes_surroundings
+from penstock.cli.engines.relaunch import choose_relaunches, run_again
+from penstock.cli.options.application_options import AppArguments, takes_application
+from penstock.cli.options.option_types import ChannelsType, LocalFolder
+from penstock.cli.options.spark_environment import takes_surroundings
+from penstock.cli.output.notices import describe_end
+from penstock.cli.output.summary import print_summary
 from penstock.compiler.fusion_names import AUTO, FUSIONS, LOOPS
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
-    from penstock.reference.engine import Engine
-    from penstock.reference.result import RunResult
     from penstock.toolkit.core.program import Program
 
-PROGRESS_SECONDS = 3.0
 CHECKS = ("none", "some", "all")
 
 
@@ -261,7 +254,7 @@ def command(
     if seconds is None and not until_done:
         _tell_of_end(program, environment, engine)
     if engine == "spark":
-        from penstock.cli.run_spark import SparkSettings, run_with
+        from penstock.cli.engines.run_spark import SparkSettings, run_with
 
         settings = SparkSettings(
             master=master,
@@ -281,7 +274,7 @@ def command(
         )
         summary = run_with(program, environment, settings)
     elif engine == "local":
-        from penstock.cli.run_local import LocalSettings, run_in_process
+        from penstock.cli.engines.run_local import LocalSettings, run_in_process
 
         local = LocalSettings(
             fusion=fusion,
@@ -295,8 +288,10 @@ def command(
         )
         summary = run_in_process(program, environment, local)
     else:
+        from penstock.cli.engines.run_reference import run_on_reference
+
         together = [program, *more]
-        summary = run_again(lambda count: _run_on_reference(together, environment, seconds, count), most, _tell)
+        summary = run_again(lambda count: run_on_reference(together, environment, seconds, count), most, _tell)
     if as_json:
         print_json(summary.to_json())
     else:
@@ -351,58 +346,3 @@ def _checking(program: Program, verified: str) -> Program:
     from penstock.runtime.verify.verify_models import verify_models, verify_some
 
     return verify_models(program) if verified == "all" else verify_some(program)
-
-
-def _run_on_reference(
-    programs: Sequence[Program], given: Environment, seconds: float | None, relaunches: int = 0
-) -> Summary:
-    from penstock.cli.together import check_exchange
-    from penstock.reference import run
-    from penstock.toolkit.files.output_locks import hold_outputs
-
-    # Without checkpoints a relaunch begins at the beginning, as a region of SPL does that was not yet consistent.
-    environment = replace(given.renewed(), relaunch_count=relaunches)
-    started = time.perf_counter()
-    limit_ns = None if seconds is None else round(seconds * 1e9)
-    check_exchange(programs, environment)
-    with ExitStack() as held:
-        for program in programs:
-            held.enter_context(hold_outputs(program.application, environment))
-        result = run(programs, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
-    return Summary(
-        application=", ".join(program.application.name for program in programs),
-        engine="reference",
-        stopped=result.stopped.value,
-        seconds=time.perf_counter() - started,
-        received=result.received,
-        submitted=result.submitted,
-        rejected=result.rejected,
-        dead_letters_file=_write_dead_letters(result, environment.output_directory),
-        more={"metrics": dict(result.metrics)},
-    )
-
-
-def _show_progress(engine: Engine) -> None:
-    """On a terminal, say every few seconds how far the sources are."""
-    if not sys.stderr.isatty():
-        return
-
-    start_ns = engine.clock.now_ns
-
-    def report() -> None:
-        while True:
-            time.sleep(PROGRESS_SECONDS)
-            time_s = (engine.clock.now_ns - start_ns) / 1e9
-            click.echo(f"{engine.source_tuples:,} tuples from the sources, at {time_s:,.1f} s", err=True)
-
-    threading.Thread(target=report, daemon=True).start()
-
-
-def _write_dead_letters(result: RunResult, folder: Path) -> Path | None:
-    from penstock.reference.result import DEAD_LETTERS
-
-    if not result.dead_letters:
-        return None
-    path = folder / DEAD_LETTERS
-    path.write_bytes(b"".join(letter.line() for letter in result.dead_letters))
-    return path

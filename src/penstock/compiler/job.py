@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from penstock.compiler.options import Options
     from penstock.ir.graph import Application
     from penstock.optimizer import Groups
-    from penstock.parallel.plan import ParallelRegions
+    from penstock.parallel.region_plan import ParallelRegions
     from penstock.placement.pes import Placed
     from penstock.profiler.sampling import Sampling
     from penstock.toolkit.core.program import Program

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.ir.graph import Application
 from penstock.model.profile import Profile
-from penstock.parallel.plan import ParallelRegions
+from penstock.parallel.region_plan import ParallelRegions
 from penstock.scheduler.pipeline import Placement as NodePlacement
 from penstock.scheduler.problem.answer import Answer
 

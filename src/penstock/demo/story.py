@@ -22,7 +22,7 @@ from penstock.model.profile import Profile
 from penstock.optimizer import Setting, fused_by
 from penstock.optimizer.machine import machine_transfer
 from penstock.parallel.extensions import BEYOND
-from penstock.parallel.plan import ParallelRegions
+from penstock.parallel.region_plan import ParallelRegions
 from penstock.parallel.regions import parallel_regions
 from penstock.parallel.report import summary_of
 from penstock.profiler.sampling import Sampling

@@ -52,8 +52,8 @@ from penstock.parallel.growth import LOOP, Ground, Growth
 from penstock.parallel.instructions import is_instructed, not_followed
 from penstock.parallel.meeting import Meeting
 from penstock.parallel.neighbourhood import Connection, neighbourhood
-from penstock.parallel.plan import Boundary, Entry, Exit, ParallelRegions, Region
 from penstock.parallel.reasons import Condition, Reason
+from penstock.parallel.region_plan import Boundary, Entry, Exit, ParallelRegions, Region
 from penstock.parallel.strategies import choose_strategies
 
 

@@ -11,8 +11,8 @@ from penstock.ir.models import State
 from penstock.ir.pretty import expression_text
 from penstock.parallel.analysis import Analysis
 from penstock.parallel.loops import loops
-from penstock.parallel.plan import Boundary, Entry, Exit, Joint, Ordering, ParallelRegions, Region
 from penstock.parallel.reasons import Reason, key_text, listing
+from penstock.parallel.region_plan import Boundary, Entry, Exit, Joint, Ordering, ParallelRegions, Region
 
 
 def pretty_regions(application: Application, plan: ParallelRegions) -> str:

@@ -75,7 +75,7 @@ from dataclasses import replace
 from penstock.ir.graph import Application
 from penstock.ir.models import Selectivity, State
 from penstock.parallel.neighbourhood import Neighbourhood, neighbourhood
-from penstock.parallel.plan import Entry, Exit, Joint, Ordering, ParallelRegions, Region, Routing
+from penstock.parallel.region_plan import Entry, Exit, Joint, Ordering, ParallelRegions, Region, Routing
 
 
 def choose_strategies(application: Application, plan: ParallelRegions) -> ParallelRegions:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compiling import compile_fused
-from penstock.cli.relaunch import run_again
+from penstock.cli.engines.relaunch import run_again
 from penstock.expr.environment import Clock, Environment
 from penstock.lang import compile_text
 from penstock.spark.gate.gating import start_clock

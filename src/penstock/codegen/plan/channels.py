@@ -19,7 +19,7 @@ from penstock.ir.graph import Application
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.instructions import channels as instructed
 from penstock.parallel.loops import loops
-from penstock.parallel.plan import ParallelRegions, Region
+from penstock.parallel.region_plan import ParallelRegions, Region
 from penstock.parallel.regions import parallel_regions
 
 

@@ -23,7 +23,7 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 from penstock.base.cache_folder import cache_folder
 from penstock.base.diagnostics import Diagnostics, SourceFile, Span, UserError
 from penstock.lang.syntax.ast import File
-from penstock.lang.syntax.build import build_file
+from penstock.lang.syntax.build_tree import build_file
 from penstock.lang.syntax.pieces import enclosing_piece
 from penstock.lang.syntax.syntax_errors import describe
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from penstock.cli.option_types import ChannelsType
+from penstock.cli.options.option_types import ChannelsType
 
 
 def test_channels_are_a_positive_number_or_auto():

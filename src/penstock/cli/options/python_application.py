@@ -21,7 +21,7 @@ from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean
 if TYPE_CHECKING:
     from penstock.toolkit.core.program import Program
 
-_OURS = str(Path(__file__).parents[1])
+_OURS = str(Path(__file__).parents[2])
 
 
 def python_program(path: str, attribute: str, settings: dict[str, list[str]]) -> Program:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from penstock.cli import cli
-from penstock.cli.notices import describe_end
+from penstock.cli.output.notices import describe_end
 from penstock.ir.graph import Application
 from penstock.lang import compile_text
 

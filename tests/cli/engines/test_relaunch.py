@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from penstock.base.diagnostics import UserError
 from penstock.cli import cli
-from penstock.cli.relaunch import choose_relaunches, run_again
+from penstock.cli.engines.relaunch import choose_relaunches, run_again
 from penstock.lang import compile_text
 from penstock.spark.checkpoint.launches import count_launches
 

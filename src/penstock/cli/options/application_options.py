@@ -12,9 +12,9 @@ from click.shell_completion import CompletionItem
 
 from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.base.redaction import is_secret_name, protect, redact
-from penstock.cli.option_types import LocalFolder
-from penstock.cli.python_application import python_program
-from penstock.cli.unread_settings import Watched, unread
+from penstock.cli.options.option_types import LocalFolder
+from penstock.cli.options.python_application import python_program
+from penstock.cli.options.unread_settings import Watched, unread
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
@@ -88,7 +88,7 @@ class AppArguments:
 
     def tell_warnings(self, program: Program) -> None:
         """Print what a user should know of a program that compiles."""
-        from penstock.cli.notices import program_warnings
+        from penstock.cli.output.notices import program_warnings
         from penstock.parallel.report import warning_text
 
         for warning in program_warnings(program):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.base.diagnostics import UserError
-from penstock.cli.summary import Summary, in_order_of
+from penstock.cli.output.summary import Summary, in_order_of
 from penstock.compiler.fusion_names import AUTO
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class LocalSettings:
 
 def run_in_process(program: Program, environment: Environment, settings: LocalSettings) -> Summary:
     """Run a program in this process as the options say, with progress on standard error."""
-    from penstock.cli.live import live_progress
+    from penstock.cli.output.live_progress import live_progress
     from penstock.local import run_locally
     from penstock.reference.result import DEAD_LETTERS
 

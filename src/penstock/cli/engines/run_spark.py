@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.summary import Summary, in_order_of
+from penstock.cli.output.summary import Summary, in_order_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,8 +43,8 @@ class SparkSettings:
 
 def run_with(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
-    from penstock.cli.live import live_progress
-    from penstock.cli.relaunch import run_again
+    from penstock.cli.engines.relaunch import run_again
+    from penstock.cli.output.live_progress import live_progress
     from penstock.compiler import compile
     from penstock.spark.job.run import run_on_spark
     from penstock.spark.job.session import open_session
