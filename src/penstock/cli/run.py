@@ -234,14 +234,7 @@ def command(
         penstock run examples/bargains/bargains.spl --channels auto --checkpoint c
         penstock run examples/bargains/bargains.spl --engine local
     """
-    if until_done and (seconds is not None or continuous):
-        raise click.UsageError(f"--until-done and {'--continuous' if continuous else '--for'} exclude each other")
-    if continuous and engine == "reference":
-        raise click.UsageError(
-            "--continuous is for Spark and the local engine: the reference interpreter reads what there is"
-        )
-    if others and engine != "reference":
-        raise click.UsageError("--with is for the reference: start each application on Spark, with the same --streams")
+    _check_together(engine, until_done=until_done, continuous=continuous, seconds=seconds, others=others)
     if engine == "local":
         _refuse_options_of_spark()
     program, *more = (_checking(p, verified) for p in (arguments.program(), *map(arguments.other_program, others)))
@@ -297,6 +290,24 @@ def command(
     else:
         print_summary(summary)
     return 130 if summary.stopped == "interrupted" else 0
+
+
+def _check_together(
+    engine: str, *, until_done: bool, continuous: bool, seconds: float | None, others: Sequence[str]
+) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        UsageError: Two exclude each other.
+    """
+    if until_done and (seconds is not None or continuous):
+        raise click.UsageError(f"--until-done and {'--continuous' if continuous else '--for'} exclude each other")
+    if continuous and engine == "reference":
+        raise click.UsageError(
+            "--continuous is for Spark and the local engine: the reference interpreter reads what there is"
+        )
+    if others and engine != "reference":
+        raise click.UsageError("--with is for the reference: start each application on Spark, with the same --streams")
 
 
 def _refuse_options_of_spark() -> None:

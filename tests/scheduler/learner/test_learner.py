@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import UserError
-from penstock.scheduler.learner.learner import LearnedFunction, Prior, ResourceFunctionLearner, learn
+from penstock.scheduler.learner.learner import LearnedFunction, ResourceFunctionLearner, learn
+from penstock.scheduler.learner.prior import Prior
 from penstock.scheduler.learner.samples import Matrix, Sample, check_samples
 from penstock.scheduler.macroq.macroq import solve
 from penstock.scheduler.problem.admission_problem import Flow, Job, Linear, Output, Pe, Problem, Template
