@@ -68,6 +68,6 @@ app.beacon("int32 x", iterations=1).select(y=col.z)
 def test_a_mistake_is_shown_in_its_cell_and_not_in_our_code(tmp_path):
     command = [sys.executable, "-m", "IPython", "--colors=NoColor", "--quick", "-c", CELL]
     shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
-    assert shown.startswith(".\nCell In[1]:5:1: error: there is no attribute `z`; the input has {x}\n")
+    assert shown.startswith(".\nCell In[1]:4:1: error: there is no attribute `z`; the input has {x}\n")
     assert shown.rstrip().endswith("^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~")
     assert "Traceback" not in shown

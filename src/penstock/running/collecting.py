@@ -127,7 +127,7 @@ def show(stream: Stream, n: int, given: Mapping[str, Any]) -> None:
     table = Table(*stream.schema.names)
     for row in rows[:n]:
         table.add_row(*map(_cell, row))
-    console = Console()
+    console = Console(highlight=False)
     console.print(table)
     if len(rows) > n:
         console.print(f"the first {n}; there are more")
