@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from penstock.api.readers import checked_separator
 from penstock.api.spans import caller_span
 from penstock.base.diagnostics import Diagnostic, UserError
 
@@ -67,7 +68,7 @@ class StreamEnds:
             hint = "leave `header` out, or write Parquet or JSON, which have the names in them"
             raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
         text = {
-            "separator": None if separator == "," else separator,
+            "separator": checked_separator(separator),
             "quoteStrings": None if quote_strings else False,
             "encoding": encoding,
         }

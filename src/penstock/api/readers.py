@@ -71,15 +71,15 @@ class AppSources:
             >>> App().read_csv(str(file), "rstring sym, float64 price", header=True, separator=";").collect()
             [Row(sym='IBM', price=83.5), Row(sym='HPQ', price=0.0)]
         """
-        file = SampledFile(path=path, folder=self._data_folder(), compression=compression)
         given = {
-            "separator": None if separator == "," else separator,
+            "separator": checked_separator(separator),
             "hasHeaderLine": int(header) if header is not True and header else header or None,
             "parsing": "permissive" if ignore_errors else None,
             "encoding": encoding,
             "compression": compression,
             **params,
         }
+        file = SampledFile(path=path, folder=self._data_folder(), compression=compression)
         found = schema if schema is not None else infer_csv(file, int(header), separator, encoding or "utf-8")
         return self._read(path, "csv", schema_of(found), name, given)
 
@@ -280,6 +280,21 @@ class AppSources:
     def _read(self, path: str, format_: str, schema: Schema, name: str | None, params: Mapping[str, Any]) -> Stream:
         given = _given(file=path, format=format_, **params)
         return self._app.invoke("FileSource", outputs=[Output(schema=schema, name=name)], params=given)[0]
+
+
+def checked_separator(separator: str) -> str | None:
+    """What separates values, if it is not the comma.
+
+    Raises:
+        UserError: It is not one character.
+
+    Example:
+        >>> checked_separator(","), checked_separator(";")
+        (None, ';')
+    """
+    if not isinstance(separator, str) or len(separator) != 1:
+        raise UserError(Diagnostic(message=f"a separator is one character, found {separator!r}", span=caller_span()))
+    return None if separator == "," else separator
 
 
 def _given(**params: Any) -> dict[str, Any]:

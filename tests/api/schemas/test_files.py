@@ -97,6 +97,12 @@ def test_compressed_and_encoded_files_are_looked_into(folder):
     assert app(folder).read_csv("b.csv", header=True, encoding="latin-1").collect() == [(1, "\u00e4")]
 
 
+def test_a_byte_order_mark_is_no_part_of_a_name(folder):
+    (folder / "data").mkdir()
+    (folder / "data" / "a.csv").write_bytes(b"\xef\xbb\xbfid,name\r\n1,a\r\n")
+    assert app(folder).read_csv("a.csv", header=True).collect() == [(1, "a")]
+
+
 def test_json_has_nested_types_and_optional_ones(folder):
     records = [
         {"id": 1, "tags": ["a"], "at": {"x": 1.5, "y": None}, "when": "2026-11-17T10:00:00", "note": None},
@@ -127,6 +133,7 @@ def test_parquet_says_what_it_has(folder):
         (lambda a: a.read_csv("header.csv", header=True), "field `my price`: its name is not one"),
         (lambda a: a.read_csv("twice.csv", header=True), "field `x`: there are 2 fields of this name"),
         (lambda a: a.read_csv("short.csv", header=True), "the header has 3 names, but no line has 3 values"),
+        (lambda a: a.read_csv("short.csv", separator=";;"), "a separator is one character, found ';;'"),
         (lambda a: a.read_csv("short.csv", compression="rar"), "`rar` is not a compression"),
         (lambda a: a.read_csv("short.csv", encoding="klingon"), "unknown encoding: klingon"),
         (lambda a: a.read_json("short.csv"), "the schema of `short.csv` cannot be inferred: JSON parse error"),

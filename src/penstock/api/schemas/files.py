@@ -98,7 +98,8 @@ def infer_csv(file: SampledFile, header_lines: int, separator: str, encoding: st
         tuple<int64 column_1, optional<float64> column_2, rstring column_3, boolean column_4>
     """
     lines = file.lines(encoding)
-    headers = list(islice(lines, header_lines))
+    # What marks the byte order belongs to no name.
+    headers = [line.removeprefix("\ufeff") for line in islice(lines, header_lines)]
 
     def split(line: str) -> tuple[str, ...]:
         return tuple(_fields(line, separator))
