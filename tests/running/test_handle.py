@@ -153,7 +153,7 @@ def numbers() -> Stream:
             {"engine": "local", "fusion": "cola"},
             "`fusion='cola'` weighs the costs of a cluster; the local engine takes",
         ),
-        ({"engine": "local", "checkpoint": "c"}, "a run on the local engine has no checkpoint"),
+        ({"engine": "local", "checkpoint": "c"}, "`checkpoint` is for Spark: the local engine keeps nothing"),
     ],
 )
 def test_a_wrong_option_is_explained_at_once(options, message):
