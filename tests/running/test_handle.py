@@ -31,9 +31,10 @@ def failing() -> App:
     return app
 
 
-def test_a_run_goes_on_in_the_background_until_it_is_stopped():
-    run = endless().run("reference")
-    assert (run.status, repr(run)) == ("running", "<Run of Endless on reference: running>")
+@pytest.mark.parametrize("engine", ["local", "reference"])
+def test_a_run_goes_on_in_the_background_until_it_is_stopped(engine):
+    run = endless().run(engine, batch=100)
+    assert (run.status, repr(run)) == ("running", f"<Run of Endless on {engine}: running>")
     assert run.wait(0.05).status == "running"
     run.stop()
     assert run.wait().status == "interrupted"
@@ -56,8 +57,9 @@ def test_a_block_stops_what_it_started():
     assert run.status == "interrupted"
 
 
-def test_what_went_wrong_is_raised_with_its_place_and_nothing_of_ours():
-    run = failing().run("reference")
+@pytest.mark.parametrize("engine", ["local", "reference"])
+def test_what_went_wrong_is_raised_with_its_place_and_nothing_of_ours(engine):
+    run = failing().run(engine)
     with pytest.raises(UserError) as caught:
         run.wait()
     text = str(caught.value)
@@ -76,8 +78,16 @@ def test_a_failed_run_counts_what_it_cannot_know_as_nothing():
     assert run.totals == {}
 
 
-def test_ctrl_c_stops_a_run_in_order():
-    run = endless().run("reference")
+def test_progress_is_told_while_a_run_goes_on():
+    with endless().run("local", batch=100) as run:
+        while run.progress.batches < 3:
+            run.wait(0.01)
+        assert run.totals["Sink"].received >= 300
+
+
+@pytest.mark.parametrize("engine", ["local", "reference"])
+def test_ctrl_c_stops_a_run_in_order(engine):
+    run = endless().run(engine, batch=100)
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     assert run.wait().status == "interrupted"
 
@@ -139,6 +149,11 @@ def numbers() -> Stream:
         ({"set": "a=1"}, "`set` takes values by name, found 'a=1'"),
         ({"data": "/no/such/folder"}, "there is no data folder `/no/such/folder`"),
         ({"spark": 3, "engine": "spark"}, "`spark` is a SparkSession, found 3"),
+        (
+            {"engine": "local", "fusion": "cola"},
+            "`fusion='cola'` weighs the costs of a cluster; the local engine takes",
+        ),
+        ({"engine": "local", "checkpoint": "c"}, "`checkpoint` is for Spark: the local engine keeps nothing"),
     ],
 )
 def test_a_wrong_option_is_explained_at_once(options, message):

@@ -65,6 +65,15 @@ def test_a_session_of_the_user_runs_a_job_and_keeps_its_settings(own, tmp_path):
     assert settings(own) == before
 
 
+def test_a_session_whose_workers_cannot_run_a_job_is_refused(own, monkeypatch):
+    app = App("Other")
+    app.from_rows([(1,)], "int32 x").print()
+    for python in ("false", "no-such-python"):
+        monkeypatch.setattr(own.sparkContext, "pythonExec", python)
+        with pytest.raises(UserError, match=f"the workers of this session run `{python}`, in which there is no Pen"):
+            app.run(spark=own)
+
+
 def test_a_run_on_spark_is_stopped_and_failures_are_in_the_users_terms(own):
     endless = App("Endless")
     endless.beacon("uint64 n", n=agg.iteration_count()).for_each(lambda t: None, name="Sink")

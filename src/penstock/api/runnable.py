@@ -63,7 +63,8 @@ class AppRunning:
         """Run the application in the background; the answer is a handle on the run.
 
         Args:
-            engine: `spark`, or `reference`, the sequential interpreter that defines every program.
+            engine: `spark`; `local`: the same generated code in this process, without Spark; or `reference`: the
+                sequential interpreter that defines every program.
             options: `spark`: a session of your own to run in; its settings stay as they are.
                 `master`: the Spark cluster, where there is no session yet; by default this machine.
                 `channels`: how many channels parallel regions get, or `auto`.
@@ -112,7 +113,7 @@ class StreamRunning:
 
         Args:
             limit: How many tuples at most; the run then stops. Without it the sources have to end.
-            options: `data`, `set`: as `App.run` takes them.
+            options: As `App.run` takes them, `engine` too, which is `local` unless it is given.
 
         Example:
             >>> from penstock import App, agg

@@ -23,7 +23,7 @@ from penstock.toolkit.core.program import Program
 if TYPE_CHECKING:
     from penstock.api.streams import Stream
 
-ENGINE = "reference"
+ENGINE = "local"
 """What `collect` and `show` run on unless they are told: it starts at once."""
 
 
@@ -68,9 +68,11 @@ def take_row(collection: str, row: Any) -> None:
 
 def collect(stream: Stream, limit: int | None, given: Mapping[str, Any]) -> list[Any]:
     """The tuples of a stream, in order, as rows; the first so many if there is a limit."""
-    options = make_options({"engine": ENGINE, **given})
     if limit is not None and (not isinstance(limit, int) or limit < 0):
         raise UserError(f"the number of tuples to collect is 0 or more, found {limit!r}")
+    # A run stops at the end of a batch: where few tuples are wanted, batches are small.
+    small = {} if limit is None else {"batch": 1000 + limit}
+    options = make_options({"engine": ENGINE, **small, **given})
     name = uuid.uuid4().hex
     collection = _COLLECTIONS[name] = _Collection(limit)
 

@@ -7,9 +7,10 @@ from penstock.compiler import CompiledJob, Options, compile
 from penstock.compiler.fusion_names import AUTO
 from penstock.local.run import check_operators, run_locally
 from penstock.running.handle import Control, Outcome, Work, count_operators
-from penstock.running.options import RunOptions
-from penstock.runtime.sources.following import goes_on
+from penstock.running.options import RunOptions, goes_on, tell_warnings
 from penstock.toolkit.core.program import Program
+
+_WITHOUT_COSTS = ("all", "none", "manual")
 
 
 def prepare_on_local(program: Program, options: RunOptions) -> Work:
@@ -21,6 +22,9 @@ def prepare_on_local(program: Program, options: RunOptions) -> Work:
     if options.checkpoint is not None or options.spark is not None:
         name = "checkpoint" if options.spark is None else "spark"
         raise UserError(f"`{name}` is for Spark: the local engine keeps nothing and needs no session")
+    if options.fusion not in (AUTO, *_WITHOUT_COSTS):
+        hint = f"the local engine takes {AUTO}, {', '.join(_WITHOUT_COSTS)}"
+        raise UserError(f"`fusion={options.fusion!r}` weighs the costs of a cluster", hint=hint)
     check_operators(program.application)
     environment = options.environment(program)
     job = compile(
@@ -33,20 +37,20 @@ def prepare_on_local(program: Program, options: RunOptions) -> Work:
             loops="inside",
             batch=options.batch,
             cores=1,
-            continuous=goes_on(
-                program,
-                environment,
-                until_done=options.continuous is False,
-                continuous=bool(options.continuous),
-                seconds=options.seconds,
-            ),
+            continuous=goes_on(program, environment, options),
         ),
     )
     return lambda control: _run(job, options, control)
 
 
 def _run(job: CompiledJob, options: RunOptions, control: Control) -> Outcome:
-    outcome = run_locally(job, seconds=options.seconds, on_progress=control.look, is_stopped=lambda: control.stops > 0)
+    outcome = run_locally(
+        job,
+        seconds=options.seconds,
+        on_progress=control.look,
+        notice=tell_warnings,
+        is_stopped=lambda: control.stops > 0,
+    )
     totals = outcome.totals
     counts = count_operators(totals.received, totals.submitted, totals.rejected, totals.late)
     return Outcome(stopped=outcome.stopped, totals=counts, batches=outcome.batches)

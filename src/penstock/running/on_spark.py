@@ -12,8 +12,7 @@ from penstock.base.diagnostics import PenstockError, UserError
 from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
 from penstock.running.handle import Control, Outcome, Work, count_operators
-from penstock.running.options import RunOptions
-from penstock.runtime.sources.following import goes_on
+from penstock.running.options import RunOptions, goes_on, tell_warnings
 from penstock.toolkit.core.program import Program
 
 
@@ -56,8 +55,8 @@ def _run(program: Program, options: RunOptions, environment: Environment, sessio
             batch=options.batch,
             checkpoint=options.checkpoint,
             cores=cores_of(session),
-            continuous=_goes_on(program, environment, options),
-            tell=_tell,
+            continuous=goes_on(program, environment, options),
+            tell=tell_warnings,
             measure=lambda job: measure_shortly(job, session),
         ),
     )
@@ -70,7 +69,7 @@ def _run(program: Program, options: RunOptions, environment: Environment, sessio
             checkpoint=Path(place) / "job" if kept is None else kept,
             seconds=options.seconds,
             on_progress=control.look,
-            notice=_tell,
+            notice=tell_warnings,
             stops=lambda: control.stops,
         )
     if job.choice.sampling is not None:
@@ -78,23 +77,6 @@ def _run(program: Program, options: RunOptions, environment: Environment, sessio
     totals = outcome.totals
     counts = count_operators(totals.received, totals.submitted, totals.rejected, totals.late)
     return Outcome(stopped=outcome.stopped, totals=counts, batches=outcome.batches)
-
-
-def _goes_on(program: Program, environment: Environment, options: RunOptions) -> bool:
-    """Whether the run waits for more when its sources have no more for now."""
-    return goes_on(
-        program,
-        environment,
-        until_done=options.continuous is False,
-        continuous=bool(options.continuous),
-        seconds=options.seconds,
-    )
-
-
-def _tell(text: str) -> None:
-    """Say what the user should know at once; what is chosen is told by `explain`."""
-    if text.startswith("warning"):
-        print(text, file=sys.stderr)
 
 
 def _in_users_terms(error: Exception, session: Any) -> Exception:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.base.redaction import is_secret_name, protect
 from penstock.compiler.fusion_names import FUSIONS
 from penstock.expr.environment import Environment
+from penstock.runtime.sources import following
 from penstock.toolkit.core.program import Program
 
 
@@ -129,3 +131,16 @@ def _settings(given: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def goes_on(program: Program, environment: Environment, options: RunOptions) -> bool:
+    """Whether a run waits for more when its sources have no more for now."""
+    is_done = options.continuous is False
+    continuous = bool(options.continuous)
+    return following.goes_on(program, environment, until_done=is_done, continuous=continuous, seconds=options.seconds)
+
+
+def tell_warnings(text: str) -> None:
+    """Say what the user should know at once; what is chosen is told by `explain`."""
+    if text.startswith("warning"):
+        print(text, file=sys.stderr)
