@@ -70,7 +70,7 @@ LADDER_SHARE_OF_MANY_LISTS = 0.15
 BUILDING_SECONDS = 5e-5
 """What it takes to write down the integer program, for each PE."""
 
-LARGE = 200
+LARGE = 100
 """Yes-or-no decisions beyond which the integer program is rounded first, and its relaxation is the bound."""
 
 ROUNDING_SHARE = 0.8
