@@ -347,6 +347,8 @@ def main(total: int, seed: int) -> None:
         if difference:
             print(f"number {number}, seed {seed}, {role} to {outputs}\n{difference}")
             raise SystemExit(1)
+        if number % 1000 == 999:
+            print(f"{number + 1} functions, {compiled} of them as columns", flush=True)
     print(f"{total} functions, {compiled} of them as columns, no difference")
 
 
