@@ -60,3 +60,8 @@ def test_a_test_lies_where_its_subject_lies(test: Path) -> None:
     stem = test.stem.removeprefix("test_")
     named = any(stem == subject or stem.startswith(f"{subject}_") for subject in subjects)
     assert named, f"`{test}` names no module of penstock/{test.parent.as_posix()}, nor the package"
+
+
+def test_no_two_tests_have_one_name() -> None:
+    names = [path.name for path in TESTS.rglob("test_*.py")]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
