@@ -112,3 +112,29 @@ def test_mistakes_are_reported_once_and_not_for_every_copy() -> None:
     with pytest.raises(UserError) as caught:
         compile_graph("@parallel(width=3) stream<int32 i> T = Wrong() { }", NUMBERS.replace("Numbers", "Wrong") + "}")
     assert len(caught.value.diagnostics) == 1
+
+
+COUNTING = """composite Counting(output O; input I, J) { graph
+  stream<int32 i> O = Custom(I; J) { logic state: { mutable int32 n = 0; }
+    onTuple I: { n++; submit({i = n}, O); } onTuple J: { n++; submit({i = 100 * n}, O); } } }"""
+TWO = "stream<int32 i> A = Beacon() { param iterations: 2; } stream<int32 i> B = Beacon() { param iterations: 2; }"
+
+
+def test_one_stream_on_two_ports_is_dealt_out_once() -> None:
+    app = compile_graph(f"{TWO} @parallel(width=2) stream<int32 i> T = Counting(A; A) {{ }} {PRINT}", COUNTING)
+    assert [o.id for o in app.operators] == ["A", "B", "T.A", "T[0].O", "T[1].O", "P"]
+    assert [port.streams for port in app.operator["T[1].O"].inputs] == [("T.A[1]",), ("T.A[1]",)]
+
+
+def test_ports_that_share_a_stream_and_are_not_alike_stay_on_one_channel() -> None:
+    app = compile_graph(f"{TWO} @parallel(width=2) stream<int32 i> T = Counting(A, B; A) {{ }} {PRINT}", COUNTING)
+    assert [o.id for o in app.operators] == ["A", "B", "T.O", "P"]
+    assert len(parallel_regions(app).warnings) == 1
+
+
+def test_an_operator_inside_may_have_the_name_of_a_stream_that_enters() -> None:
+    inner = COUNTING.replace("stream<int32 i> O = Custom(I; J)", "stream<int32 i> O = Custom(A as I; J)").replace(
+        "graph", "graph stream<int32 i> A = Functor(I) { }"
+    )
+    app = compile_graph(f"{TWO} @parallel(width=2) stream<int32 i> T = Counting(A; B) {{ }} {PRINT}", inner)
+    assert [o.id for o in app.operators] == ["A", "B", "T.A_0", "T.B", "T[0].A", "T[0].O", "T[1].A", "T[1].O", "P"]

@@ -104,7 +104,8 @@ def replicate(found: Sequence[Placed], functions: Sequence[Function], evaluator:
         members = [item for item in placed if id_ in item.region]
         region = members[0].region[id_]
         width = _width(region, evaluator)
-        if width > 1 and any(_needs_copy(item.operator, region, functions) for item in members):
+        needs_copies = width > 1 and any(_needs_copy(item.operator, region, functions) for item in members)
+        if needs_copies and _are_ports_distinct(region):
             placed = _Copies(region, width, members).put_into(placed)
     return [replace(item, operator=_with_channels(item.operator, item.channels)) for item in placed]
 
@@ -132,6 +133,27 @@ def _needs_copy(operator: Operator, region: ParallelRegion, functions: Sequence[
     return operator.model.state is State.UNKNOWN and has_state
 
 
+def _are_ports_distinct(region: ParallelRegion) -> bool:
+    """Whether a stream inside tells by which port it came: no two ports share one, or they are alike in everything.
+
+    Who receives a stream in the expanded graph names the stream and not the port.
+    """
+    keys, named = dict(_partitions(region)), _broadcast(region)
+    kinds: dict[str, object] = {}
+    for port in region.ports:
+        key = next((keys[name] for name in port.names if name in keys), ())
+        kind = (frozenset(port.streams), key, bool(named & {*port.names}))
+        if any(kinds.setdefault(stream, kind) != kind for stream in port.streams):
+            return False
+    return True
+
+
+def _broadcast(region: ParallelRegion) -> set[str]:
+    """The input ports that `broadcast` names."""
+    named = (e for value in region.values("broadcast") for e in getattr(value, "elements", (value,)))
+    return {e.name for e in named if isinstance(e, Symbol)}
+
+
 def _partitions(region: ParallelRegion) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The input ports that `partitionBy` names, each with its attributes."""
     for value in region.values("partitionBy"):
@@ -149,8 +171,8 @@ class _Copies:
         self._width = width
         self._members = members
         self._made = {port.stream for item in members for port in item.operator.outputs}
-        named = [e for value in region.values("broadcast") for e in getattr(value, "elements", (value,))]
-        self._broadcast = {e.name for e in named if isinstance(e, Symbol)}
+        self._broadcast = _broadcast(region)
+        self._taken = self._made | {item.operator.id for item in members}
 
     def put_into(self, placed: Sequence[Placed]) -> list[Placed]:
         """All operators, with the copies instead of the members."""
@@ -207,7 +229,13 @@ class _Copies:
         return stream
 
     def _part(self, port: int, channel: int) -> str:
-        return f"{self._region.id}.{self._region.ports[port].names[0]}[{channel}]"
+        return f"{self._split_id(port)}[{channel}]"
+
+    def _split_id(self, port: int) -> str:
+        """The name of the operator that deals out what enters by a port: the port's, if nothing inside has it."""
+        found = f"{self._region.id}.{self._region.ports[port].names[0]}"
+        earlier = (f"{self._region.id}.{p.names[0]}" for p in self._region.ports[:port])
+        return f"{found}_{port}" if found in self._taken or found in earlier else found
 
     def _splits(self) -> Iterator[Placed]:
         """The operators that deal out what enters, one for each input port."""
@@ -215,8 +243,10 @@ class _Copies:
         schemas = {s: port.schema for m in self._members for port in m.operator.inputs for s in port.streams}
         first = self._members[0]
         outside = first.regions[[r.id for r in first.regions].index(self._region.id) + 1 :]
+        dealt: set[str] = set()
         for number, port in enumerate(self._region.ports):
-            used = [s for s in port.streams if s in schemas]
+            used = [s for s in port.streams if s in schemas and s not in dealt]
+            dealt.update(used)
             if used and not self._broadcast & {*port.names}:
                 key = next((keys[name] for name in port.names if name in keys), ())
                 operator = self._split(number, schemas[used[0]], key)
@@ -226,7 +256,7 @@ class _Copies:
         kind, port = "Split" if key else "ThreadedSplit", self._region.ports[number]
         name, value = ("index", _hash(schema, key)) if key else ("bufferSize", _BUFFER)
         operator = Operator(
-            id=f"{self._region.id}.{port.names[0]}",
+            id=self._split_id(number),
             kind=kind,
             inputs=(InputPort(streams=port.streams, schema=schema),),
             outputs=tuple(OutputPort(stream=self._part(number, c), schema=schema) for c in range(self._width)),
