@@ -70,16 +70,16 @@ class Session:
             node.runtime.punctuate[0](item)
             self.engine.drain()
 
-    def remember(self) -> bytes:
+    def snapshot(self) -> bytes:
         """Everything, pickled."""
         turns = [(time_ns, turn, order) for time_ns, turn, order, _ in self._turns._heap]
-        return pickle.dumps((self.engine.remember(), turns, {n.id: n.remember() for n in self.nodes}))
+        return pickle.dumps((self.engine.snapshot(), turns, {n.id: n.snapshot() for n in self.nodes}))
 
-    def recall(self, data: bytes) -> None:
+    def restore(self, data: bytes) -> None:
         engine, turns, nodes = pickle.loads(data)
-        self.engine.recall(engine)
+        self.engine.restore(engine)
         for node in self.nodes:
-            node.recall(nodes[node.id])
+            node.restore(nodes[node.id])
         self._turns._heap = [(time_ns, turn, order, self._sources[order]) for time_ns, turn, order in turns]
 
     def close(self) -> None:
@@ -124,14 +124,14 @@ def run_cut(program: Program, make: Callable[[], Environment], random: Random, o
         owed -= 1
         if owed >= 0 or random.random() >= often:
             continue
-        data, before, rejected = session.remember(), list(session.seen), list(session.engine.dead_letters)
+        data, before, rejected = session.snapshot(), list(session.seen), list(session.engine.dead_letters)
         owed = random.randrange(4)
         for _ in range(owed):
             session.step()
         session.close()
         seen, letters = seen + before, letters + rejected
         session = Session(program, make())
-        session.recall(data)
+        session.restore(data)
     session.close()
     session.seen[:0], session.engine.dead_letters[:0] = seen, letters
     return session

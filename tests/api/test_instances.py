@@ -114,7 +114,7 @@ program, state, steps = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 session = Session(pickle.loads(program.read_bytes()), Environment(clock=Clock())).start()
 try:
     if state.exists():
-        session.recall(state.read_bytes())
+        session.restore(state.read_bytes())
 except UserError as error:
     sys.exit(str(error))
 for _ in range(steps):
@@ -122,7 +122,7 @@ for _ in range(steps):
 for _, stream, item in session.seen:
     if stream == "K" and isinstance(item, tuple):
         print(item[1])
-state.write_bytes(session.remember())
+state.write_bytes(session.snapshot())
 """
 
 

@@ -67,9 +67,9 @@ def by_generated_code(
     for batch in batches:
         instance = PieceInstance(module)
         if state is not None:
-            instance.recall(pickle.loads(state))
+            instance.restore(pickle.loads(state))
         left = dict(instance.take(_values(plan, batch)))
-        state = pickle.dumps(instance.remember())
+        state = pickle.dumps(instance.snapshot())
         schemas = made.part.schemas(made.part.leaving)
         items = {edge: [item for v in values for item in decode(v, schemas[edge])] for edge, values in left.items()}
         found.append((_renumbered(_without_marks(plan, pe, items)), (instance.received, instance.submitted)))

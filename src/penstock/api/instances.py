@@ -1,6 +1,6 @@
 """The memory of operators that are Python classes: the attributes of an instance, pickled.
 
-What the engine gives an instance, its `submit` and the surroundings of the application, is not pickled: wherever the
+What the engine gives an instance, its `submit` and the environment of the application, is not pickled: wherever the
 attributes refer to it, they refer to what the engine gives the new instance; and so it is with the instance itself.
 Classes and functions of the application are pickled by name (`own_code`). A class can say for itself what its state is,
 as for `pickle`, with `__getstate__` and `__setstate__`.
@@ -25,7 +25,7 @@ _SHARED = ("clock", "random", "stdout", "log", "metrics", "open_files")
 
 
 def given_by(environment: Environment) -> dict[str, Any]:
-    """What an instance may hold of the application's surroundings, by name.
+    """What an instance may hold of the application's environment, by name.
 
     Example:
         >>> sorted(given_by(Environment()))

@@ -9,7 +9,7 @@
     class Mine(KeyedOperator)     state by key, see `keyed`
 
 Each works from SPL, by its name, and from Python. Tuples arrive as rows with attribute access; keyword parameters of a
-function, or of a class's constructor, are the operator's parameters. One named `environment` receives the surroundings
+function, or of a class's constructor, are the operator's parameters. One named `environment` receives the environment
 of the running application instead: its data folder, its clock, its random numbers. With `batch=True` a function takes
 and gives `pyarrow.RecordBatch`es. A declared `model` is believed; without one it is inferred from the source.
 

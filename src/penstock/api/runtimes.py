@@ -176,11 +176,11 @@ class ClassRuntime(Runtime):
         """Submit the operator's last tuples."""
         self._submit_all(self.instance.finish())
 
-    def remember_into(self, whole: Whole, parts: Parts) -> None:
+    def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Add the user's attributes, pickled."""
         whole["instance"] = dump_state(self.instance, self._given(), self.operator)
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Set the user's attributes."""
         load_state(self.instance, whole["instance"], self._given(), self.operator)
 

@@ -12,7 +12,7 @@ the compiler knows, or does not know, that it makes a tuple either way.
 Two figures are compared. One is the processor time of a tuple in source, region and merge, run by one thread of this
 process as Spark's tasks run them: batches of the strategies take turns, each is compared with the round-robin batch of
 the same round, and the median tells. The other is the time of a batch on Spark, for the lightest work; there each
-strategy has workers of its own, because its setting is in their surroundings.
+strategy has workers of its own, because its setting is in their environment.
 """
 
 from __future__ import annotations
@@ -164,13 +164,13 @@ def _batch_seconds(spark: SparkSession, strategy: str, work: int, size: int, bat
 @contextmanager
 def _numbers(spark: SparkSession, *, always: bool) -> Iterator[None]:
     """Let numbers travel in all workers of the queries that are started meanwhile."""
-    surroundings = spark.sparkContext.environment
+    environment = spark.sparkContext.environment
     if always:
-        surroundings[NUMBERS] = "always"
+        environment[NUMBERS] = "always"
     try:
         yield
     finally:
-        surroundings.pop(NUMBERS, None)
+        environment.pop(NUMBERS, None)
 
 
 def application(work: int, tuples: int, *, may_drop: bool) -> Program:

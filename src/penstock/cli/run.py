@@ -16,7 +16,7 @@ from penstock.cli import print_json
 from penstock.cli.engines.relaunch import choose_relaunches, run_again
 from penstock.cli.options.application_options import AppArguments, takes_application
 from penstock.cli.options.option_types import ChannelsType, LocalFolder
-from penstock.cli.options.spark_environment import takes_surroundings
+from penstock.cli.options.spark_environment import takes_spark_environment
 from penstock.cli.output.notices import describe_end
 from penstock.cli.output.summary import print_summary
 from penstock.compiler.fusion_names import AUTO, FUSIONS, LOOPS
@@ -186,7 +186,7 @@ class _Run(click.Command):
     help="Check what the models of operators claim: those of Python operators on their first tuples; all of them on "
     "every tuple, several times slower (also --verify-models alone); or none.",
 )
-@takes_surroundings
+@takes_spark_environment
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def command(
     arguments: AppArguments,

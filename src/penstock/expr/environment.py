@@ -46,7 +46,7 @@ def _silent(level: str, message: str) -> None:
 
 @dataclass(kw_only=True)
 class Environment:
-    """The surroundings of a running application.
+    """The environment of a running application.
 
     Attributes:
         submission_values: What `--set NAME=VALUE` gave; a list value is several occurrences of the name.
@@ -111,7 +111,7 @@ class Environment:
         return name
 
     def renewed(self) -> Environment:
-        """The same surroundings with a clock, random numbers and metrics of their own, as every PE has them."""
+        """The same environment with a clock, random numbers and metrics of their own, as every PE has them."""
         return replace(
             self,
             clock=Clock(self.clock.now_ns),

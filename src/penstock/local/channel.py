@@ -63,11 +63,11 @@ class Channel:
 
     def snapshot(self) -> dict[str, Any]:
         """The state, as plain data."""
-        return self._instance.remember()
+        return self._instance.snapshot()
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume where a channel stood when this was its snapshot."""
-        self._instance.recall(state)
+        self._instance.restore(state)
         self._base, self._journal, self._size = pickle.dumps(state, protocol=5), [], 0
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Channel:
             for batch in self._journal:
                 instance = self._at(state)
                 list(instance.process_batch(batch))
-                state = pickle.dumps(instance.remember(), protocol=5)
+                state = pickle.dumps(instance.snapshot(), protocol=5)
             list(self._at(state).process_batch(values))
         except OperatorFailed as failure:
             return failure
@@ -107,5 +107,5 @@ class Channel:
     def _at(self, state: bytes | None) -> PEInstance:
         instance = self._make()
         if state is not None:
-            instance.recall(pickle.loads(state))
+            instance.restore(pickle.loads(state))
         return instance

@@ -75,13 +75,13 @@ class Line:
 
     def snapshot(self) -> dict[str, Any]:
         """Where the sources stand, and the state of the PEs, as plain data."""
-        return {"sources": self._planner.remember(), "pes": self._pes.snapshot()}
+        return {"sources": self._planner.snapshot(), "pes": self._pes.snapshot()}
 
     def restore(self, state: dict[str, Any] | None) -> None:
         """Resume where a line stood when this was its snapshot, or at the beginning."""
         self._planner = self._planner_in(self._environment.renewed())
         if state is not None:
-            self._planner.recall(state["sources"])
+            self._planner.restore(state["sources"])
         self._pes.restore({} if state is None else state["pes"])
 
     def close(self) -> None:

@@ -88,7 +88,7 @@ class Engine:
         """End a node as soon as it no longer waits for a timer."""
         self._waiting[node.id] = node
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """What a fresh engine needs beside what the nodes remember, as plain data.
 
         Raises:
@@ -105,7 +105,7 @@ class Engine:
             "source_tuples": self._source_tuples,
         }
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where another engine stood, even back in time; the nodes recall by themselves."""
         self.clock.now_ns = state["time_ns"]
         self.environment.metrics.clear()

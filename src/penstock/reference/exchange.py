@@ -61,7 +61,7 @@ class Exchange:
         for importer in self._importers:
             importer.end_if_alone()
 
-    def recall_end(self, node: Node) -> None:
+    def restore_end(self, node: Node) -> None:
         """Take note that a node had ended when it was remembered: no importer waits for it any more."""
         for importer in self._taken_by.get(node.id, ()):
             importer.open_exports -= 1

@@ -27,7 +27,7 @@ class Node:
         application: The name of its application.
         rank: Its place among the operators, see `Application.rank`.
         engine: Runs it.
-        environment: Its surroundings.
+        environment: Files, settings and the clock of the run.
         evaluator: Compiles its expressions.
         runtime: The instance.
         edges: By input port, what it subscribes to.
@@ -91,7 +91,7 @@ class Node:
         due_ns = max(time_ns, self.engine.clock.now_ns)
         return self.engine.timers.add(due_ns, run, rank=self.rank, ticket=ticket)
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """What a fresh node needs to go on in its place, as plain data: flags, counts, and what the instance remembers.
 
         To be called between two items of the sources; pickle it before the node goes on.
@@ -101,27 +101,27 @@ class Node:
             "has_ended": self.has_ended,
             "is_held": self.engine.holds(self),
             "open_streams": list(self.open_streams),
-            "streams": [stream.remember() for stream in self.streams],
+            "streams": [stream.snapshot() for stream in self.streams],
             "received": [[edge.count for edge in edges] for edges in self.edges],
             "late": self._late,
-            "runtime": self.runtime.remember(),
+            "runtime": self.runtime.snapshot(),
         }
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where another node stood; to be called once, when the graph is wired and the exchange is set."""
         self.open_streams[:] = state["open_streams"]
         self._late = state["late"]
         for edges, counts in zip(self.edges, state["received"], strict=True):
             for edge, count in zip(edges, counts, strict=True):
-                edge.recall(count)
-        self.runtime.recall(state["runtime"])
+                edge.restore(count)
+        self.runtime.restore(state["runtime"])
         for stream, (has_ended, dropped, unheard) in zip(self.streams, state["streams"], strict=True):
-            stream.recall(dropped, unheard)
+            stream.restore(dropped, unheard)
             if has_ended:
                 self.close(stream)
         self.has_ended = state["has_ended"]
         if self.has_ended:
-            self.engine.exchange.recall_end(self)
+            self.engine.exchange.restore_end(self)
         if state["is_held"]:
             self.engine.hold(self)
 

@@ -57,7 +57,8 @@ def run(
 
     Args:
         programs: What to run.
-        environment: Their surroundings; by default relative file names mean the first program's `data` folder.
+        environment: Files, settings and the clock; by default relative file names mean the first program's `data`
+            folder.
         on_tuple: Called for every item of every stream.
         collect: The ids of streams whose items the result holds.
         max_time_ns: Stop when this much virtual time has passed.
@@ -69,10 +70,10 @@ def run(
         UserError: A program cannot start.
     """
     together = [programs] if isinstance(programs, Program) else list(programs)
-    surroundings = environment or _default_environment(together)
-    start_ns = surroundings.clock.now_ns
+    environment = environment or _default_environment(together)
+    start_ns = environment.clock.now_ns
     limit_ns = None if max_time_ns is None else start_ns + max_time_ns
-    engine = Engine(surroundings, Limits(time_ns=limit_ns, tuples=max_tuples))
+    engine = Engine(environment, Limits(time_ns=limit_ns, tuples=max_tuples))
     collected: dict[str, list[Item]] = {id_: [] for id_ in collect}
     if watch is not None:
         watch(engine)

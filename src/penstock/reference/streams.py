@@ -46,7 +46,7 @@ class Edge:
         """The tuples that came this way."""
         return self._earlier + self._count()
 
-    def recall(self, count: int) -> None:
+    def restore(self, count: int) -> None:
         """Go on counting from there."""
         self._earlier = count
 
@@ -112,11 +112,11 @@ class StreamState:
         direct = next((e.count for e in self.edges if not e.is_feedback), None)
         return self._unheard if direct is None else direct
 
-    def remember(self) -> tuple[bool, int, int]:
+    def snapshot(self) -> tuple[bool, int, int]:
         """Whether it has ended, and what its edges do not count."""
         return self.has_ended, self.dropped, self._unheard
 
-    def recall(self, dropped: int, unheard: int) -> None:
+    def restore(self, dropped: int, unheard: int) -> None:
         """Go on counting from there."""
         self.dropped, self._unheard = dropped, unheard
 

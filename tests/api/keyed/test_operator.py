@@ -220,7 +220,7 @@ def test_dead_keys_are_gone_from_memory_and_from_what_is_remembered():
                     timer._fire(timer.due_ns)
             runtime.receiver(0)((f"k{n}", n))
         assert len(runtime.entries) in ((100, 200) if owner is Session else (100,))
-        _, parts = runtime.remember()
+        _, parts = runtime.snapshot()
         assert len(parts["keys"][1]) == len(runtime.entries)
         assert len(runtime.wakes._timers) == 0
 
@@ -247,11 +247,11 @@ def test_the_state_of_keys_can_be_split_and_joined():
     runtime, _ = runtime_of(Counting)
     for n in range(20):
         runtime.receiver(0)((f"k{n % 5}", n))
-    memory = pickle.loads(pickle.dumps(runtime.remember()))
+    memory = pickle.loads(pickle.dumps(runtime.snapshot()))
     groups = split(memory, lambda key: int(key["k"][1:]) % 2)
     assert {group: len(parts["keys"][1]) for group, (_, parts) in groups.items()} == {0: 3, 1: 2}
     other, _ = runtime_of(Counting)
-    other.recall(join(groups.values()))
+    other.restore(join(groups.values()))
     sent: list[Any] = []
     other.submit[0] = sent.append
     other.receiver(0)(("k3", 0))
@@ -262,12 +262,12 @@ def test_only_what_a_batch_touches_is_made_again():
     runtime, _ = runtime_of(Counting)
     for n in range(10):
         runtime.receiver(0)((f"k{n}", n))
-    memory = pickle.loads(pickle.dumps(runtime.remember()))
+    memory = pickle.loads(pickle.dumps(runtime.snapshot()))
     other, _ = runtime_of(Counting)
-    other.recall(memory)
+    other.restore(memory)
     other.receiver(0)(("k3", 0))
     assert sum(type(entry).__name__ == "Seat" for entry in other.entries.values()) == 1
-    assert len(other.remember()[1]["keys"][1]) == 10
+    assert len(other.snapshot()[1]["keys"][1]) == 10
 
 
 def test_a_restored_instance_is_made_like_a_new_one_and_keeps_its_wake():
@@ -294,7 +294,7 @@ def test_a_restored_instance_is_made_like_a_new_one_and_keeps_its_wake():
     first, _ = runtime_of(Made)
     first.receiver(0)(("a", 1))
     second, clock = runtime_of(Made)
-    second.recall(pickle.loads(pickle.dumps(first.remember())))
+    second.restore(pickle.loads(pickle.dumps(first.snapshot())))
     clock.advance_to(3_000_000_000)
     sent: list[Any] = []
     second.submit[0] = sent.append

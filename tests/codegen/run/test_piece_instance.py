@@ -60,7 +60,7 @@ def test_state_goes_from_one_instance_to_the_next():
     setting = Setting("stream<A> O = Aggregate(A) { window A: tumbling, count(2); output O: n = Sum(n); }")
     first, second = setting.instance(), setting.instance()
     rows_of(first.process_batch(setting.values(1)))
-    second.recall(first.remember())
+    second.restore(first.snapshot())
     found = rows_of(second.process_batch(setting.values(5)))
     schema = setting.plan.application.streams["O"].schema
     assert [i.tuple_ for i in decode(found[1][1], schema) if i.kind == TUPLE] == [(6,)]
@@ -89,7 +89,7 @@ def test_a_failure_behind_a_window_names_the_tuple_that_the_window_made():
     )
     first, second = setting.instance(), setting.instance()
     rows_of(first.process_batch(setting.values(3)))
-    second.recall(first.remember())
+    second.restore(first.snapshot())
     with pytest.raises(OperatorFailed, match=r"operator `O` \(Functor\) failed on \{n=7\}: division by zero"):
         rows_of(second.process_batch(setting.values(5, 3, 4, 1, 2)))
 
@@ -103,7 +103,7 @@ def test_a_failure_in_a_loop_names_the_operator_and_its_tuple():
     )
     first, second = setting.instance(), setting.instance()
     rows_of(first.process_batch(setting.values(1, 2)))
-    second.recall(first.remember())
+    second.restore(first.snapshot())
     with pytest.raises(OperatorFailed, match=r"operator `O` \(Custom\) failed on \{n=10\}: division by zero") as failed:
         rows_of(second.process_batch(setting.values(5, 2, 7)))
     assert failed.value.diagnostics[0].span is not None
@@ -112,7 +112,7 @@ def test_a_failure_in_a_loop_names_the_operator_and_its_tuple():
 def test_the_state_of_a_container_is_refused():
     setting = Setting("stream<A> O = Filter(A) {}")
     with pytest.raises(UserError, match="has version 2, found that of a container"):
-        setting.instance().recall({"time_ns": 0, "nodes": {}})
+        setting.instance().restore({"time_ns": 0, "nodes": {}})
 
 
 def test_a_module_without_functions_may_serve_batch_after_batch():

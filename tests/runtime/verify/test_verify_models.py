@@ -282,11 +282,11 @@ def test_what_an_unchecked_run_has_left_is_taken_up_without_replicas(tmp_path):
     plain, take = made(program)
     take((1, 5))
     resumed, take = made(verify_some(program))
-    resumed.recall(plain.remember())
+    resumed.restore(plain.snapshot())
     take((1, 5))
     assert sent == [(1, 5), (1, 10)]
     again, take = made(program)
-    again.recall(resumed.remember())
+    again.restore(resumed.snapshot())
     take((1, 5))
     assert sent[-1] == (1, 15)
 

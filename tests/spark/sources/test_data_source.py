@@ -111,7 +111,7 @@ def test_of_two_processes_that_plan_one_batch_the_first_one_wins(tmp_path: Path)
     batch = planner.next_batch(5)
     assert batch is not None
     end = sources.plan_batch()
-    assert not log.write(0, batch, planner.remember())
+    assert not log.write(0, batch, planner.snapshot())
     sources.take(end)
     assert sources.found.seen == in_the_reference(made, tmp_path)[0]
 

@@ -74,7 +74,7 @@ def test_a_memory_is_plain_data(case: Case, data: Path, tmp_path: Path):
     session = Session(program, Environment(data_directory=data, output_directory=tmp_path, clock=Clock())).start()
     for _ in range(25):
         session.step()
-    assert all(_is_plain(node.remember()) for node in session.nodes)
+    assert all(_is_plain(node.snapshot()) for node in session.nodes)
     session.close()
 
 

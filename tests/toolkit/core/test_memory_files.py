@@ -20,7 +20,7 @@ TUPLES = [(f"text {i}, and more", i) for i in range(30)]
 
 def start(operator: Operator, folder: Path, memory: Any = None, now_ns: int = 0) -> Harness:
     harness = Harness(operator, Environment(output_directory=folder, clock=Clock(now_ns)))
-    harness.runtime.recall(pickle.loads(pickle.dumps(memory)))
+    harness.runtime.restore(pickle.loads(pickle.dumps(memory)))
     return harness
 
 
@@ -41,7 +41,7 @@ def crash_and_go_on(operator: Operator, folder: Path, *, first: int, lost: int) 
     """Write, remember, write more, crash, go on from what was remembered; the names that were sent."""
     before = start(operator, folder)
     feed(before, TUPLES[:first])
-    memory = pickle.loads(pickle.dumps(before.runtime.remember()))
+    memory = pickle.loads(pickle.dumps(before.runtime.snapshot()))
     now_ns, names = before.environment.clock.now_ns, [list(port) for port in before.items]
     feed(before, TUPLES[first : first + lost])
     before.runtime.close()
@@ -111,7 +111,7 @@ def test_a_crash_leaves_no_trace(name: str, first: int, lost: int, tmp_path: Pat
 def test_lines_go_on_too(tmp_path: Path):
     operator = build("FileSink", ["rstring s"], [], {"file": "f", "format": word("line"), "eolMarker": "|"})
     before = start(operator, tmp_path).feed(("a",), ("b",))
-    memory = before.runtime.remember()
+    memory = before.runtime.snapshot()
     before.feed(("lost",)).runtime.close()
     start(operator, tmp_path, memory).feed(("c",)).end()
     assert (tmp_path / "f").read_text() == "a|b|c|"
@@ -120,14 +120,14 @@ def test_lines_go_on_too(tmp_path: Path):
 def test_a_sink_that_has_ended_stays_as_it_is(tmp_path: Path):
     operator = build("FileSink", [SCHEMA], [], {"file": "f.csv"})
     ended = start(operator, tmp_path).feed(("a", 1)).end()
-    start(operator, tmp_path, ended.runtime.remember()).runtime.close()
+    start(operator, tmp_path, ended.runtime.snapshot()).runtime.close()
     assert (tmp_path / "f.csv").read_text() == '"a",1\n'
 
 
 def test_a_file_that_has_become_shorter_is_an_error(tmp_path: Path):
     operator = build("FileSink", [SCHEMA], [], {"file": "f.csv"})
     before = start(operator, tmp_path).feed(("a", 1))
-    memory = before.runtime.remember()
+    memory = before.runtime.snapshot()
     before.runtime.close()
     (tmp_path / "f.csv").write_text("")
     with pytest.raises(UserError, match=r"cannot go on in `f\.csv`: it had 6 bytes, and has 0"):
@@ -148,4 +148,4 @@ def test_a_file_that_has_become_shorter_is_an_error(tmp_path: Path):
 def test_what_cannot_be_continued_says_so(params: dict, message: str, tmp_path: Path):
     harness = start(build("FileSink", [SCHEMA], [], params), tmp_path)
     with pytest.raises(UserError, match=f"FileSink `Op` {message}"):
-        harness.runtime.remember()
+        harness.runtime.snapshot()

@@ -130,7 +130,7 @@ def test_an_attribute_that_cannot_be_pickled_is_named():
     session = run_whole(program([(1, 2, 0.5)], Unpicklable), Environment(clock=Clock()))
     (node,) = [n for n in session.nodes if n.operator.kind == "Unpicklable"]
     with pytest.raises(UserError) as error:
-        node.remember()
+        node.snapshot()
     (diagnostic,) = error.value.diagnostics
     assert diagnostic.message.startswith("the attribute `doubled` of operator `O0` (Unpicklable) cannot be pickled: ")
     assert "`__getstate__`" in diagnostic.hint
@@ -138,7 +138,7 @@ def test_an_attribute_that_cannot_be_pickled_is_named():
 
 def test_a_memory_holds_nothing_of_the_engine():
     session = run_whole(program([(1, 2, 0.5), (1, 4, 0.5)]), Environment(clock=Clock()))
-    data = pickle.dumps([n.remember() for n in session.nodes])
+    data = pickle.dumps([n.snapshot() for n in session.nodes])
     assert b"Environment" not in data
     assert b"penstock.reference" not in data
 
@@ -147,4 +147,4 @@ def test_open_files_cannot_be_remembered(tmp_path):
     session = run_whole(program([]), Environment(clock=Clock()))
     session.environment.open_files[3] = object()
     with pytest.raises(UserError, match="1 files that `fopen` has opened are still open"):
-        session.engine.remember()
+        session.engine.snapshot()

@@ -33,7 +33,7 @@ def operator_of(case: Case) -> Operator:
 def fresh(operator: Operator, memory: Any = None, now_ns: int = 0) -> Harness:
     """A new instance that goes on where others stood."""
     harness = Harness(operator, Environment(clock=Clock(now_ns)))
-    harness.runtime.recall(pickle.loads(pickle.dumps(memory)))
+    harness.runtime.restore(pickle.loads(pickle.dumps(memory)))
     return harness
 
 
@@ -100,11 +100,11 @@ def test_keys_move_to_channels_and_back(case: Case):
         feed([whole], items)
         alone = fresh(operator)
         feed([alone], items[:first])
-        groups = split(alone.runtime.remember(), group_of)
+        groups = split(alone.runtime.snapshot(), group_of)
         now_ns = alone.environment.clock.now_ns
         channels = [fresh(operator, groups.get(i), now_ns) for i in range(CHANNELS)]
         feed(channels, items[first:second])
-        memories = [channel.runtime.remember() for channel in channels]
+        memories = [channel.runtime.snapshot() for channel in channels]
         random.shuffle(memories)
         again = fresh(operator, join(memories), channels[0].environment.clock.now_ns)
         feed([again], items[second:])
@@ -120,7 +120,7 @@ def test_splitting_and_joining_at_once_changes_nothing(case: Case):
     whole, half = fresh(operator), fresh(operator)
     feed([whole], items)
     feed([half], items[:37])
-    groups = split(half.runtime.remember(), group_of)
+    groups = split(half.runtime.snapshot(), group_of)
     assert groups
     again = fresh(operator, join(reversed(groups.values())), half.environment.clock.now_ns)
     feed([again], items[37:])
@@ -133,7 +133,7 @@ def test_state_that_belongs_to_no_key_is_not_split(name: str):
     operator = next(o for o in case.program().application.operators if o.inputs)
     harness = fresh(operator).feed((0, 1, 1.5), (2, 2, 0.0))
     with pytest.raises(UserError, match="belongs to no key, so it cannot be split by key"):
-        split(harness.runtime.remember(), group_of)
+        split(harness.runtime.snapshot(), group_of)
 
 
 def test_states_with_the_same_key_are_not_joined():
@@ -155,7 +155,7 @@ def test_nothing_is_made_of_nothing():
 def test_a_partition_that_is_as_good_as_new_is_left_out():
     case = next(c for c in PARTITIONED if c.name == "Aggregate tumbling count by key")
     harness = fresh(operator_of(case)).feed(*[(1, x, 0.0) for x in range(3)], (2, 7, 0.0))
-    _, parts = harness.runtime.remember()
+    _, parts = harness.runtime.snapshot()
     names, by_partition = parts["partitions"]
     assert names == ("k",)
     assert list(by_partition) == [(2,)]
@@ -166,7 +166,7 @@ def test_keys_with_nan_are_found_again():
     operator = operator_of(case)
     tuples = [(1, x, float("nan")) for x in range(5)]
     whole, half = fresh(operator).feed(*tuples), fresh(operator).feed(*tuples[:3])
-    again = fresh(operator, half.runtime.remember()).feed(*tuples[3:])
+    again = fresh(operator, half.runtime.snapshot()).feed(*tuples[3:])
     assert math.isnan(whole.sent()[0][5])
     assert str(half.items[0] + again.items[0]) == str(whole.items[0])
 

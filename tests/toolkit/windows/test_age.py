@@ -56,7 +56,7 @@ def test_memory_is_bounded_by_the_keys_that_are_not_idle():
         parts.of((key,)).insert((key,), key)
         most = max(most, len(parts.parts))
     assert most == FEW
-    assert sorted(parts.remember_parts()) == [(key,) for key in range(20 * FEW - 10, 20 * FEW)]
+    assert sorted(parts.snapshot_parts()) == [(key,) for key in range(20 * FEW - 10, 20 * FEW)]
 
 
 def test_ages_go_on_in_another_instance():
@@ -68,7 +68,7 @@ def test_ages_go_on_in_another_instance():
     for key, seconds in (("a", 0), ("b", 2), ("c", 3)):
         clocks[0].advance_to(seconds * SECOND)
         first.of((key,)).insert((key,), key)
-    second.recall_parts(first.remember_parts())
+    second.restore_parts(first.snapshot_parts())
     assert len(list(second)) == 1
     assert second.of(("c",)).items == ["c"]
 

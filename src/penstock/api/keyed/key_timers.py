@@ -47,7 +47,7 @@ class KeyTimers:
             timer.set(due_ns)
 
     def _due_ns(self, key: Hashable) -> int | None:
-        state = self.remember(key)
+        state = self.snapshot(key)
         return None if state is None else int(state[0])
 
     def cancel(self, key: Hashable) -> None:
@@ -60,12 +60,12 @@ class KeyTimers:
         self._stored.pop(key, None)
         self._go_on_from(key)
 
-    def remember(self, key: Hashable) -> Any:
+    def snapshot(self, key: Hashable) -> Any:
         """What the timer of a key needs to wait again, as plain data."""
         timer = self._timers.get(key)
-        return self._stored.get(key) if timer is None else timer.remember()
+        return self._stored.get(key) if timer is None else timer.snapshot()
 
-    def recall(self, states: Iterable[tuple[Hashable, Any]]) -> None:
+    def restore(self, states: Iterable[tuple[Hashable, Any]]) -> None:
         """Let keys wait again, in their old places."""
         self._stored = {key: state for key, state in states if state is not None}
         self._order = [(state[0], state[1], i, key) for i, (key, state) in enumerate(self._stored.items())]
@@ -81,7 +81,7 @@ class KeyTimers:
             following = heappop(self._order)[3]
             if following in self._stored:
                 timer = self._timers[following] = Timer(self._context, partial(self._fire, following))
-                timer.recall(self._stored.pop(following))
+                timer.restore(self._stored.pop(following))
                 self._next = following
 
     def _fire(self, key: Hashable, time_ns: int) -> None:

@@ -251,7 +251,7 @@ class KeyedRuntime(Runtime):
 
     # Memory.
 
-    def remember_into(self, whole: Whole, parts: Parts) -> None:
+    def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Add what every instance needs to go on."""
         self._forget_old()
         if self.entries:
@@ -261,7 +261,7 @@ class KeyedRuntime(Runtime):
         if isinstance(entry, tuple):
             return entry
         key = entry.key
-        timers = self.wakes.remember(key), self.expiries.remember(key)
+        timers = self.wakes.snapshot(key), self.expiries.snapshot(key)
         return key, entry.born, entry.last_ns, self._state(entry.instance), *timers
 
     def _state(self, instance: KeyedOperator) -> Any:
@@ -274,7 +274,7 @@ class KeyedRuntime(Runtime):
                 return self.shapes.setdefault(names, names), tuple(state.values())
         return dump_state(instance, self._given(instance._seat), self.operator)
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Know of every instance, and wait for what it waited for."""
         stored = list(parts["keys"][1].values())
         if self.ttl_ns is not None:
@@ -284,9 +284,9 @@ class KeyedRuntime(Runtime):
         self.entries.update(zip(map(itemgetter(0), stored), stored, strict=True))
         self.born = 1 + max(map(itemgetter(1), stored))
         if "on_wake" in self.hooks:
-            self.wakes.recall(map(itemgetter(0, 4), stored))
+            self.wakes.restore(map(itemgetter(0, 4), stored))
         if self.says_farewell:
-            self.expiries.recall(map(itemgetter(0, 5), stored))
+            self.expiries.restore(map(itemgetter(0, 5), stored))
 
     def _restore(self, stored: Stored) -> Seat:
         """The instance of a snapshot: made like a new one, with the attributes that it had."""

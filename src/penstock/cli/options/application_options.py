@@ -95,7 +95,7 @@ class AppArguments:
             click.echo(warning_text(warning), err=True)
 
     def environment(self, program: Program, out: Path | None = None, start_ns: int = 0) -> Environment:
-        """The surroundings that these options describe; the clock starts at a time."""
+        """The environment that these options describe; the clock starts at a time."""
         from penstock.expr.environment import Clock, Environment
 
         data = self.data if self.data is not None else _default_data(program.directory)

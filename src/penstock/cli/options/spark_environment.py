@@ -18,7 +18,7 @@ _OPTIONS = (
 )
 
 
-def takes_surroundings(function: Callable[..., Any]) -> Callable[..., Any]:
+def takes_spark_environment(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command; what is given is set in the environment."""
     for name, variable, metavar, help_ in reversed(_OPTIONS):
         option = click.option(

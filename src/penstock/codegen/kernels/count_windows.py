@@ -129,17 +129,17 @@ class CountWindows:
                 return windows.float_average() if is_float(type_) else windows.integer_average()
         return windows.extreme(greatest=name == "Max")
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """The state as plain data."""
         count = len(self._keys)
         held = {str(column): array[:count] for column, array in self._held.items()}
         rows = {"seen": self._seen[:count], **held}
         return {"tables": [table(self._names, self._keys.columns(), rows)], "whole": {}}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         (known,) = state["tables"]
-        self._keys.recall([unpacked(column) for column in known["keys"]])
+        self._keys.restore([unpacked(column) for column in known["keys"]])
         rows = {name: grown(unpacked(column), 1) for name, column in known["rows"].items()}
         self._seen = rows["seen"]
         self._held = {column: rows[str(column)] for column in self._held}

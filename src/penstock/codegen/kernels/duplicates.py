@@ -90,16 +90,16 @@ class Duplicates:
             self._keys.keep(kept)
             self._marks = marks[kept]
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """The state as plain data."""
         rows = {"marks": self._marks[: len(self._keys)]}
         whole = {"received": self._received} if self.counts else {}
         return {"tables": [table(self._names, self._keys.columns(), rows)], "whole": whole}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         (known,) = state["tables"]
-        self._keys.recall([unpacked(column) for column in known["keys"]])
+        self._keys.restore([unpacked(column) for column in known["keys"]])
         self._marks = grown(unpacked(known["rows"]["marks"]), 1)
         self._received = state["whole"].get("received", 0)
 

@@ -2,7 +2,7 @@
 
 Introduction:
     A kernel with a state for each key keeps it in arrays. Between batches the state lies in a store, as what
-    `remember` gives: tables of columns, which cost a copy of memory to write and to read, and no Python object for
+    `snapshot` gives: tables of columns, which cost a copy of memory to write and to read, and no Python object for
     each key.
 
 Formulation:

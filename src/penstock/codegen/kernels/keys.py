@@ -168,9 +168,9 @@ class Keys:
         """Forget all keys but those for which a mask holds; they are numbered anew, in their old order."""
         chosen = np.flatnonzero(kept)
         remaining = [taken(column, chosen) for column in self.columns()]
-        self.recall(remaining)
+        self.restore(remaining)
 
-    def recall(self, columns: Sequence[Column]) -> None:
+    def restore(self, columns: Sequence[Column]) -> None:
         """Know these keys, numbered in this order, and no others."""
         self._clear()
         if self.types:

@@ -75,15 +75,15 @@ class LastTuples:
                 found.append(memory.meet(side, frames, keys, position, names[side]))
         return _side_by_side(found, frames, names, places)
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """The state as plain data: a table for each side that remembers."""
-        return {"tables": [side.remember() for side in self._sides if side is not None], "whole": {}}
+        return {"tables": [side.snapshot() for side in self._sides if side is not None], "whole": {}}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         remembering = [side for side in self._sides if side is not None]
         for side, remembered in zip(remembering, state["tables"], strict=True):
-            side.recall(remembered)
+            side.restore(remembered)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,15 +147,15 @@ class _Side:
         last[codes] = before + np.arange(len(codes))
         self._last = {name: taken(pool, last) for name, pool in pools.items()}
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """The keys and the columns of their last tuples."""
         # Without key and columns only this column tells whether there has been a tuple.
         rows = {"": np.ones(self._count, bool), **self._last}
         return table(self._names, self._keys.columns(), rows)
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self._keys.recall([unpacked(column) for column in state["keys"]])
+        self._keys.restore([unpacked(column) for column in state["keys"]])
         self._last = {name: unpacked(column) for name, column in state["rows"].items()}
         self._count = len(self._last.pop(""))
 

@@ -182,13 +182,13 @@ class TumblingTimes(TumblingWindows):
         super()._take_rows(rows)
         self._begun, self._fired, self._ticket = rows["begun"], rows["fired"], rows["ticket"]
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state; where several were joined, keys are numbered anew in the order in which they came."""
-        super().recall(state)
+        super().restore(state)
         ticket = self._ticket
         if len(ticket) > 1 and not pc.all(pc.less(ticket[:-1], ticket[1:])).as_py():
             order = np.asarray(pc.array_sort_indices(ticket))
-            self._keys.recall([taken(column, order) for column in self._keys.columns()])
+            self._keys.restore([taken(column, order) for column in self._keys.columns()])
             self._take_rows({name: taken(column, order) for name, column in self._rows().items()})
 
 

@@ -97,14 +97,14 @@ class TumblingWindows:
         folds = {f"fold {i}": column for i, column in enumerate(self._carried)}
         return {"count": self._counts, **folds}
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """The state as plain data."""
         return {"tables": [table(self._names, self._keys.columns(), self._rows())], "whole": {}}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         (known,) = state["tables"]
-        self._keys.recall([unpacked(column) for column in known["keys"]])
+        self._keys.restore([unpacked(column) for column in known["keys"]])
         self._take_rows({name: unpacked(column) for name, column in known["rows"].items()})
 
     def _take_rows(self, rows: dict[str, Column]) -> None:

@@ -61,7 +61,7 @@ def find_failing(module: LoadedModule, state: Any, values: Sequence[tuple[int, b
     error = _failure(module, state, came, bad)
     before = _instance(module, state)
     list(before.take_arrived(first(came, good)))
-    variables = before.remember()["operators"]
+    variables = before.snapshot()["operators"]
     wanted = module.code.variables
     assert error is not None
     return Failing(error, _tuples(module, error, good), {id_: variables[id_] for id_ in wanted})
@@ -70,7 +70,7 @@ def find_failing(module: LoadedModule, state: Any, values: Sequence[tuple[int, b
 def _instance(module: LoadedModule, state: Any) -> PieceInstance:
     instance = PieceInstance(module)
     if state is not None:
-        instance.recall(state)
+        instance.restore(state)
     return instance
 
 

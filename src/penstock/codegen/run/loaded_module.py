@@ -39,11 +39,11 @@ class Variables:
     def __init__(self, variables: LogicState) -> None:
         self.variables = variables
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Their values."""
         return dict(vars(self.variables))
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Take these values."""
         for name, value in state.items():
             setattr(self.variables, name, value)
@@ -82,13 +82,13 @@ class LoadedModule:
         made: dict[str, Any] = self._names["fresh_states"]() if "fresh_states" in self._names else {}
         return made | {id_: self._variables(id_) for id_ in self.code.variables}
 
-    def remember_surroundings(self) -> dict[str, Any]:
+    def snapshot_environment(self) -> dict[str, Any]:
         """What code may have changed around it: random numbers drawn, metrics counted."""
         state = self._environment.random.getstate()
         drawn = None if state == self._random_at_first else state
         return {"random": drawn, "metrics": dict(self._environment.metrics)}
 
-    def recall_surroundings(self, state: dict[str, Any] | None) -> None:
+    def restore_environment(self, state: dict[str, Any] | None) -> None:
         """Put back what another instance remembered, or what there was in the beginning."""
         self._environment.random.setstate((state and state["random"]) or self._random_at_first)
         if state is not None:

@@ -94,7 +94,7 @@ class PieceInstance:
         self._merged = frozenset(e.index for e in part.entering if e.senders > 1)
         self._endings = _endings(part)
         self._states = module.fresh_states()
-        module.recall_surroundings(None)
+        module.restore_environment(None)
         self._time_ns = 0
         self.received: Counts = {}
         self.submitted: Counts = {}
@@ -149,17 +149,17 @@ class PieceInstance:
         signals.transfer("send", cpu_ns() - began, left.tuples)
         return sent
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """The state, as plain data."""
         return {
             "version": STATE_VERSION,
             "time_ns": self._time_ns,
             "open": dict(self._endings.open),
-            "surroundings": self._module.remember_surroundings(),
-            "operators": {id_: state.remember() for id_, state in self._states.items()},
+            "environment": self._module.snapshot_environment(),
+            "operators": {id_: state.snapshot() for id_, state in self._states.items()},
         }
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where an instance that remembered this has stopped.
 
         Raises:
@@ -168,9 +168,9 @@ class PieceInstance:
         check_version(state, STATE_VERSION)
         self._time_ns = state["time_ns"]
         self._endings.open = dict(state["open"])
-        self._module.recall_surroundings(state["surroundings"])
+        self._module.restore_environment(state["environment"])
         for id_, remembered in state["operators"].items():
-            self._states[id_].recall(remembered)
+            self._states[id_].restore(remembered)
 
 
 def _signals(module: LoadedModule) -> Signals | None:

@@ -101,16 +101,16 @@ class Container:
         self._time_ns = max(self._time_ns, time_ns)
         self._timers.stand_at(time_ns, number, path)
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """The state of the engine and of all operators, as plain data."""
-        return {"engine": self.engine.remember(), "nodes": {n.id: n.remember() for n in self.nodes}}
+        return {"engine": self.engine.snapshot(), "nodes": {n.id: n.snapshot() for n in self.nodes}}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where a container that remembered this has stopped."""
-        self.engine.recall(state["engine"])
+        self.engine.restore(state["engine"])
         self._time_ns = self.engine.clock.now_ns
         for id_, remembered in state["nodes"].items():
-            self.node[id_].recall(remembered)
+            self.node[id_].restore(remembered)
         self._reported = self._counts()
 
     def close(self) -> None:

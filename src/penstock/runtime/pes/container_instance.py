@@ -20,7 +20,7 @@ class ContainerInstance:
 
     def __init__(self, container: Container) -> None:
         self.container = container
-        self.remember, self.recall, self.close = container.remember, container.recall, container.close
+        self.snapshot, self.restore, self.close = container.snapshot, container.restore, container.close
 
     @property
     def may_be_kept(self) -> bool:

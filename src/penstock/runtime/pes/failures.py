@@ -46,7 +46,7 @@ def _repeat(program: Program, module: Module, failing: Failing) -> None:
     container = Container(program, finer, len(plan.pes), Environment())
     for id_, variables in failing.variables.items():
         if id_ in inside:
-            container.node[id_].runtime.recall(({VARIABLES: variables}, {}))
+            container.node[id_].runtime.restore(({VARIABLES: variables}, {}))
     for number, (port, tuple_) in enumerate(failing.tuples):
         container.take([(_edge(finer, len(plan.pes), head, port), Item(0, number, b"", TUPLE, tuple_))])
 

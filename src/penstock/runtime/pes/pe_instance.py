@@ -102,11 +102,11 @@ class PEInstance:
                 instance.rewind()
                 self.module.kept[piece] = instance
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """The state, as plain data."""
-        return {"version": STATE_VERSION, "pieces": [i.remember() for i in self._instances.values()]}
+        return {"version": STATE_VERSION, "pieces": [i.snapshot() for i in self._instances.values()]}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where an instance that remembered this has stopped.
 
         Raises:
@@ -115,7 +115,7 @@ class PEInstance:
         check_version(state, STATE_VERSION)
         self._before = {}
         for (piece, instance), remembered in zip(self._instances.items(), state["pieces"], strict=True):
-            instance.recall(remembered)
+            instance.restore(remembered)
             self._before[piece] = remembered
 
     def close(self) -> None:

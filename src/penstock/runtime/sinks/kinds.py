@@ -66,7 +66,7 @@ class JobOutput:
         application: Its name.
         id: What no other job has; it stays over restarts.
         folder: Where a sink may keep notes, under the checkpoint.
-        environment: The job's surroundings.
+        environment: Files, settings and the clock of the run.
         evaluator: For parameters.
     """
 

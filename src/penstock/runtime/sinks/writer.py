@@ -116,7 +116,7 @@ class SinkWriter:
         if state is not None:
             self.totals = Totals(**state["totals"])
             if container is not None:
-                container.recall(state["sinks"])
+                container.restore(state["sinks"])
             self._letters.go_back_to(self.totals.letters)
         # One that could not go back is not closed: its files would be written anew.
         self._container = container
@@ -125,7 +125,7 @@ class SinkWriter:
 
     def snapshot(self) -> dict[str, Any]:
         """The state of the sinks and what has been counted, as plain data; what they have written is on the disk."""
-        sinks = None if self._container is None else self._container.remember()
+        sinks = None if self._container is None else self._container.snapshot()
         return {"totals": asdict(self.totals), "sinks": sinks}
 
     def write(self, arrived: ArrivedBatch, batch: int) -> None:

@@ -47,12 +47,12 @@ class ColumnPlanner:
         pulse_ns = last_ns if clock_ns is None or (source.is_timed and planned.is_full) else clock_ns
         return self._batch(planned.extents, base_ns, end, pulse_ns)
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Where it stands."""
         began_ns = began(self._clock)
         return {"form": "columns", "position": self._position, "has_ended": self.has_ended, "began_ns": began_ns}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where another stood."""
         check_form(state, "columns")
         self._position, self.has_ended = state["position"], state["has_ended"]

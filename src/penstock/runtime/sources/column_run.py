@@ -70,12 +70,12 @@ class ColumnRun:
         yield from self._pe.marks(PULSE, time_ns, pulse)
         self._left, self._submitted = [], 0
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Where it stands, as plain data."""
         names = ("_position", "_is_at_end", "_has_marked", "_pending", "time_ns", "turn", "has_ended")
         return {"form": "columns", **{name: getattr(self, name) for name in names}}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where another stood."""
         check_form(state, "columns")
         for name, value in state.items():

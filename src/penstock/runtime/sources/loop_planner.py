@@ -72,21 +72,21 @@ class LoopPlanner:
         self._batch += 1
         return PlannedBatch(rows=rows, has_ended=self.has_ended)
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Where it stands."""
         return {
             "form": FORM,
-            "runs": [run.remember() for run in self._runs.values()],
+            "runs": [run.snapshot() for run in self._runs.values()],
             "batch": self._batch,
             "time_ns": self._time_ns,
             "has_loop_ended": self._has_loop_ended,
         }
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where another stood."""
         check_form(state, FORM)
         for run, remembered in zip(self._runs.values(), state["runs"], strict=True):
-            run.recall(remembered)
+            run.restore(remembered)
         self._batch, self._time_ns = state["batch"], state["time_ns"]
         self._has_loop_ended = state["has_loop_ended"]
 

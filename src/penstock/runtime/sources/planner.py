@@ -60,10 +60,10 @@ class Planner(Protocol):
     def next_batch(self, turns: int | None = None) -> PlannedBatch | None:
         """A batch of about so many turns of each source, by default a good number; None if there is nothing for now."""
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Where it stands, as plain data."""
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where another stood."""
 
 
@@ -82,7 +82,7 @@ def make_planner(
     Args:
         program: What runs.
         plan: How it is cut into PEs.
-        environment: Its surroundings.
+        environment: Files, settings and the clock of the run.
         pes: The PEs of the sources.
         continuous: Whether the run goes on when there is nothing new.
         partitions: How many tasks read a batch, where that is possible; without it one for each channel, or as many as
@@ -158,16 +158,16 @@ class TurnPlanner:
         """Whether a source waits for something from outside, and there is nothing to process meanwhile."""
         return any(run.is_resting for run in self._runs) and not any(run.has_left for run in self._runs)
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Where it stands."""
-        runs = [run.remember() for run in self._runs]
+        runs = [run.snapshot() for run in self._runs]
         return {"form": "all", "runs": runs, "time_ns": self._time_ns, "began_ns": began(self._clock)}
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where another stood."""
         check_form(state, "all")
         for run, remembered in zip(self._runs, state["runs"], strict=True):
-            run.recall(remembered)
+            run.restore(remembered)
         self._time_ns = state["time_ns"]
         set_began(self._clock, state["began_ns"])
 

@@ -93,10 +93,10 @@ class SourceRun:
             yield rows(edge, items, streams[edges[edge].stream].schema)
             items.clear()
 
-    def remember(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Where it stands, as plain data; to be called when what has left has been taken."""
         try:
-            state = self.container.remember()
+            state = self.container.snapshot()
         except UserError:
             # What it has open cannot be stored. A fresh instance has to take the same turns again.
             state = None
@@ -109,7 +109,7 @@ class SourceRun:
             "has_ended": self.has_ended,
         }
 
-    def recall(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where another stood; to be called on a fresh instance."""
         check_form(state, "turns")
         if state["container"] is None:
@@ -118,7 +118,7 @@ class SourceRun:
             for items in self.container.leaving.values():
                 items.clear()
         else:
-            self.container.recall(state["container"])
+            self.container.restore(state["container"])
         self.time_ns, self.turn, self.turns = state["time_ns"], state["turn"], state["turns"]
         self.has_ended = state["has_ended"]
         self._taken = self.container.engine.source_tuples

@@ -205,19 +205,19 @@ class Watcher(Runtime):
         """As the instance does."""
         self._inner.close()
 
-    def remember_into(self, whole: Whole, parts: Parts) -> None:
+    def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """The memory of the instance, and beside it that of the replicas: without a watcher it is understood, too."""
-        self._inner.remember_into(whole, parts)
-        whole[WATCHED_STATE] = (self._left, [replica.runtime.remember() for replica in self._replicas])
+        self._inner.snapshot_into(whole, parts)
+        whole[WATCHED_STATE] = (self._left, [replica.runtime.snapshot() for replica in self._replicas])
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Go on where another watcher stood."""
-        self._inner.recall_from(whole, parts)
+        self._inner.restore_from(whole, parts)
         # Replicas that have not seen the tuples before would give something else.
         self._left, states = whole.get(WATCHED_STATE, (-1, []))
         del self._replicas[len(states) :]
         for replica, state in zip(self._replicas, states, strict=True):
-            replica.runtime.recall(state)
+            replica.runtime.restore(state)
 
 
 class _Replica:

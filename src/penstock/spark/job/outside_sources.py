@@ -49,7 +49,7 @@ def outside_source(
         spark: The session.
         plan: Of the job.
         pe: The source's PE.
-        environment: The job's surroundings.
+        environment: Files, settings and the clock of the run.
         checkpoint: The job's folder.
         items_per_batch: About how many items a batch has at most.
         continuous: Whether the run goes on when there is nothing new.

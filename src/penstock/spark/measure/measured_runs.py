@@ -68,7 +68,7 @@ class Measuring:
 
     Attributes:
         program: What runs.
-        environment: Its surroundings; output goes elsewhere.
+        environment: Files, settings and the clock of the run; output goes elsewhere.
         spark: Where.
         mips: The speed of one core.
         seconds: For how long at most; without it, until the input ends.

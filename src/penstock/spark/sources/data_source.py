@@ -77,7 +77,7 @@ class Planning:
         planner = self.planner_at(number)
         batch = planner.next_batch(self._next_size())
         if batch is not None:
-            is_ours = self._log.write(number, batch, planner.remember())
+            is_ours = self._log.write(number, batch, planner.snapshot())
             self._planned = number + 1 if is_ours else -1
 
     def plan_ahead(self) -> None:
@@ -111,7 +111,7 @@ class Planning:
             )
             state = self._log.state(number)
             if state is not None:
-                self._planner.recall(state)
+                self._planner.restore(state)
             self._planned = number
         return self._planner
 

@@ -102,10 +102,10 @@ def stateful_pe(
     before = state.get()
     if before is not None:
         check_form(before[0], before[1], form)
-        instance.recall(pickle.loads(before[2]))
+        instance.restore(pickle.loads(before[2]))
     for batch in _processed(instance, arriving, pickle.loads(routing)):
         yield batch.to_pandas()
-    state.update((STATE_VERSION, form, pickle.dumps(instance.remember(), protocol=5)))
+    state.update((STATE_VERSION, form, pickle.dumps(instance.snapshot(), protocol=5)))
 
 
 def _triples(frame: pd.DataFrame) -> Iterable[tuple[Any, Any, bytes]]:

@@ -169,9 +169,9 @@ class FileSourceRuntime(LogicRuntime):
     def _on_timer(self, due_ns: int) -> None:
         self._go_on()
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Go on with the file in hand, and with the delay."""
-        super().recall_from(whole, parts)
+        super().restore_from(whole, parts)
         if self._timer.due_ns is not None:
             self._reading = self._files()
 

@@ -40,14 +40,14 @@ class MetricsSinkRuntime(LogicRuntime):
 
         return update
 
-    def remember_into(self, whole: Whole, parts: Parts) -> None:
+    def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Add the values of the metrics."""
-        super().remember_into(whole, parts)
+        super().snapshot_into(whole, parts)
         whole["metrics"] = {name: self._metrics[name] for name in self._names}
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Set the metrics again."""
-        super().recall_from(whole, parts)
+        super().restore_from(whole, parts)
         self._metrics.update(whole["metrics"])
 
 

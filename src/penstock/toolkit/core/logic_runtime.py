@@ -123,9 +123,9 @@ class LogicRuntime(Runtime):
         """The word that a parameter of the kind SYMBOLS gives."""
         return symbol(self.operator, name, default)
 
-    def remember_into(self, whole: Whole, parts: Parts) -> None:
+    def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Add the state variables: maps that are keyed by attributes belong to their keys."""
-        super().remember_into(whole, parts)
+        super().snapshot_into(whole, parts)
         rest = {} if self.logic is None else dict(vars(self.logic.state))
         shapes = self._shapes() if rest else None
         for name, shape in (shapes or {}).items():
@@ -134,9 +134,9 @@ class LogicRuntime(Runtime):
         if rest:
             whole[VARIABLES if shapes is None else CONSTANTS] = rest
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Set the state variables."""
-        super().recall_from(whole, parts)
+        super().restore_from(whole, parts)
         if self.logic is None:
             return
         for name, value in {**whole.get(VARIABLES, {}), **whole.get(CONSTANTS, {})}.items():

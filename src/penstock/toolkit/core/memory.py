@@ -1,8 +1,8 @@
 """What an operator instance remembers, so that another instance can go on in its place.
 
 Introduction:
-    On Spark an instance lives for one micro-batch; between batches its state lies in a state store. `remember` gives
-    the state as plain data, and `recall` on a fresh, connected instance takes it, timers included: what follows is
+    On Spark an instance lives for one micro-batch; between batches its state lies in a state store. `snapshot` gives
+    the state as plain data, and `restore` on a fresh, connected instance takes it, timers included: what follows is
     exactly what the first instance would have done.
 
 Formulation:
@@ -24,12 +24,12 @@ Example:
     ...     def __init__(self): self.seen = deque()
     >>> first, second = Counter(), Counter()
     >>> first.seen.append((1, "a"))
-    >>> second.recall(first.remember())
+    >>> second.restore(first.snapshot())
     >>> second.seen
     deque([(1, 'a')])
 
 When it does not apply:
-    What `remember` gives may share lists with the instance: pickle it before the instance goes on. A partition that is
+    What `snapshot` gives may share lists with the instance: pickle it before the instance goes on. A partition that is
     as good as new is left out (`is_blank`); one that is only idle is kept, however old it is, unless its window has a
     `partitionAge` (`age`).
 
@@ -69,14 +69,14 @@ class Remembering:
     __slots__ = ()
     remembers: tuple[str, ...] = ()
 
-    def remember(self) -> Any:
+    def snapshot(self) -> Any:
         """The memory as plain data."""
         return tuple([remembered(getattr(self, name)) for name in self.remembers])
 
-    def recall(self, state: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Take over what another instance remembered."""
         for name, value in zip(self.remembers, state, strict=True):
-            recall_attribute(self, name, value)
+            restore_attribute(self, name, value)
 
     def is_blank(self) -> bool:
         """Whether forgetting it changes nothing; by default unknown, so that it is kept."""
@@ -98,11 +98,11 @@ class Keyed:
 
     names: tuple[str, ...] | None
 
-    def remember_parts(self) -> dict[Hashable, Any]:
+    def snapshot_parts(self) -> dict[Hashable, Any]:
         """The memory of each key, as plain data."""
         raise NotImplementedError
 
-    def recall_parts(self, parts: Mapping[Hashable, Any]) -> None:
+    def restore_parts(self, parts: Mapping[Hashable, Any]) -> None:
         """Take over what others remembered of some keys."""
         raise NotImplementedError
 
@@ -110,16 +110,16 @@ class Keyed:
 def remembered(value: Any) -> Any:
     """The value of an attribute as plain data."""
     if isinstance(value, Remembering):
-        return value.remember()
+        return value.snapshot()
     return list(value) if isinstance(value, deque) else value
 
 
-def recall_attribute(owner: object, name: str, value: Any) -> None:
+def restore_attribute(owner: object, name: str, value: Any) -> None:
     """Set an attribute to what was remembered of it; containers keep their identity, because closures hold them."""
     current = getattr(owner, name)
     match current:
         case Remembering():
-            current.recall(value)
+            current.restore(value)
         case deque():
             current.clear()
             current.extend(value)
@@ -183,11 +183,11 @@ class Timer(Remembering):
 
     cease = cancel
 
-    def remember(self) -> tuple[int, Any, Any] | None:
+    def snapshot(self) -> tuple[int, Any, Any] | None:
         """When it is due, its ticket and its first one; nothing if it is not set."""
         return None if self.due_ns is None else (self.due_ns, self._ticket, self._first)
 
-    def recall(self, state: tuple[int, Any, Any] | None) -> None:
+    def restore(self, state: tuple[int, Any, Any] | None) -> None:
         """Wait again, in the old place."""
         if state is None:
             self.cancel()
@@ -210,11 +210,11 @@ class Queues(list[deque[Any]], Remembering):
     def __init__(self, ports: int) -> None:
         super().__init__(deque() for _ in range(ports))
 
-    def remember(self) -> list[list[Any]]:
+    def snapshot(self) -> list[list[Any]]:
         """What waits at each port."""
         return [list(queue) for queue in self]
 
-    def recall(self, state: list[list[Any]]) -> None:
+    def restore(self, state: list[list[Any]]) -> None:
         """Let the same wait."""
         for queue, items in zip(self, state, strict=True):
             queue.clear()

@@ -17,7 +17,7 @@ from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Environment, Tuple
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
-from penstock.toolkit.core.memory import Keyed, Parts, Whole, recall_attribute, remembered
+from penstock.toolkit.core.memory import Keyed, Parts, Whole, remembered, restore_attribute
 
 
 class FatalUserError(UserError):
@@ -124,34 +124,34 @@ class Runtime:
         """
         return iter(())
 
-    def remember(self) -> Any:
+    def snapshot(self) -> Any:
         """What a fresh instance needs to go on in its place, as plain data; None if that is nothing.
 
         It may share lists with the instance, so pickle it before the instance goes on. `memory` tells its form.
         """
         whole: Whole = {}
         parts: Parts = {}
-        self.remember_into(whole, parts)
+        self.snapshot_into(whole, parts)
         return (whole, parts) if whole or parts else None
 
-    def recall(self, state: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Go on where an instance of the same operator stood; to be called once, on a fresh, connected instance."""
         if state is not None:
-            self.recall_from(*state)
+            self.restore_from(*state)
 
-    def remember_into(self, whole: Whole, parts: Parts) -> None:
+    def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Add the memory: what belongs to the operator as a whole, and what belongs to keys."""
         for name in self.remembers:
             value = getattr(self, name)
             if not isinstance(value, Keyed):
                 whole[name] = remembered(value)
-            elif found := value.remember_parts():
+            elif found := value.snapshot_parts():
                 parts[name] = value.names, found
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
-        """Take over what `remember_into` gave."""
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
+        """Take over what `snapshot_into` gave."""
         for name in self.remembers:
             if name in whole:
-                recall_attribute(self, name, whole[name])
+                restore_attribute(self, name, whole[name])
             elif name in parts:
-                getattr(self, name).recall_parts(parts[name][1])
+                getattr(self, name).restore_parts(parts[name][1])

@@ -35,7 +35,7 @@ def hold_outputs(
 
     Args:
         application: Of the job.
-        environment: Its surroundings.
+        environment: Files, settings and the clock of the run.
         predecessor: A process whose locks we take over.
 
     Raises:

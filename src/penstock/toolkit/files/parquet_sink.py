@@ -77,16 +77,16 @@ class ParquetSinkRuntime(LogicRuntime):
             self._raw.close()
             self._writer = self._raw = None
 
-    def remember_into(self, whole: Whole, parts: Parts) -> None:
+    def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Complete the file, and add what all files hold."""
-        super().remember_into(whole, parts)
+        super().snapshot_into(whole, parts)
         self._complete_file()
         whole["files"] = self._records.as_data()
         self._records.sync()
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Remove the files that came after."""
-        super().recall_from(whole, parts)
+        super().restore_from(whole, parts)
         self._cut_back(whole["files"])
 
     def _next_path(self) -> Path:

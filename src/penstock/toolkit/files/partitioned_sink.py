@@ -110,15 +110,15 @@ class PartitionedSinkRuntime(LogicRuntime):
         """Write what waits."""
         self._files.settle()
 
-    def remember_into(self, whole: Whole, parts: Parts) -> None:
+    def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Add what each file holds."""
-        super().remember_into(whole, parts)
+        super().snapshot_into(whole, parts)
         whole["files"] = self._files.settle()
         self._files.sync()
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Cut the files to where they were."""
-        super().recall_from(whole, parts)
+        super().restore_from(whole, parts)
         self._files.cut_back(whole["files"])
 
 

@@ -117,10 +117,10 @@ class FileSinkRuntime(LogicRuntime):
         if self._file is not None:
             self._file.close()
 
-    def remember_into(self, whole: Whole, parts: Parts) -> None:
+    def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Add the name and the inode of the open file, and what is known of all files."""
         self._check_resumable()
-        super().remember_into(whole, parts)
+        super().snapshot_into(whole, parts)
         for name, problem in self._suspected.items():
             raise self._files.error(name, problem)
         whole["file"] = None
@@ -135,14 +135,14 @@ class FileSinkRuntime(LogicRuntime):
         if record is not None:
             self._files.note(self._record_name, record)
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Go on in the file that another instance had open."""
         fresh, self._file = self._file, None
         if fresh is not None:
             fresh.abandon()
             if fresh.is_new:
                 self._path.unlink()
-        super().recall_from(whole, parts)
+        super().restore_from(whole, parts)
         self._files.take_over(whole["files"])
         if whole["file"] is not None:
             self._file_name, inode = whole["file"]

@@ -136,7 +136,7 @@ class Entries(Keyed):
         self.sides = sides
         self.names = names
 
-    def remember_parts(self) -> dict[Hashable, list[list[Record]]]:
+    def snapshot_parts(self) -> dict[Hashable, list[list[Record]]]:
         """The entries of each side with a key."""
         found: dict[Hashable, list[list[Record]]] = {}
         for port, side in enumerate(self.sides):
@@ -144,7 +144,7 @@ class Entries(Keyed):
                 found.setdefault(key, [[], []])[port].append(record)
         return found
 
-    def recall_parts(self, parts: Mapping[Hashable, list[list[Record]]]) -> None:
+    def restore_parts(self, parts: Mapping[Hashable, list[list[Record]]]) -> None:
         """Put all entries back."""
         for port, side in enumerate(self.sides):
             side.restore((key, record) for key, records in parts.items() for record in records[port])

@@ -100,11 +100,11 @@ class Matcher(Remembering):
         self.looks_back = any(p.looks_back for p in predicates.values())
         self.partials: list[_Partial] = []
 
-    def remember(self) -> list[tuple[list[int], list[Tuple]]]:
+    def snapshot(self) -> list[tuple[list[int], list[Tuple]]]:
         """Where each partial match stands, and its rows."""
         return [(sorted(partial.positions), partial.rows) for partial in self.partials]
 
-    def recall(self, state: list[tuple[list[int], list[Tuple]]]) -> None:
+    def restore(self, state: list[tuple[list[int], list[Tuple]]]) -> None:
         """Take up the partial matches of another matcher."""
         self.partials = [_Partial(frozenset(positions), rows) for positions, rows in state]
 

@@ -96,11 +96,11 @@ class Progressive(Remembering):
         while self.heap:
             self.send(heapq.heappop(self.heap)[3])
 
-    def remember(self) -> tuple[int, list[tuple[int, Tuple, Tuple]]]:
+    def snapshot(self) -> tuple[int, list[tuple[int, Tuple, Tuple]]]:
         """How many have come, and what is held back; ranks are made again."""
         return self.arrived, [entry[1:] for entry in self.heap]
 
-    def recall(self, state: tuple[int, list[tuple[int, Tuple, Tuple]]]) -> None:
+    def restore(self, state: tuple[int, list[tuple[int, Tuple, Tuple]]]) -> None:
         """Hold back what another one held back."""
         self.arrived, held = state
         self.heap = [(self.rank(values), number, values, tuple_) for number, values, tuple_ in held]

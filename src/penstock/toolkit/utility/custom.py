@@ -60,16 +60,16 @@ class CustomRuntime(LogicRuntime):
                 self._pauses += 1
                 yield None if pause is None else Wait(pause)
 
-    def remember_into(self, whole: Whole, parts: Parts) -> None:
+    def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """The state of a source is where its code stands, that of all others is their variables."""
         if self.operator.inputs:
-            super().remember_into(whole, parts)
+            super().snapshot_into(whole, parts)
         else:
             whole["pauses"] = self._pauses
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Stand in the same place."""
-        super().recall_from(whole, parts)
+        super().restore_from(whole, parts)
         self._pauses = whole.get("pauses", 0)
 
     def _replay(self, steps: Iterator[int | None]) -> None:

@@ -43,11 +43,11 @@ class _Seen(OrderedDict[Hashable, Any], Keyed):
         self.names = names
         self.is_ascending = is_ascending
 
-    def remember_parts(self) -> dict[Hashable, Any]:
+    def snapshot_parts(self) -> dict[Hashable, Any]:
         """The mark of each key."""
         return dict(self)
 
-    def recall_parts(self, parts: Mapping[Hashable, Any]) -> None:
+    def restore_parts(self, parts: Mapping[Hashable, Any]) -> None:
         """Remember the same keys; those that come from several places are put in order."""
         entries = sorted(parts.items(), key=lambda entry: entry[1]) if self.is_ascending else parts.items()
         self.update((same_nan(key), mark) for key, mark in entries)

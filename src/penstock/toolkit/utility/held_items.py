@@ -32,16 +32,16 @@ class HeldItems(deque[Item], Remembering):
 
     Example:
         >>> held, again = HeldItems([(1,), Punctuation.WINDOW]), HeldItems()
-        >>> again.recall(held.remember())
+        >>> again.restore(held.snapshot())
         >>> again == held
         True
     """
 
-    def remember(self) -> list[Tuple | None]:
+    def snapshot(self) -> list[Tuple | None]:
         """The items as plain data."""
         return [held_form(item) for item in self]
 
-    def recall(self, state: list[Tuple | None]) -> None:
+    def restore(self, state: list[Tuple | None]) -> None:
         """Hold the same items."""
         self.clear()
         self.extend(map(held_item, state))

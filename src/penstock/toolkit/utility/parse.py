@@ -99,9 +99,9 @@ class ParseRuntime(LogicRuntime):
         if pause is Pause.BETWEEN:
             self._is_anew, self._tail, self._taken = True, [], 0
 
-    def recall_from(self, whole: Whole, parts: Parts) -> None:
+    def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Read the bytes again that another instance was reading."""
-        super().recall_from(whole, parts)
+        super().restore_from(whole, parts)
         if self._is_anew:
             self._items = reader(self._schema, replace(self._settings, header_lines=0))(self._chunks())
         self._blobs.extend(self._tail)

@@ -22,7 +22,7 @@ class Releases(Remembering):
         >>> timers, seen = Timers(), []
         >>> releases = Releases(timers, seen.append)
         >>> releases.at(5, ("a",))
-        >>> bool(releases), releases.remember()
+        >>> bool(releases), releases.snapshot()
         (True, [(5, 1, ('a',))])
         >>> timers.due[0][1]()
         >>> seen, bool(releases)
@@ -51,11 +51,11 @@ class Releases(Remembering):
         while self._held:
             self._release()
 
-    def remember(self) -> list[tuple[int, Any, Tuple | None]]:
+    def snapshot(self) -> list[tuple[int, Any, Tuple | None]]:
         """When each item is due, the ticket of its timer, and the item."""
         return [(time_ns, ticket, held_form(item)) for time_ns, ticket, item in self._held]
 
-    def recall(self, state: list[tuple[int, Any, Tuple | None]]) -> None:
+    def restore(self, state: list[tuple[int, Any, Tuple | None]]) -> None:
         """Hold back what others held back, each until its time."""
         for time_ns, ticket, form in state:
             self._context.at(time_ns, self._release, ticket)

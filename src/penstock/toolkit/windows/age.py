@@ -66,14 +66,14 @@ class AgingPartitions(Partitions[A]):
             self.parts.pop(key).cease()
         return is_old
 
-    def remember_parts(self) -> dict[Hashable, Any]:
+    def snapshot_parts(self) -> dict[Hashable, Any]:
         """The place, the memory and the last time of each part that is neither blank nor old."""
         self._forget_all_old()
-        return {key: (*part, self.last_ns[key]) for key, part in super().remember_parts().items()}
+        return {key: (*part, self.last_ns[key]) for key, part in super().snapshot_parts().items()}
 
-    def recall_parts(self, parts: Mapping[Hashable, Any]) -> None:
+    def restore_parts(self, parts: Mapping[Hashable, Any]) -> None:
         """Make the parts again, in their old order."""
-        super().recall_parts({key: part[:2] for key, part in parts.items()})
+        super().restore_parts({key: part[:2] for key, part in parts.items()})
         self.last_ns.update({same_nan(key): part[2] for key, part in parts.items()})
 
     def __iter__(self) -> Iterator[A]:

@@ -169,10 +169,10 @@ class TimeEviction(Keeping):
         self.items.append(item)
         self.arrivals.append(now_ns)
 
-    def remember(self) -> Any:
+    def snapshot(self) -> Any:
         """What is kept by now."""
         self.expire()
-        return super().remember()
+        return super().snapshot()
 
     def marks(self) -> Sequence[int]:
         """When each item came."""

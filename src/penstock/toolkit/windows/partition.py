@@ -23,10 +23,10 @@ from penstock.toolkit.core.memory import Keyed, same_nan
 class Part(Protocol):
     """What a partition holds."""
 
-    def remember(self) -> Any:
+    def snapshot(self) -> Any:
         """Its memory as plain data."""
 
-    def recall(self, state: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Take over what another part remembered."""
 
     def is_blank(self) -> bool:
@@ -74,14 +74,14 @@ class Partitions(Keyed, Generic[W]):
             part = self.parts[key] = self.make(key)
         return part
 
-    def remember_parts(self) -> dict[Hashable, Any]:
+    def snapshot_parts(self) -> dict[Hashable, Any]:
         """The place and the memory of each part that is not blank, by key."""
-        return {key: (i, p.remember()) for i, (key, p) in enumerate(self.parts.items()) if not p.is_blank()}
+        return {key: (i, p.snapshot()) for i, (key, p) in enumerate(self.parts.items()) if not p.is_blank()}
 
-    def recall_parts(self, parts: Mapping[Hashable, Any]) -> None:
+    def restore_parts(self, parts: Mapping[Hashable, Any]) -> None:
         """Make the parts again, in their old order."""
         for key, (_, state) in sorted(parts.items(), key=lambda entry: entry[1][0]):
-            self.at(same_nan(key)).recall(state)
+            self.at(same_nan(key)).restore(state)
 
     def __iter__(self) -> Iterator[W]:
         return iter(list(self.parts.values()))

@@ -60,9 +60,9 @@ class Sliding(Remembering):
     def on_punctuation(self) -> None:
         """Sliding windows know no punctuation."""
 
-    def recall(self, state: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Take back what another window held; who keeps up with the window learns of every item again."""
-        super().recall(state)
+        super().restore(state)
         for item in self.items:
             self.inserted(item)
 

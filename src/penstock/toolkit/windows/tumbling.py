@@ -27,10 +27,10 @@ class WindowOfPartition(Protocol):
     def on_punctuation(self) -> None:
         """Take a window marker of the port."""
 
-    def remember(self) -> Any:
+    def snapshot(self) -> Any:
         """What it holds, as plain data."""
 
-    def recall(self, state: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Hold what another window held."""
 
     def is_blank(self) -> bool:
