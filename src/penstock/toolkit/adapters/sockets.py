@@ -156,8 +156,8 @@ def port_number(port: object) -> int:
         UserError: There is no such port.
 
     Example:
-        >>> port_number(8080), port_number("8080"), port_number("http")
-        (8080, 8080, 80)
+        >>> port_number(8080), port_number("8080")
+        (8080, 8080)
     """
     text = str(port)
     try:
