@@ -57,6 +57,29 @@ def test_a_list_that_a_filter_changes_is_not_changed_for_others():
     assert rows_in(kept, LISTS) == [(1, [2], (3, [4]))]
 
 
+def test_results_that_a_function_goes_on_changing_are_as_they_were_when_it_gave_them():
+    held, items = {}, [0, ""]
+
+    def same_dict(row):
+        held.update(n=row.n, s=row.s)
+        return held
+
+    def same_list(row):
+        items[:] = row.n, row.s
+        return items
+
+    def yielded(row):
+        made = {"n": row.n, "s": "a"}
+        yield made
+        made["s"] = "b"
+        yield made
+
+    rows = [(i, f"s{i}") for i in range(3)]
+    for function in (same_dict, same_list):
+        assert rows_in(map_rows(numbered(3), function, PLAIN, PLAIN), PLAIN) == rows
+    assert rows_in(flat_map_rows(numbered(1), yielded, PLAIN, PLAIN), PLAIN) == [(0, "a"), (0, "b")]
+
+
 def test_a_function_that_raises_stop_iteration_fails():
     def empty(row):
         return next(iter(()))

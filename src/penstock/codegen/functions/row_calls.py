@@ -9,6 +9,7 @@ Python's own types are looked at by column and Arrow checks the rest; only where
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain, repeat
 from operator import attrgetter, is_, itemgetter
 from typing import Any
@@ -89,14 +90,35 @@ def _count_same(frame: Frame, call: Call, inputs: Schema, outputs: Schema, piece
 
 def _called(call: Call, rows: Iterable[Any], outputs: Schema) -> list[Any]:
     made: list[Any] = []
+    own = _owner(outputs)
     try:
         # Not by `map`: it would take a StopIteration of the function's for the end of the rows.
         for row in rows:
-            made.append(call(row))
+            made.append(own(call(row)))
     except Exception:
         columns_of(made, outputs)  # what was given before fails first, if it does not fit
         raise
     return made
+
+
+@cache
+def _owner(outputs: Schema) -> Call:
+    """A function that makes a result ours at once: whoever gave it may go on changing it."""
+    conform = conformer(outputs)
+    if has_collection(outputs) or any(t == Primitive("blob") for a in outputs.attributes for t in a.type.walk()):
+        return conform
+
+    def own(value: Any) -> Any:
+        if type(value) is dict:
+            return value.copy()
+        return value if type(value) is tuple or _is_row(type(value)) else conform(value)
+
+    return own
+
+
+def _is_row(kind: Any) -> bool:
+    """Whether a class is that of our rows."""
+    return bool(kind.__module__ == "penstock.api.rows" and kind.__name__ == "Row")
 
 
 def filter_rows(frame: Frame, call: Call, inputs: Schema) -> Frame:
@@ -130,10 +152,11 @@ def given_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> tup
 
 def _listed(call: Call, rows: Iterable[Any], outputs: Schema) -> list[list[Any]]:
     made: list[list[Any]] = []
+    own = _owner(outputs)
     try:
         for row in rows:
             made.append([])
-            made[-1].extend(call(row) or ())
+            made[-1].extend(map(own, call(row) or ()))
     except Exception:
         columns_of(list(chain.from_iterable(made)), outputs)
         raise
@@ -192,7 +215,7 @@ def _by_attribute(made: list[Any], schema: Schema) -> list[Sequence[Any]] | None
             return None
     kind: Any
     (kind, *others) = kinds
-    if not others and getattr(kind, "__module__", "") == "penstock.api.rows" and set(schema.names) <= set(kind._fields):
+    if not others and _is_row(kind) and set(schema.names) <= set(kind._fields):
         return [list(map(attrgetter(name), made)) for name in schema.names]
     return None
 
