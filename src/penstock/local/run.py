@@ -11,32 +11,22 @@ When it does not apply:
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from penstock.base.diagnostics import Diagnostics
 from penstock.compiler import CompiledJob
-from penstock.expr.evaluate import Evaluator
-from penstock.ir.graph import Application
 from penstock.local.line import Line, LineBatch
+from penstock.local.local_sinks import check_operators, make_sinks
 from penstock.profiler.raw_statistics import Statistics
 from penstock.reference.interrupt import on_interrupt
 from penstock.runtime.progress import LateTuples, Notice, Progress
-from penstock.runtime.sinks.kinds import BatchSink, BatchSinks, JobOutput, make_batch_sinks
-from penstock.runtime.sinks.postgres import PostgresBatchSink
 from penstock.runtime.sinks.writer import SinkWriter, Totals, gather
 from penstock.runtime.sources.batch_size import choose_size
-from penstock.runtime.sources.rounds import END, LoopSink, RoundsInMemory
-from penstock.toolkit.adapters import export, kafka_producer, postgres_sink
+from penstock.runtime.sources.rounds import RoundsInMemory
 from penstock.toolkit.files.output_locks import hold_outputs
 
 REST_SECONDS = 0.05
 """How long a continuous run rests where there is nothing new."""
-
-ONLY_ON_SPARK = frozenset({export.DEFINITION.kind, kafka_producer.DEFINITION.kind})
-"""The sinks that belong to other systems, or to other jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +77,7 @@ def run_locally(
     environment, rounds = job.options.environment, RoundsInMemory()
     line = Line(job.program, job.plan, job.build.pieces, environment, continuous=job.options.continuous, rounds=rounds)
     with hold_outputs(job.plan.application, environment):
-        sinks = SinkWriter(job.program, job.plan, environment, _batch_sinks(job, rounds))
+        sinks = SinkWriter(job.program, job.plan, environment, make_sinks(job, rounds))
         run = _Run(line, sinks, on_progress, notice)
         try:
             sinks.restore(None)
@@ -103,20 +93,6 @@ def run_locally(
         totals=sinks.totals,
         statistics=sinks.statistics,
     )
-
-
-def check_operators(application: Application) -> None:
-    """Refuse a program with sources or sinks that only Spark has.
-
-    Raises:
-        UserError: It has some; every one of them is named.
-    """
-    found = Diagnostics()
-    for operator in application.operators:
-        if operator.facts.is_read_by_engine or operator.kind in ONLY_ON_SPARK:
-            message = f"`{operator.id}` ({operator.kind}) does not run on the local engine"
-            found.error(message, operator.span, hint="run it with `--engine spark`")
-    found.raise_if_any()
 
 
 class _Run:
@@ -159,20 +135,3 @@ class _Run:
     def _interrupt(self) -> None:
         self._is_interrupted = True
         self._notice("stopping after this batch; press Ctrl-C again to stop at once")
-
-
-def _batch_sinks(job: CompiledJob, rounds: RoundsInMemory) -> dict[str, BatchSink]:
-    application, environment = job.plan.application, job.options.environment
-    output = JobOutput(
-        application=application.name,
-        id=uuid.uuid4().hex,
-        folder=Path(),
-        environment=environment,
-        evaluator=Evaluator(functions=application.functions, environment=environment),
-    )
-    kinds: BatchSinks = {
-        END: lambda operator, output: LoopSink(operator, rounds),
-        postgres_sink.DEFINITION.kind: PostgresBatchSink,
-    }
-    sinks = [application.operator[id_] for pe in job.plan.pes if pe.role == "sink" for id_ in pe.operators]
-    return make_batch_sinks(kinds, sinks, output)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from penstock.base.diagnostics import UserError
 from penstock.compiler import CompiledJob, Options, compile
 from penstock.compiler.fusion_names import AUTO
-from penstock.local.run import check_operators, run_locally
+from penstock.local.local_sinks import check_operators
+from penstock.local.run import run_locally
 from penstock.running.handle import Control, Outcome, Work, count_operators
 from penstock.running.options import RunOptions, goes_on, tell_warnings
 from penstock.toolkit.core.program import Program

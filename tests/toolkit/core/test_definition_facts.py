@@ -20,7 +20,12 @@ PACKAGE = Path(penstock.__file__).parent
 SPEAK_OF_OPERATORS = ("toolkit", "lang", "api", "bench", "demo")
 """The toolkit itself, the front ends, and the programs of experiments and the demo."""
 
-REGISTRATIONS = {"codegen/write/forms.py", "spark/job/outside_sources.py", "spark/sinks/kinds.py"}
+REGISTRATIONS = {
+    "codegen/write/forms.py",
+    "local/local_sinks.py",
+    "spark/job/outside_sources.py",
+    "spark/sinks/batch_sinks.py",
+}
 """Where back ends register what they have for the definitions of operators."""
 
 FOLDERS = tuple(f"penstock.toolkit.{folder}" for folder in ("adapters", "relational", "utility"))

@@ -61,7 +61,7 @@ def run_in_process(program: Program, environment: Environment, settings: LocalSe
 
 def _compile(program: Program, environment: Environment, settings: LocalSettings) -> CompiledJob:
     from penstock.compiler import Options, compile
-    from penstock.local.run import check_operators
+    from penstock.local.local_sinks import check_operators
     from penstock.runtime.sources.following import goes_on
 
     check_operators(program.application)
