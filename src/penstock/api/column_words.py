@@ -43,7 +43,7 @@ class When:
     test: Column
 
     def then(self, value: Any) -> Then:
-        """What to give where the test holds; `otherwise` must follow.
+        """Set the value where the test holds; `otherwise` must follow.
 
         Example:
             >>> when(col.volume > 0).then(col.price).otherwise(0.0)
@@ -65,7 +65,7 @@ class Then:
     value: Column
 
     def otherwise(self, value: Any) -> Column:
-        """What to give where the test does not hold.
+        """Set the value where the test does not hold.
 
         Example:
             >>> from penstock import App

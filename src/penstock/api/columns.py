@@ -27,12 +27,12 @@ from penstock.toolkit.core.definition import OperatorDefinition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What names mean where an expression is used.
+    """The scope in which an expression is built: the schemas and output functions that its names refer to.
 
     Attributes:
         schemas: Of the input ports.
         definition: Of the operator, for its output functions.
-        span: Where the user's code stands.
+        span: The place in the user's code.
     """
 
     schemas: tuple[Schema, ...]

@@ -25,7 +25,7 @@ _SHARED = ("clock", "random", "stdout", "log", "metrics", "open_files")
 
 
 def given_by(environment: Environment) -> dict[str, Any]:
-    """What an instance may hold of the application's environment, by name.
+    """The objects of the application's environment that an instance may hold, by name.
 
     Example:
         >>> sorted(given_by(Environment()))

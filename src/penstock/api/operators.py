@@ -46,7 +46,7 @@ Key = str | Sequence[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """What a decorator notes on a function.
+    """The settings that a decorator notes on a function.
 
     Attributes:
         role: `map`, `filter`, `flat map`, `source` or `sink`.

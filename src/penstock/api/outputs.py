@@ -1,4 +1,4 @@
-"""What an invocation says of an output port."""
+"""Output ports of an invocation: their schemas, names and output clauses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.toolkit.core.registry import standard
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What an invocation says of one output port.
+    """The schema, name and output clause of one output port of an invocation.
 
     Attributes:
         schema: Of the tuples; given as SPL text, a class, or a `Schema`.

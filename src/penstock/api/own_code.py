@@ -63,7 +63,7 @@ def is_own(module: str | None) -> bool:
 
 
 class OwnCode:
-    """What the class of an operator can reach of the application's code.
+    """The application's code that the class of an operator can reach.
 
     Example:
         >>> class Account:
@@ -96,10 +96,10 @@ class OwnCode:
         return name
 
     def find(self, name: Name) -> Any:
-        """What has a name.
+        """The object of a name.
 
         Raises:
-            LookupError: There is no such thing, or there are two.
+            LookupError: There is no such object, or there are two.
         """
         kind, module, text = name
         found = self._found.get(name)
@@ -138,7 +138,7 @@ class OwnCode:
         self._names[id(value)] = name
 
     def _parts(self, value: Any, text: str) -> Iterator[Part]:
-        """What a value refers to that may be, or lead to, code of the application."""
+        """The objects that a value refers to and that may be, or lead to, code of the application."""
         match value:
             case type() if is_own(value.__module__):
                 yield from (("", base) for base in value.__mro__[1:])
@@ -176,7 +176,7 @@ _codes: WeakKeyDictionary[type, OwnCode] = WeakKeyDictionary()
 
 
 def own_code_of(owner: type) -> OwnCode:
-    """What a class can reach; the walk is done once."""
+    """The application's code that a class can reach; the walk is done once."""
     found = _codes.get(owner)
     if found is None:
         found = _codes[owner] = OwnCode(owner)
@@ -188,7 +188,7 @@ def _is_same_in_main(one: Name, other: Name) -> bool:
 
 
 def _used_by(function: FunctionType) -> Iterator[Part]:
-    """What the code of a function refers to by names, cells, defaults and decorators."""
+    """The objects that the code of a function refers to by names, cells, defaults and decorators."""
     names = list(dict.fromkeys(_names_in(function.__code__)))
     for name in names:
         if name in function.__globals__:
@@ -213,7 +213,7 @@ def _names_in(code: CodeType) -> Iterator[str]:
 
 
 def _of_module(module: ModuleType, names: list[str]) -> Iterator[Part]:
-    """What code may mean by `module.name`."""
+    """The members of a module of the application that code may refer to by `module.name`."""
     if is_own(module.__name__):
         space: Mapping[str, Any] = vars(module)
         yield from ((f"{module.__name__}.{name}", space[name]) for name in names if name in space)

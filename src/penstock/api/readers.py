@@ -283,7 +283,7 @@ class AppSources:
 
 
 def checked_separator(separator: str) -> str | None:
-    """What separates values, if it is not the comma.
+    """The separator of values; None if it is the comma.
 
     Raises:
         UserError: It is not one character.

@@ -10,7 +10,7 @@ from penstock.ir.graph import InputPort, Operator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewIds:
-    """What is called otherwise from now on: from the old id of a stream, or of an operator, to the new one."""
+    """The new ids of renamed streams and operators, by their old ids."""
 
     streams: Mapping[str, str]
     operators: Mapping[str, str]

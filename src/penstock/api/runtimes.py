@@ -185,7 +185,7 @@ class ClassRuntime(Runtime):
         load_state(self.instance, whole["instance"], self._given(), self.operator)
 
     def _given(self) -> dict[str, Any]:
-        """What the engine gives the instance; it is never remembered."""
+        """The objects that the engine gives the instance; they are never part of its state."""
         given = {"submit": self.instance.submit}
         return {**given, **given_by(self.context.environment)} if self.has_environment else given
 

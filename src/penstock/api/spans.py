@@ -70,7 +70,7 @@ def _as_written(path: str) -> str:
 
 
 def _notebook_cell(path: str) -> str | None:
-    """What IPython calls the cell that it keeps under a path."""
+    """IPython's name for the notebook cell that it keeps under a path; None if there is no such cell."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     named = shell.compile.format_code_name(path) if shell is not None else None
     return None if named is None else " ".join(named)

@@ -19,11 +19,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What may be an operator.
+    """A function or class that may be an operator.
 
     Attributes:
         name: Of the function or class.
-        namespace: Of the operator; None where only running the file tells.
+        namespace: Of the operator; None where it is known only by running the file.
     """
 
     name: str
@@ -60,7 +60,7 @@ class ToolkitFile:
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
-        """What may be an operator in it."""
+        """The functions and classes of the file that may be operators."""
         return tuple(_Reading(self._body or [], self.package).candidates())
 
     def mentions(self, word: str) -> bool:
@@ -99,7 +99,7 @@ class _Reading:
         self._classes = {s.name: s for s in self._statements if isinstance(s, ast.ClassDef)}
 
     def candidates(self) -> Iterator[Candidate]:
-        """What may be an operator."""
+        """The functions and classes that may be operators."""
         handed_over = {name for s in self._statements for name in self._names_handed_over(s)}
         for statement in self._statements:
             if isinstance(statement, ast.ClassDef):

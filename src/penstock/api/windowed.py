@@ -1,4 +1,4 @@
-"""What a stream keeps in windows: aggregates, joins, sorting."""
+"""Methods of a stream that use windows: aggregates, joins, sorting."""
 
 from __future__ import annotations
 

@@ -48,10 +48,10 @@ def infer_model(
     owner: type | None = None,
     given: Mapping[str, Type | None] | None = None,
 ) -> OperatorModel:
-    """What can be proven of a function of one tuple, or of the method `process` of `owner`.
+    """The model of a function of one tuple, or of the method `process` of `owner`, as far as it is proven.
 
     Args:
-        function: What is called for each tuple.
+        function: Called for each tuple.
         role: How it is called.
         inputs: The schema of its input.
         outputs: The schemas of its outputs.

@@ -61,13 +61,13 @@ Execute = Callable[["Analysis", Iterable[ast.stmt], Frame], None]
 
 
 class Analysis:
-    """What has been found so far.
+    """A run of the abstract interpreter, with its findings so far.
 
     Attributes:
         blames: Why nothing can be said of the state, in the order of discovery.
         changed: Whether the last round found something new.
         is_init: Whether the constructor is being looked at: what it makes is the operator's state.
-        unordered: How many iterations over sets the code stands in.
+        unordered: How many iterations over sets the code is inside of.
         given: The values that leave as tuples.
         submits: The calls of `submit`, by the identity of their nodes.
         leaks_submit: Whether `submit`, or the operator itself, goes where it cannot be followed.
@@ -94,7 +94,7 @@ class Analysis:
         self._things: dict[Hashable, Thing] = {}
 
     def evaluate(self, node: ast.expr | None, frame: Frame) -> Value:
-        """What an expression may evaluate to."""
+        """The values that an expression may have."""
         return self._evaluate(self, node, frame)
 
     def execute(self, body: Iterable[ast.stmt], frame: Frame) -> None:
@@ -102,7 +102,7 @@ class Analysis:
         self._execute(self, body, frame)
 
     def call(self, callee: Value, node: ast.AST, frame: Frame, *given: Value) -> Value:
-        """What calling a value with some arguments gives."""
+        """The values that a call with some arguments may return."""
         return self._call(self, callee, Arguments(positional=given), node, frame)
 
     # Blame.
@@ -161,7 +161,7 @@ class Analysis:
             self.changed = True
 
     def _keep(self, value: Value) -> Value:
-        """What is stored in something that a later call finds is found by it, too."""
+        """The value as a later call may find it; everything in it is marked as kept."""
         for atom in value:
             self._keep_atom(atom)
         return release(value)
@@ -207,7 +207,7 @@ class Analysis:
         thing.is_open = True
 
     def held(self, thing: Thing) -> Value:
-        """What an object holds."""
+        """The values that an object holds."""
         fields = thing.fields.values() if thing.type in CONTAINERS else ()
         found = join(thing.items, *fields)
         return release(found) if thing.is_kept else found
@@ -290,7 +290,7 @@ class Analysis:
                 self._look_at_given(inside, node, frame, (*seen, atom))
 
     def _properties(self, given: Thing | Record, node: ast.AST, frame: Frame) -> Value:
-        """What the engine may read of an instance that leaves as a tuple, beside its attributes."""
+        """The values of the properties of an instance that leaves as a tuple, which the engine may read."""
         cls = given.type if isinstance(given, Thing) else given.cls or tuple
         if cls in CONTAINERS or cls in (Iterator, DIGEST):
             return NOTHING
@@ -299,7 +299,7 @@ class Analysis:
         return join(*(self.call(frozenset({getter}), node, frame) for getter in getters))
 
     def spoil(self, value: Value) -> None:
-        """What unknown code is handed, it may change, and the operator itself it may let submit."""
+        """Note that unknown code is handed a value, which it may change, or through which it may submit."""
         for atom in unwrap(value):
             if atom is Special.SUBMIT or (isinstance(atom, Bound) and atom.receiver is Special.SUBMIT):
                 self.leaks_submit = True

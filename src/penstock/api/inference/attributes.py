@@ -44,7 +44,7 @@ _ROW_METHODS = frozenset("_replace _asdict index count".split())
 
 
 def read_attribute(run: Analysis, base: Value, name: str, node: ast.AST, frame: Frame) -> Value:
-    """What `base.name` may be."""
+    """The values that `base.name` may have."""
     return join(*(_attribute(run, atom, name, node, frame) for atom in unwrap(base)))
 
 
@@ -119,7 +119,7 @@ def _of_thing(run: Analysis, thing: Thing, name: str, node: ast.AST, frame: Fram
 def _member(
     run: Analysis, cls: type, receiver: Any, name: str, node: ast.AST, frame: Frame, after: type | None = None
 ) -> Value:
-    """What an instance finds in its class: a method, a property that is run, or a value."""
+    """The member that an instance finds in its class: a method, the result of a property, or a value."""
     member, is_there = class_member(cls, name, after=after)
     if not is_there:
         return NOTHING

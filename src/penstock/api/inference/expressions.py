@@ -1,4 +1,4 @@
-"""What expressions evaluate to."""
+"""Abstract interpretation of expressions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from penstock.api.inference.values import (
 
 
 def evaluate(run: Analysis, node: ast.expr | None, frame: Frame) -> Value:
-    """What an expression may evaluate to; its effects are noted."""
+    """The values that an expression may have; its effects are noted."""
     if node is None:
         return NONE
     handle = _HANDLERS.get(type(node))

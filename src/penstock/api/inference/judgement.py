@@ -1,4 +1,4 @@
-"""What a whole operator remembers and gives: the interpreter run to a fixed point, and its findings.
+"""The state and the output of a whole operator: the interpreter run to a fixed point, and its findings.
 
 Introduction
     Decides the state flag of a user's operator: stateless, partitioned by attributes of the tuple, or unknown. It reads
@@ -26,7 +26,7 @@ When it does not apply
     inside, `**`), objects with hooks, modules that rebind names, sets in the order of their hashes.
 
 Cost
-    Rounds times the calls that can be told apart by the places they come from; at most a few thousand of these.
+    Rounds times the calls that differ in the places they come from; at most a few thousand of these.
 
 Reference
     Auto-parallelization paper, section 3.2; the partitioned case follows section 3.1 (state is a map whose key is a set
@@ -86,7 +86,7 @@ _CALLED_BY_ENGINE = ("process", "process_port", "on_punctuation", "finish", "sub
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What was found of an operator.
+    """The findings on an operator.
 
     Attributes:
         reasons: Why its state is unknown; empty if it is not.
@@ -115,11 +115,11 @@ def judge(
     owner: type | None = None,
     given: Mapping[str, Type | None] | None = None,
 ) -> Findings:
-    """What can be proven of a function of one tuple, or of the method `process(self, tuple)` of `owner`.
+    """The findings on a function of one tuple, or on the method `process(self, tuple)` of `owner`.
 
     Args:
-        function: What is called for each tuple.
-        gives: What becomes of what it returns: `one` tuple, `none`, or `many`.
+        function: Called for each tuple.
+        gives: How many tuples its result is: `one`, `none`, or `many`.
         inputs: The schema of the tuple.
         owner: The class, where it is a method.
         given: The types of the parameters that the invocation sets, None where that is not known.
@@ -237,7 +237,7 @@ def _is_changed(value: Value) -> bool:
 
 
 def value_of(type_: Type, owner: Owner) -> Value:
-    """What the values of an SPL type are in Python.
+    """The Python values of an SPL type.
 
     Example:
         >>> from penstock.ir.types import parse_type

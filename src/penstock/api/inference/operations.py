@@ -1,4 +1,4 @@
-"""What operators, comparisons and tests do with values."""
+"""Operators, comparisons and tests on the values of the abstract interpreter."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def operate(run: Analysis, name: str, left: Value, right: Value, node: ast.AST, frame: Frame) -> Value:
-    """What a binary operator gives."""
+    """The result of a binary operator."""
     return join(*(_operate(run, name, a, b, node, frame) for a in unwrap(left) for b in unwrap(right)))
 
 
@@ -128,7 +128,7 @@ def _with_factory(run: Analysis, value: Value, factory: Value) -> Value:
 
 
 def operate_alone(run: Analysis, name: str, value: Value, node: ast.AST, frame: Frame) -> Value:
-    """What a unary operator gives."""
+    """The result of a unary operator."""
     found = NOTHING
     for atom in unwrap(value):
         if atom in SCALARS:

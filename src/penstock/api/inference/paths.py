@@ -197,7 +197,7 @@ def _loop(body: _Flow) -> _Flow:
 
 
 def _finally(flow: _Flow, last: _Flow) -> _Flow:
-    """What `finally` gives is given on every way out."""
+    """The flow of a `try` with its `finally`, which every path runs through."""
     after = _join(last.through, last.left)
     left = None if flow.left is None else flow.left + (after or NONE)
     through = None if flow.through is None else _shift(flow.through, last.through)

@@ -1,4 +1,4 @@
-"""What statements do."""
+"""Abstract interpretation of statements."""
 
 from __future__ import annotations
 import __future__

@@ -29,7 +29,7 @@ NOT_A_KEY = "looks up a key that is not made of attributes of the tuple as they 
 
 
 def read_item(run: Analysis, base: Value, index: Value, node: ast.AST, frame: Frame) -> Value:
-    """What `base[index]` gives."""
+    """The values that `base[index]` may have."""
     if not all(isinstance(atom, Thing) and atom.type in DICTS for atom in unwrap(base)):
         run.observe(index, node, frame, ordered=False)
     return join(*(_item(run, atom, index, node, frame) for atom in unwrap(base)))

@@ -103,7 +103,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Getter:
-    """What `operator.itemgetter` (or `attrgetter`, by name) makes."""
+    """A function made by `operator.itemgetter` or, with `by_name`, by `operator.attrgetter`."""
 
     keys: tuple[str, ...]
     by_name: bool
@@ -111,7 +111,7 @@ class Getter:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What `super()` gives: attributes are looked up behind `after` in the order of the receiver's classes."""
+    """The result of `super()`: attributes are looked up behind `after` in the order of the receiver's classes."""
 
     after: type
     receiver: Any

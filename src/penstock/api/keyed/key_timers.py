@@ -61,7 +61,7 @@ class KeyTimers:
         self._go_on_from(key)
 
     def snapshot(self, key: Hashable) -> Any:
-        """What the timer of a key needs to wait again, as plain data."""
+        """The state of the timer of a key, as plain data; None if it is not set."""
         timer = self._timers.get(key)
         return self._stored.get(key) if timer is None else timer.snapshot()
 

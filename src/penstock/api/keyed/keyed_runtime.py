@@ -64,7 +64,7 @@ class Seat:
 
 
 Stored = tuple[Hashable, int, int, Any, Any, Any]
-"""What a snapshot says of an instance: its key, number and last time, its attributes, its wake, its expiry."""
+"""An instance in a snapshot: its key, number and last time, its attributes, its wake, its expiry."""
 
 
 class KeyedRuntime(Runtime):
@@ -304,7 +304,7 @@ class KeyedRuntime(Runtime):
         return seat
 
     def _given(self, seat: Seat) -> dict[str, Any]:
-        """What the engine gives an instance; it is never remembered."""
+        """The objects that the engine gives an instance; they are never part of its state."""
         given = given_by(self.context.environment) if "environment" in self.parameters else {}
         return {"seat": seat, **given}
 
@@ -325,7 +325,7 @@ def _key_function(schema: Schema, names: list[str]) -> Callable[[Tuple], Hashabl
 
 
 def _changeable(owner: type, parameters: dict[str, Any]) -> dict[str, Any]:
-    """What the constructor is given, or has as a default, that could be changed: every instance gets its own."""
+    """The mutable arguments and defaults of the constructor, of which every instance gets its own copy."""
     defaults = {name: parameter.default for name, parameter in signature(owner).parameters.items()}
     return {n: v for n, v in {**defaults, **parameters}.items() if isinstance(v, list | dict | set)}
 

@@ -94,7 +94,7 @@ def _is_self(node: ast.AST, tree: FunctionTree) -> bool:
 
 
 def _shared(tree: FunctionTree, owner: type, own: set[str]) -> Iterator[str]:
-    """What a method changes that is not its instance's own."""
+    """The names of the shared objects that a method changes."""
     outside = {
         name for node in ast.walk(tree.node) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
     }
@@ -125,7 +125,7 @@ def _aliases(tree: FunctionTree) -> dict[str, ast.expr]:
 
 
 def _unalias(changed: ast.expr, aliases: dict[str, ast.expr]) -> ast.expr:
-    """What a name that is changed in place stands for; a name that is bound stands for itself."""
+    """The expression that a name changed in place is an alias of; a name that is bound is returned as it is."""
     is_used = isinstance(changed, ast.Name) and isinstance(changed.ctx, ast.Load)
     return aliases.get(changed.id, changed) if is_used and isinstance(changed, ast.Name) else changed
 
@@ -168,7 +168,7 @@ def _is_class(node: ast.expr, tree: FunctionTree, bound: set[str]) -> bool:
 
 
 def _meaning(tree: FunctionTree, name: str) -> Any:
-    """What a name that the function does not bind means to it."""
+    """The value of a name that the function does not bind; None if it has none."""
     function = tree.function
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     try:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class FieldProblem(Exception):
-    """What is wrong with a field.
+    """A mistake in a field of a schema.
 
     Attributes:
-        field: Its name, with a dot before that of a nested one.
+        field: The field's name, with a dot before that of a nested one.
         hint: What to do.
 
     Example:

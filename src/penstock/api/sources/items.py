@@ -1,4 +1,4 @@
-"""What a source written in Python may yield beside tuples."""
+"""Items that a source written in Python may yield beside tuples."""
 
 from __future__ import annotations
 

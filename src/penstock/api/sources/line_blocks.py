@@ -26,7 +26,7 @@ from penstock.toolkit.formats.columns_line import fast_reader
 
 
 class ReadsBlocks(ReadsLines, Protocol):
-    """What says what lines mean, one by one or many at once."""
+    """A parser of the lines of a file, one by one or many at once."""
 
     def lines(self, texts: pa.StringArray, file: Path) -> tuple[Any, Mapping[str, Any]] | None:
         """The times and the columns of many lines, or None."""

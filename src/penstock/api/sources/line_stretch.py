@@ -64,7 +64,7 @@ class Stretch:
         return self.file.cut(self, is_before)
 
     def piece(self) -> dict[str, Any]:
-        """What a task reads, as plain data."""
+        """The range of the file that a task reads, as plain data."""
         return {
             "file": str(self.file.path),
             "start": self.start.byte,

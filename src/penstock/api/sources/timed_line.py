@@ -14,7 +14,7 @@ MOST_SECONDS = 9e9
 
 
 class ReadsLines(Protocol):
-    """What says what a line means."""
+    """A parser of the lines of a file."""
 
     def line(self, text: str, file: Path) -> tuple[float, Any] | None:
         """The seconds and the values of a line; None for a line that says nothing."""

@@ -360,4 +360,4 @@ HANDLERS: dict[Any, Handler] = {
     heapq.heappushpop: _heap(True), heapq.heapreplace: _heap(True),
     heapq.nlargest: _heap(False, True), heapq.nsmallest: _heap(False, True),
 }  # fmt: skip
-"""What each function does; functions are known as the objects they are, never by name."""
+"""The handler of each function; functions are known as the objects they are, never by name."""

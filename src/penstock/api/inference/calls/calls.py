@@ -56,7 +56,7 @@ _ACTING = frozenset("close flush send write writelines".split())
 
 
 def call(run: Analysis, node: ast.Call, frame: Frame) -> Value:
-    """What a call gives."""
+    """The values that a call may return."""
     if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
         return _parent(run, node, frame)
     callee = run.evaluate(node.func, frame)
@@ -104,7 +104,7 @@ def _parent(run: Analysis, node: ast.Call, frame: Frame) -> Value:
 
 
 def call_value(run: Analysis, callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
-    """What calling a value gives."""
+    """The values that a call of a value may return."""
     return join(*(_call_atom(run, atom, given, node, frame) for atom in unwrap(callee)))
 
 

@@ -19,7 +19,7 @@ _MOST_FRAMES = 3000
 
 
 def invoke(run: Analysis, function: Any, given: Arguments, node: ast.AST, frame: Frame) -> Value:
-    """What a function of the program gives; it is read, not run."""
+    """The result of a function of the program, which is read, not run."""
     if not isinstance(function, FunctionType):
         return refuse(run, f"it calls {name_of(Known(function))}, which cannot be seen into", given, node, frame)
     if function.__module__ in BASES:
@@ -64,7 +64,7 @@ class _Unknown:
 
 
 def enter_closure(run: Analysis, closure: Closure, given: Arguments, node: ast.AST, frame: Frame) -> Value:
-    """What a lambda or nested function gives."""
+    """The result of a lambda or nested function."""
     active = next((f for called, f in run.active if called is closure), None)
     if active is None and (len(run.active) > 40 or len(run.frames) > _MOST_FRAMES):
         return refuse(run, "it calls a function that calls too much", given, node, frame)

@@ -1,4 +1,4 @@
-"""What is known of Python itself: classes, methods and functions whose results depend on their arguments alone.
+"""The known parts of Python: classes, methods and functions whose results depend on their arguments alone.
 
 Nothing is here because of its name: functions are listed as the objects they are, and methods count only for an object
 of exactly the listed class. Everything else is unknown.
@@ -46,7 +46,7 @@ SCALARS: Value = frozenset(_CLASSES)
 """Classes whose objects never change and whose every public method is pure, but for those in `IMPURE`."""
 
 DATA: Value = SCALARS - {BaseException, types.GenericAlias}
-"""What a function that gives plain data may give."""
+"""The classes that a function which returns plain data may return."""
 
 ERROR = BaseException
 """Stands for every exception of Python's own."""
@@ -100,13 +100,13 @@ RESULTS: dict[tuple[Any, str], Any] = {
     (re.Pattern, "subn"): (frozenset({str, bytes}), int),
     (re.Pattern, "sub"): frozenset({str, bytes}),
 }
-"""What methods give, where it is not simply an immutable object: a list `[t]`, a tuple, a dict."""
+"""The results of methods that differ from `default_result`: a class, a list `[t]`, a tuple, a dict, or a named form."""
 
 _OWN = {str: frozenset({str}), bytes: frozenset({bytes, int, bool, str})}
 
 
 def default_result(cls: Any) -> Value:
-    """What a method of a class gives if nothing else is said."""
+    """The result of a method that `RESULTS` does not list, by the class of its object."""
     return _OWN.get(cls, DATA)
 
 
@@ -195,7 +195,7 @@ _PARTS: dict[Any, frozenset[Any]] = {range: frozenset({int}), str: frozenset({st
 
 
 def parts_of(cls: Any) -> Value:
-    """What iterating over an immutable object, or looking up an item of it, gives."""
+    """The classes of the elements of an immutable object, as iteration or a subscript gives them."""
     if cls in (ipaddress.IPv4Network, ipaddress.IPv6Network):
         return frozenset({ipaddress.IPv4Address, ipaddress.IPv6Address})
     if cls in (urllib.parse.ParseResult, urllib.parse.SplitResult):

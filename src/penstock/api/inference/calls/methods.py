@@ -36,7 +36,7 @@ MAYBE_TEXTS: Value = TEXTS | NONE
 
 
 def result(run: Analysis, gives: Any, node: ast.AST, frame: Frame, given: Arguments | None = None) -> Value:
-    """What a pure function gives, made of how `library` writes it."""
+    """The value of a pure function's result, which `gives` describes in the notation of `library`."""
     match gives:
         case frozenset():
             return gives
@@ -89,7 +89,7 @@ def _json(run: Analysis, node: ast.AST, frame: Frame) -> Value:
 
 
 def call_scalar_method(run: Analysis, cls: type, name: str, given: Arguments, node: ast.AST, frame: Frame) -> Value:
-    """What a method of an immutable object gives."""
+    """The result of a method of an immutable object."""
     if name.startswith("_") or name in IMPURE.get(cls, ()):
         return run.blame(node, frame, f"it calls `{cls.__name__}.{name}`, whose result is not a function of the tuple")
     if cls is datetime.datetime and name in ("fromtimestamp", "astimezone") and not _has_zone(given):
@@ -122,7 +122,7 @@ def _replace_by_function(run: Analysis, given: Arguments, node: ast.AST, frame: 
 
 
 def call_method(run: Analysis, receiver: Any, name: str, given: Arguments, node: ast.AST, frame: Frame) -> Value:
-    """What a method of a container, a tuple, an iterator or a digest gives."""
+    """The result of a method of a container, a tuple, an iterator or a digest."""
     if isinstance(receiver, Record):
         return _of_record(run, receiver, name, given, node, frame)
     if receiver.type is DIGEST:

@@ -40,7 +40,7 @@ _LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.Gener
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What a file may rebind: names declared global or nonlocal, attributes stored, names given to `setattr`.
+    """The names that a file may rebind: those declared global or nonlocal, stored as attributes, or given to `setattr`.
 
     `reflects`: whether it changes names that cannot be read off, as in `globals()[name] = ...`.
     """

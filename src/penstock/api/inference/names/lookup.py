@@ -1,4 +1,4 @@
-"""What names mean: locals, variables of enclosing functions, globals and builtins, each as it is at compile time."""
+"""Lookup of names: locals, variables of enclosing functions, globals and builtins, each as it is at compile time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MISSING = object()
 
 
 def read_name(run: Analysis, node: ast.AST, name: str, frame: Frame) -> Value:
-    """What a name may mean."""
+    """The values that a name may have."""
     owner = frame.owner_of(name)
     if owner is not None:
         return owner.names[name]

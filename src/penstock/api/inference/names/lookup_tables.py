@@ -51,17 +51,17 @@ _LITERALS = (ast.Constant, ast.Dict, ast.List, ast.Set, ast.Tuple, ast.UnaryOp, 
 
 
 def fix_global(value: Any, function: FunctionType, name: str) -> Value | str:
-    """What a table is that a function reads as a global, or why it may change."""
+    """The value of a table that a function reads as a global, or why it may change."""
     return _fix_of_module(value, function.__globals__, function.__code__.co_filename, name)
 
 
 def fix_attribute(value: Any, module: ModuleType, name: str) -> Value | str:
-    """What a table is that stands in a module, or why it may change."""
+    """The value of a table in a module, or why it may change."""
     return _fix_of_module(value, vars(module), str(getattr(module, "__file__", "")), name)
 
 
 def fix_member(value: Any, cls: type, name: str) -> Value | str:
-    """What a table is that stands in a class, or why it may change."""
+    """The value of a table in a class, or why it may change."""
     owner = next(base for base in cls.__mro__ if name in vars(base))
     module = sys.modules.get(owner.__module__)
     tree = _tree(str(getattr(module, "__file__", "")), vars(module) if module else {})
@@ -78,7 +78,7 @@ def fix_member(value: Any, cls: type, name: str) -> Value | str:
 
 
 def fix_default(value: Any, tree: FunctionTree, name: str) -> Value | str:
-    """What a table is that is the default of a parameter, or why it may change."""
+    """The value of a table that is the default of a parameter, or why it may change."""
     arguments = tree.node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     pairs = [*zip(reversed(positional), reversed(arguments.defaults), strict=False)]
@@ -88,7 +88,7 @@ def fix_default(value: Any, tree: FunctionTree, name: str) -> Value | str:
 
 
 def fix_cell(value: Any, tree: FunctionTree, name: str) -> Value | str:
-    """What a table is that a function around binds, or why it may change."""
+    """The value of a table that an enclosing function binds, or why it may change."""
     around = [n for n in ast.walk(tree.module) if isinstance(n, ast.FunctionDef) and tree.node in ast.walk(n)]
     holders = [n for n in around if n is not tree.node and name in bound_names(n.body)]
     made = [v for n, v in _assigned(holders[-1].body) if n == name] if holders else []

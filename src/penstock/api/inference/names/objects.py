@@ -44,7 +44,7 @@ def describe(value: Any) -> str:
 
 
 def fix(value: Any) -> Value | str:
-    """What a captured object is, or why nothing can be said of it."""
+    """The value of a captured object, or why it is unknown."""
     cls = type(value)
     if cls in SCALARS:
         return frozenset({cls})
@@ -162,7 +162,7 @@ def _is_plain_member(value: Any) -> bool:
 
 
 def class_member(cls: type, name: str, *, after: type | None = None) -> tuple[Any, bool]:
-    """What a class, or one of its bases, holds under a name, and whether it does; `after` skips up to a class."""
+    """The member of a name in a class or its bases, and whether there is one; `after` skips up to a class."""
     order = cls.__mro__
     if after is not None and after in order:
         order = order[order.index(after) + 1 :]

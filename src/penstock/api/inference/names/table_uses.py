@@ -49,7 +49,7 @@ class File:
     namespace: dict[str, Any]
 
     def parent(self, node: ast.AST) -> ast.AST:
-        """What an expression stands in."""
+        """The parent of a node in the syntax tree."""
         return _parents(self.tree)[id(node)]
 
     def is_builtin(self, name: str) -> bool:
@@ -57,7 +57,7 @@ class File:
         return name not in self.namespace and name not in _bound(self.tree, is_local=False)
 
     def meaning(self, name: str) -> Any:
-        """What a name of the module means that no function binds as well."""
+        """The value of a name in the module; None if it has none, or if a function binds the name as well."""
         return None if name in _bound(self.tree, is_local=True) else self.namespace.get(name)
 
 
@@ -68,7 +68,7 @@ def read_text(path: str) -> str:
 
 
 def parts_of_table(value: Any) -> list[Any]:
-    """What a table holds."""
+    """The values of a mapping, or the elements of another table."""
     return list(value.values() if isinstance(value, dict | MappingProxyType) else value)
 
 
