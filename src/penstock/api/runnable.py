@@ -1,4 +1,4 @@
-"""Methods that run or inspect a program: `app.run()`, `app.check()`, `app.explain()`, `stream.collect()`, `stream.show()`.
+"""Methods to run or inspect an app: `app.run()`, `app.check()`, `app.explain()`, `stream.collect()`, `stream.show()`.
 
 The engines lie far above the API, so they are looked up when they are first asked for, here and nowhere else.
 """

@@ -232,7 +232,7 @@ class FileSourceRuntime(LogicRuntime):
 
 
 def _records_again(name: str, items: Iterator[Item]) -> Iterator[Item]:
-    """What has been read before."""
+    """The items of a file that have been read before."""
     for item in items:
         if isinstance(item, Pause):
             raise UserError(f"`{name}` holds less than when it was read", hint="start with a new checkpoint folder")

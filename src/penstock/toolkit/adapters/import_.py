@@ -45,7 +45,7 @@ class ImportRuntime(LogicRuntime):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What an Export offers.
+    """A stream that an Export offers to other applications.
 
     Attributes:
         application: The exporting application's name.
@@ -63,7 +63,7 @@ class Offer:
 
 
 def offer_of(export: Operator, application: str, evaluator: Evaluator) -> Offer:
-    """What an Export of an application offers."""
+    """The offer of an Export operator of an application."""
     properties: dict[str, Any] = {}
     for value in export.param("properties"):
         assert isinstance(value.type, TupleType)
@@ -80,7 +80,7 @@ def offer_of(export: Operator, application: str, evaluator: Evaluator) -> Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What an Import asks for.
+    """The streams that an Import asks for.
 
     Attributes:
         schema: Of the streams.
@@ -118,7 +118,7 @@ class Wanted:
 
 
 def wanted_by(importer: Operator, evaluator: Evaluator) -> Wanted:
-    """What an Import asks for."""
+    """The streams that an Import operator asks for."""
 
     def constant(name: str) -> Any:
         return next((evaluator.constant(v) for v in importer.param(name)), None)

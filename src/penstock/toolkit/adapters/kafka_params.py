@@ -61,7 +61,7 @@ def attribute_param(name: str, doc: str) -> ParamSpec:
 
 
 def kafka_properties(operator: Operator, evaluator: Evaluator, environment: Environment) -> dict[str, str]:
-    """What the parameters say of the brokers, as Kafka's own properties.
+    """The Kafka properties of an operator, from its properties file and its parameters.
 
     Raises:
         UserError: The brokers are not given, or the file of properties cannot be read.
@@ -132,7 +132,7 @@ def check_connection(operator: Operator, found: Diagnostics) -> None:
 def check_types(
     operator: Operator, names: Mapping[str, str], types: Mapping[str, Type], allowed: Mapping[str, tuple[Type, ...]]
 ) -> list[str]:
-    """What is wrong with the attributes that parameters name.
+    """The mistakes in the attributes that parameters name.
 
     Args:
         operator: Whose they are.

@@ -48,7 +48,7 @@ class PostgresSinkRuntime(LogicRuntime):
         self._table.commit()
 
     def close(self) -> None:
-        """What is not committed is not written."""
+        """Close the connection; rows that are not committed are not written."""
         self._table.close()
 
     def _flush(self) -> None:

@@ -225,7 +225,7 @@ def _row_of(error: Any, rows: Sequence[Tuple]) -> Tuple | None:
 
 
 def _hint(error: Any) -> str:
-    """What a user can do, by the class of the error."""
+    """A hint for the user, by the class of the error; empty if there is none."""
     hints: dict[str | None, Callable[[], str]] = {
         "42P01": lambda: "make the table, or write `createTable: true`",
         "42703": lambda: "the table needs a column for each attribute; drop those it lacks with a Functor",

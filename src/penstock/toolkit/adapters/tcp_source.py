@@ -97,7 +97,7 @@ class TCPSourceRuntime(LogicRuntime):
                 yield None if isinstance(item, Pause) else item
 
     def _describe(self, connection: socket.socket) -> dict[str, object]:
-        """What output functions tell of a connection."""
+        """The values of the output functions that describe a connection, by name."""
         (remote, remote_port), local_port = connection.getpeername()[:2], connection.getsockname()[1]
         return {
             "RemoteIP": remote,

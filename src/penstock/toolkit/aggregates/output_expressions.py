@@ -51,7 +51,7 @@ class OutputPlan:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """What stands for each call."""
+        """The variables that replace the calls, one for each."""
         return tuple(Variable(type=call.type, name=_name(i)) for i, call in enumerate(self.calls))
 
     def row(self, compile_row: Row) -> Callable[[Tuple], Tuple] | None:

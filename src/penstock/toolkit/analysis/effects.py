@@ -1,4 +1,4 @@
-"""What the code of an operator does beyond computing values: calls with effects, variables and attributes changed."""
+"""Effects of the code of an operator: calls with effects, and the variables and attributes that it changes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def changed_variables(operator: Operator, functions: Sequence[Function]) -> froz
 
 
 def immutable_locals(logic: Logic) -> Mapping[str, Expression]:
-    """What the immutable local variables of a logic clause stand for; a name that is declared twice is left out."""
+    """The values of the immutable local variables of a logic clause; a name that is declared twice is left out."""
     declared: dict[str, Expression | None] = {}
     for statement in logic.statements():
         if isinstance(statement, Declare) and statement not in logic.state:

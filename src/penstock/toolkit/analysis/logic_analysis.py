@@ -1,4 +1,4 @@
-"""What the compiler may assume of an operator instance, once its code has been read.
+"""The model of an operator instance, once its code has been read.
 
 Introduction:
     An operator definition vouches for the operator itself: a Functor keeps nothing between tuples. An invocation can
@@ -78,7 +78,7 @@ def restrict(model: OperatorModel, operator: Operator, functions: Sequence[Funct
 
 
 def _with_markers(model: OperatorModel, logic: Logic) -> OperatorModel:
-    """What the logic does with window markers, beside what the operator itself does."""
+    """The model with the window markers that the logic submits, or waits for, added to the operator's own."""
     gives = model.markers is Markers.NONE and any(isinstance(s, SubmitPunctuation) for s in logic.statements())
     return replace(
         model,

@@ -1,1 +1,1 @@
-"""What every operator is built on: definitions, invocations, outputs, the runtime and its state."""
+"""The base of every operator: definitions, invocations, outputs, the runtime and its state."""

@@ -1,4 +1,4 @@
-"""What an operator definition says of itself.
+"""Operator definitions: parameters, windows, output functions, the model and the runtime of a kind of operator.
 
 The front ends read it to check an invocation and to complete its output clause; the compiler asks it for the model
 of an instance; the reference interpreter asks it for a runtime. Standard operators and users' operators alike.

@@ -1,4 +1,4 @@
-"""What an operator instance remembers, so that another instance can go on in its place.
+"""The state of an operator instance, from which another instance resumes in its place.
 
 Introduction:
     On Spark an instance lives for one micro-batch; between batches its state lies in a state store. `snapshot` gives
@@ -14,7 +14,7 @@ Formulation:
 
     A key is the tuple of the values of the key expressions; `names` are the attributes that these are, of the first
     input port, or None where they are computed or there is no key at all. What never changes, such as a state variable
-    that is only read, stands in `whole` under `constants`. `split` deals the keys of a memory out to groups and `join`
+    that is only read, is in `whole` under `constants`. `split` deals the keys of a memory out to groups and `join`
     puts them together again, so that the state of an operator that its model calls partitioned can move to other
     channels. The values are plain data: numbers, strings, bytes, tuples, lists, sets, dictionaries.
 
@@ -29,8 +29,8 @@ Example:
     deque([(1, 'a')])
 
 When it does not apply:
-    What `snapshot` gives may share lists with the instance: pickle it before the instance goes on. A partition that is
-    as good as new is left out (`is_blank`); one that is only idle is kept, however old it is, unless its window has a
+    What `snapshot` gives may share lists with the instance: pickle it before the instance continues. A partition that
+    is as good as new is left out (`is_blank`); one that is only idle is kept, however old it is, unless its window has a
     `partitionAge` (`age`).
 
 Preserves:
@@ -211,7 +211,7 @@ class Queues(list[deque[Any]], Remembering):
         super().__init__(deque() for _ in range(ports))
 
     def snapshot(self) -> list[list[Any]]:
-        """What waits at each port."""
+        """The items that wait at each port."""
         return [list(queue) for queue in self]
 
     def restore(self, state: list[list[Any]]) -> None:

@@ -84,7 +84,7 @@ def _cell(text: str) -> str:
 
 
 def _semantics(definition: OperatorDefinition) -> Iterator[str]:
-    """What the module of an operator says of it, without its first line, which the definition repeats."""
+    """The module docstring of an operator, without its first line, which the definition repeats."""
     text = sys.modules[definition.runtime.__module__].__doc__ or ""
     rest = text.partition("\n\n")[2].strip()
     if rest:

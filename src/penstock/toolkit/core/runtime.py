@@ -36,7 +36,7 @@ Punctuate = Callable[[Punctuation], None]
 
 
 class Context(Protocol):
-    """What the interpreter offers an operator instance."""
+    """The services that the interpreter offers an operator instance."""
 
     environment: Environment
     evaluator: Evaluator
@@ -125,9 +125,9 @@ class Runtime:
         return iter(())
 
     def snapshot(self) -> Any:
-        """What a fresh instance needs to go on in its place, as plain data; None if that is nothing.
+        """The state from which a fresh instance resumes, as plain data; None if there is none.
 
-        It may share lists with the instance, so pickle it before the instance goes on. `memory` tells its form.
+        It may share lists with the instance, so pickle it before the instance continues. `memory` describes its form.
         """
         whole: Whole = {}
         parts: Parts = {}

@@ -15,13 +15,13 @@ import numpy as np
 from penstock.base.diagnostics import UserError
 
 BATCH_BYTES = 64 << 20
-"""What one call of `plan` cuts off at most, about, however long the lines are."""
+"""The most bytes, about, that one call of `plan` cuts off, however long the lines are."""
 
 BLOCK_BYTES = 1 << 20
 """Of one block, about: large enough for Arrow, small enough for the caches."""
 
 Stamp = list[int]
-"""What a file is: its inode, its size and when it was last written."""
+"""The stamp of a file: its inode, its size and when it was last written."""
 
 
 def opened(path: Path) -> BinaryIO:
@@ -40,7 +40,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def stamp_of(file: BinaryIO) -> Stamp:
-    """What a file is now."""
+    """The stamp of an open file as it is now."""
     found = os.fstat(file.fileno())
     return [found.st_ino, found.st_size, found.st_mtime_ns]
 

@@ -32,13 +32,13 @@ HINT = "put the file back from a copy, or start anew with another checkpoint and
 
 
 class FileRecord(NamedTuple):
-    """What is known of a file.
+    """The record of a file: its length, its checksum and when it was changed.
 
     Attributes:
         size: Its length.
         crc: The CRC-32 of its content.
         stamp: Its inode, and when content and inode were changed last.
-        is_young: Whether it was written so shortly before that the stamp does not tell a change.
+        is_young: Whether it was written so shortly before that the stamp does not show a change.
     """
 
     size: int
@@ -97,7 +97,7 @@ class ChecksummedFile(io.FileIO):
         self.size, self.crc = size, crc
 
     def record(self) -> FileRecord:
-        """What the file holds now."""
+        """The record of the file as it is now."""
         found = os.fstat(self.fileno())
         if self.crc is None:
             self.crc = checksum(Path(os.fsdecode(self.name)), self.size)
@@ -142,7 +142,7 @@ class FileRecords:
         self.known = {name: FileRecord(*record) for name, record in known.items()}
 
     def as_data(self) -> dict[str, tuple[Any, ...]]:
-        """What is known, as plain data."""
+        """The records as plain data, by name."""
         return {name: tuple(record) for name, record in self.known.items()}
 
     def note(self, name: str, record: FileRecord) -> None:
@@ -163,7 +163,7 @@ class FileRecords:
             raise self.error(name, f"it had {record.size} bytes, and has {found.st_size}")
 
     def problem(self, name: str, *, trusts_stamp: bool = False) -> str | None:
-        """What has happened to a file since it was recorded; None if it holds at least what it held.
+        """The damage to a file since it was recorded; None if it still holds at least its recorded content.
 
         Args:
             name: Of the file.
@@ -229,7 +229,7 @@ class FileRecords:
             raise self.error(name, problem)
 
     def error(self, name: str, problem: str, others: int = 0) -> FatalUserError:
-        """What to raise about a file."""
+        """The error to raise about a damaged file."""
         more = f", and {others} other files have changed, too" if others else ""
         return FatalUserError(f"{self._owner} cannot go on in `{name}`: {problem}{more}", hint=HINT)
 

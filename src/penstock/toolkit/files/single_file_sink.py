@@ -212,7 +212,7 @@ class FileSinkRuntime(LogicRuntime):
         return FatalUserError(message)
 
     def _constant_prefix(self, name: Expression) -> str:
-        """What a name begins with, whatever the tuple: the constants on the left of a sum."""
+        """The beginning of a name that is the same for all tuples: the constants on the left of a sum."""
         if self._is_known(name):
             return str(self.context.evaluator.constant(name))
         if not isinstance(name, Binary) or name.operator != "+":

@@ -1,4 +1,4 @@
-"""What a FileSink that writes a folder, and not a file, cannot be asked for."""
+"""Checks of the parameters of a FileSink that writes a folder, and not a file."""
 
 from __future__ import annotations
 

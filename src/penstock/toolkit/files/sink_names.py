@@ -46,7 +46,7 @@ def check_name(name: str, prefix: str, folder: Path) -> None:
 
 
 def _problem_of_text(name: str) -> str | None:
-    """What is wrong with a relative name, wherever it leads."""
+    """The problem with the text of a relative name, wherever it leads; None if there is none."""
     parts = name.split("/")
     if not name:
         return "it is empty"
@@ -64,7 +64,7 @@ def _problem_of_text(name: str) -> str | None:
 
 
 def _problem_of_place(base: Path, path: Path, folder: Path) -> str | None:
-    """What is wrong with the place that a name leads to."""
+    """The problem with the place that a name leads to; None if there is none."""
     if len(os.fsencode(path)) > LONGEST_BYTES:
         return "it is too long"
     try:

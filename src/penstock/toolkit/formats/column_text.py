@@ -27,7 +27,7 @@ from penstock.toolkit.formats import Settings
 from penstock.toolkit.formats.json_text import json_writer
 
 FORMATS = ("csv", "txt", "line", "json")
-"""What can be written column by column."""
+"""The formats that can be written column by column."""
 
 _PLAIN = r"^[A-Za-z0-9 _.,:;+*/()\[\]{}<>=@#$%&!?|^~-]*$"
 """Strings that a literal holds as they are."""

@@ -54,12 +54,12 @@ Array = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Records:
-    """What a block holds.
+    """The records of a block.
 
     Attributes:
         batch: The tuples, in order.
         malformed: The records that do not fit the schema, in order.
-        delays_ns: The time before each tuple, where records tell it.
+        delays_ns: The time before each tuple, where records give it.
     """
 
     batch: pa.RecordBatch

@@ -12,7 +12,7 @@ from penstock.ir.types import Schema
 from penstock.toolkit.formats.items import Settings
 
 _MOST_BYTES = 2**31 - 1
-"""What the offsets of an Arrow string array can tell apart."""
+"""The most bytes that the 32-bit offsets of an Arrow string array can address."""
 
 
 def fast_reader(schema: Schema, settings: Settings) -> Callable[[bytes], pa.RecordBatch | None] | None:

@@ -110,7 +110,7 @@ class OutputFile:
 
     @property
     def inode(self) -> int:
-        """What the file is, wherever it is moved to."""
+        """The inode of the file, which stays the same when the file is moved."""
         return os.fstat(self._file.fileno()).st_ino
 
     def tell(self) -> int:
@@ -136,7 +136,7 @@ class OutputFile:
         return self.tell()
 
     def record(self) -> FileRecord | None:
-        """What the file holds since it settled; nothing of a pipe or a device."""
+        """The record of the file after it has settled; None for a pipe or a device."""
         return self._raw.record() if self._is_regular else None
 
     def resume(self, size: int, crc: int | None) -> None:

@@ -75,7 +75,7 @@ WRITE_PARAMS = (
 
 
 def read_settings(runtime: LogicRuntime, schema: Schema) -> Settings:
-    """What the parameters of an operator that reads say; `schema` is that of the attributes read."""
+    """The settings of an operator that reads, from its parameters; `schema` is that of the attributes read."""
     return Settings(
         format=runtime.symbol("format", "csv"),
         separator=_separator(runtime),
@@ -91,7 +91,7 @@ def read_settings(runtime: LogicRuntime, schema: Schema) -> Settings:
 
 
 def write_settings(runtime: LogicRuntime) -> Settings:
-    """What the parameters of an operator that writes say."""
+    """The settings of an operator that writes, from its parameters."""
     return Settings(
         format=runtime.symbol("format", "csv"),
         separator=_separator(runtime),

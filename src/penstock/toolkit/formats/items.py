@@ -1,4 +1,4 @@
-"""What readers give and what formats can be told."""
+"""Items that readers yield, and the settings of formats."""
 
 from __future__ import annotations
 

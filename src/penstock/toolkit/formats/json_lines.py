@@ -103,7 +103,7 @@ def _primitive(type_: Primitive) -> Convert:
 
 
 def _value(type_: Type) -> Convert:
-    """What makes a value of one that may be null."""
+    """A converter of a JSON value that may be null."""
     convert, default = _converter(type_), default_value(type_)
     if isinstance(type_, OptionalType):
         return lambda found: None if found is None else convert(found)

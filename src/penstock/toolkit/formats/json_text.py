@@ -45,7 +45,7 @@ def json_writer(schema: Schema) -> Callable[[Tuple], str]:
 
 
 def _plain(type_: Type) -> Plain | None:
-    """What makes a value one that JSON has; None where it is one."""
+    """A converter of a value into one that JSON has; None where it is one already."""
     match type_:
         case OptionalType(inner=inner):
             convert = _plain(inner)

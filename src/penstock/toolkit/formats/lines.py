@@ -96,7 +96,7 @@ class Unclosed(ValueError):
 
 
 def parse_records(lines: Iterator[Line], parse: Callable[[str], T]) -> Iterator[T | Malformed | Pause]:
-    """What the records are, of one line each, or of several where a quote or bracket stays open.
+    """The records of some lines, of one line each, or of several where a quote or bracket stays open.
 
     Skips blank lines and `#` comments. If no later line closes a record, its first line alone is malformed and the next
     ones are looked at afresh.

@@ -13,8 +13,8 @@ from penstock.toolkit.windows.eviction import Eviction
 from penstock.toolkit.windows.partition import Key, Partitions
 
 Record = tuple[int, Any, Hashable, Any, bool, Tuple]
-"""What is remembered of an entry: its number, its mark in the window, the window's partition, the ticket of the timer
-that it waits for, whether it has matched, and the tuple."""
+"""The state of an entry: its number, its mark in the window, the window's partition, the ticket of the timer that it
+waits for, whether it has matched, and the tuple."""
 
 
 class Entry:

@@ -1,9 +1,9 @@
-"""What a sliding window keeps: the memory of one partition, by its eviction policy.
+"""The contents of a sliding window: the memory of one partition, by its eviction policy.
 
-An item leaves with a call of `evicted`, the oldest first. `has_been_full` tells whether the window has ever been whole:
+An item leaves with a call of `evicted`, the oldest first. `has_been_full` says whether the window has ever been whole:
 it has held `count(n)` items; `time(t)` seconds have passed since its first; a `delta` has had something to evict.
 
-A memory is remembered as a whole, or item by item: `marks` gives what the policy knows of each item, and `put_back`
+A memory is saved as a whole, or item by item: `marks` gives what the policy knows of each item, and `put_back`
 takes an item with its mark, in the old order.
 """
 
@@ -32,7 +32,7 @@ class Keeping(Remembering):
     items: deque[Any]
 
     def marks(self) -> Sequence[Any]:
-        """What the policy knows of each item; by default nothing."""
+        """The mark of each item, which holds what the policy knows of it; by default None."""
         return (None,) * len(self.items)
 
     def put_back(self, item: Any, mark: Any) -> None:
@@ -170,7 +170,7 @@ class TimeEviction(Keeping):
         self.arrivals.append(now_ns)
 
     def snapshot(self) -> Any:
-        """What is kept by now."""
+        """The state as plain data, without the items that have expired by now."""
         self.expire()
         return super().snapshot()
 

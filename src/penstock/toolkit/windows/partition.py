@@ -21,7 +21,7 @@ from penstock.toolkit.core.memory import Keyed, same_nan
 
 
 class Part(Protocol):
-    """What a partition holds."""
+    """The state of one partition."""
 
     def snapshot(self) -> Any:
         """Its memory as plain data."""

@@ -111,7 +111,7 @@ def fires_on_every_tuple(window: Window) -> bool:
 
 
 def size_problem(kind: PolicyKind, size: Any, *, may_be_empty: bool) -> str | None:
-    """What is wrong with the size of a policy, if anything; only a sliding window may hold no tuples at all.
+    """The problem with the size of a policy, if any; only a sliding window may hold no tuples at all.
 
     Example:
         >>> size_problem(PolicyKind.TIME, -1, may_be_empty=False)

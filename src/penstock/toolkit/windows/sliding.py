@@ -25,12 +25,12 @@ from penstock.toolkit.windows.policy import ReadyPolicy, ReadyWindow
 
 
 class Sliding(Remembering):
-    """What all sliding windows of a partition share.
+    """The base of the sliding windows of a partition.
 
     Attributes:
-        memory: What it holds.
+        memory: The items that it holds.
         fire: Called with the window when its trigger says so.
-        inserted: Told of every item before it is kept.
+        inserted: Called with every item before it is kept.
     """
 
     remembers: tuple[str, ...] = ("memory",)
@@ -42,7 +42,7 @@ class Sliding(Remembering):
 
     @property
     def items(self) -> deque[Any]:
-        """What the window holds, the oldest first."""
+        """The items of the window, the oldest first."""
         return self.memory.items
 
     @property

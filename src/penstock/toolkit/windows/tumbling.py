@@ -28,7 +28,7 @@ class WindowOfPartition(Protocol):
         """Take a window marker of the port."""
 
     def snapshot(self) -> Any:
-        """What it holds, as plain data."""
+        """The state of the window, as plain data."""
 
     def restore(self, state: Any) -> None:
         """Hold what another window held."""
