@@ -1,4 +1,4 @@
-"""What expressions and statements use, change and do: the questions that compilers ask of them."""
+"""Analyses of expressions and statements for compilers: what they use, change and do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.ir.statements import Assign, Function, Logic, Statement
 from penstock.ir.types import Schema, Type, has_collection
 
 Root = tuple[str, object]
-"""What an expression is a part of: `("variable", name)` or `("port", number)`."""
+"""The variable or port that an expression is a part of: `("variable", name)` or `("port", number)`."""
 
 
 def transform(x: Expression, change: Callable[[Expression], Expression]) -> Expression:
@@ -175,7 +175,7 @@ def targets_of(part: Expression | Statement, functions: Sequence[Function]) -> I
 
 
 def root_of(x: Expression) -> Root | None:
-    """What an expression is a part of, if it is a part of anything that can change."""
+    """The variable or port that an expression is a part of; None if there is none."""
     match x:
         case Variable(name=name):
             return "variable", name

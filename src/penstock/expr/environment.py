@@ -1,4 +1,4 @@
-"""What expressions and logic may ask of the world around them."""
+"""The environment of expressions and logic: the clock, submission values, folders, random numbers, output."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Environment:
         )
 
     def __getstate__(self) -> dict[str, object]:
-        """What can be taken to another process: all but what is open here."""
+        """The state that can be sent to another process: all but what is open here."""
         return {name: value for name, value in vars(self).items() if name not in ("stdout", "log", "open_files")}
 
     def __setstate__(self, state: dict[str, object]) -> None:

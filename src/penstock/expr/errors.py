@@ -1,4 +1,4 @@
-"""What can go wrong while an expression is evaluated."""
+"""Errors in the evaluation of an expression."""
 
 from __future__ import annotations
 

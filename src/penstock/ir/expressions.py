@@ -22,7 +22,7 @@ COMPARISON = ("==", "!=", "<", "<=", ">", ">=")
 LOGICAL = ("&&", "||")
 
 Scalar = bool | int | float | Decimal | str | bytes | None
-"""What a literal holds: bool, int (also a timestamp, in ns), float, Decimal, str (also an enum symbol), bytes, null."""
+"""A literal's value: bool, int (also a timestamp, in ns), float, Decimal, str (also an enum symbol), bytes, null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

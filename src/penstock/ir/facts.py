@@ -29,7 +29,7 @@ class Reads(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What every instance of a kind is like.
+    """The facts that hold for every instance of a kind.
 
     Attributes:
         never_ends: Whether a source never says that it has ended: who reads it wants what comes later.

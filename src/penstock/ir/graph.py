@@ -41,7 +41,7 @@ class WindowKind(Enum):
 
 
 class PolicyKind(Enum):
-    """What a window counts."""
+    """The measure of a window policy: a number of tuples, time, a difference of values, or punctuation."""
 
     COUNT = "count"
     TIME = "time"
@@ -143,7 +143,7 @@ class Annotation:
 
 
 class ErrorPolicy(Enum):
-    """What happens on a malformed record or when user code raises."""
+    """The reaction to a malformed record, or to an exception in user code."""
 
     FAIL = "fail"
     SKIP = "skip"
@@ -181,7 +181,7 @@ class Operator:
 
     @property
     def facts(self) -> Facts:
-        """What every operator of its kind is like, as its definition says."""
+        """The facts that its definition states for every operator of its kind."""
         return self.model.facts
 
     def param(self, name: str) -> tuple[Expression, ...]:

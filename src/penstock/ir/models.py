@@ -18,7 +18,7 @@ from penstock.ir.facts import NO_FACTS, Facts
 
 
 class State(Enum):
-    """What an operator remembers between tuples."""
+    """The kind of state that an operator keeps between tuples."""
 
     STATELESS = "stateless"
     PARTITIONED = "partitioned"

@@ -24,7 +24,7 @@ INDENT = "  "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortNames:
-    """What code calls the ports of its operator."""
+    """The names of the ports of an operator in its code."""
 
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()

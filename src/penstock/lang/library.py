@@ -61,7 +61,7 @@ _DEFINES: dict[type, str] = {
     ast.TypeDefinition: r"\btype\s+{name}\s*=",
     ast.FunctionSyntax: r"[\w>\]]\s+{name}\s*\([^()]*\)\s*\{{",
 }
-"""What betrays, without parsing, that a text may define a name."""
+"""The patterns by which a text, without parsing, shows that it may define a name."""
 
 _BEFORE_NAMESPACE = re.compile(r"\s+|//[^\n]*|/\*[\s\S]*?\*/")
 _NAMESPACE = re.compile(r"namespace\s+([\w.\s]+);")
@@ -217,7 +217,7 @@ class Library:
         return self.toolkits if self.application is None else (self.application, *self.toolkits)
 
     def describe_native_operator(self, name: str, module: Module) -> str | None:
-        """What to know of an operator that is not written in SPL; None if there is none of that name."""
+        """A hint for an operator that is not written in SPL; None if there is none of that name."""
         namespaces, bare = module.namespaces_of(name)
         found = find_native_operator(self.roots, namespaces, bare)
         if found is None:
@@ -229,7 +229,7 @@ class Library:
         )
 
     def describe_native_function(self, name: str) -> str | None:
-        """What to know of a function that is not written in SPL; None if there is none of that name."""
+        """A hint for a function that is not written in SPL; None if there is none of that name."""
         found = find_native_function(self.roots, name.rpartition("::")[2])
         if found is None:
             return None

@@ -148,7 +148,7 @@ def _run(command: list[str], source: SourceFile, folder: Path) -> str:
 
 
 def _failures(said: str, source: SourceFile, status: int) -> Iterator[Diagnostic]:
-    """What Perl says, each with the line that it names."""
+    """The errors that Perl reports, each with the line that it names."""
     texts = [text for text in said.splitlines() if not _SUMMARY.match(text)]
     for text in texts or [f"it ended with status {status}"]:
         named = re.search(r" at mixed line (\d+)", text)

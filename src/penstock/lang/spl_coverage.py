@@ -84,7 +84,7 @@ class Row:
 
 
 class Coverage:
-    """What there is of a library."""
+    """The coverage of a library: which of its parts the code has."""
 
     def __init__(self, library: Mapping[str, Any]) -> None:
         self._library = library

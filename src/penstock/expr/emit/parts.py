@@ -25,7 +25,7 @@ from penstock.ir.types import (
 Equality = Callable[[Any, Any], bool]
 
 MISSING = object()
-"""What a lookup gives where the map has no such key."""
+"""The result of a lookup where the map has no such key."""
 
 
 class LogicState(SimpleNamespace):

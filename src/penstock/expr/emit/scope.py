@@ -158,7 +158,7 @@ def _identifier(wanted: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What an expression or statement can name, and how that is written in Python.
+    """The names that an expression or statement can use, and how each is written in Python.
 
     Attributes:
         module: Where definitions go.
@@ -169,9 +169,9 @@ class Scope:
         variables: The place of each variable in sight.
         owned_ports: The ports whose tuples this code changes in place, so that it works on a copy.
         in_generator: Whether submitting gives other sources a turn.
-        return_text: What stands after a `return` without value.
+        return_text: The text after a `return` without value.
         rebound: The parameters of a function whose new values it returns after its result.
-        continue_flag: The variable that tells the loop around a switch to continue.
+        continue_flag: The variable that makes the loop around a switch continue.
     """
 
     module: Module

@@ -41,7 +41,7 @@ class OpenFile:
 
 
 def _attempt(action: Callable[[], T], otherwise: T) -> tuple[T, int]:
-    """What an action gives and 0, or something else and the error's number."""
+    """The result of an action and 0, or `otherwise` and the number of the error."""
     try:
         return action(), 0
     except OSError as error:

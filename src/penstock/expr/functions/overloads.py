@@ -48,7 +48,7 @@ Converts = Callable[[int, Type], bool]
 """Tells whether the argument of a position may be converted implicitly to a type."""
 
 _WIDENS_TO = {"floatingpoint": FLOAT64, "float": FLOAT64}
-"""What an argument may become where its own type is not allowed, as in `sqrt(2)`."""
+"""The type that an argument is converted to where its own type is not allowed, as in `sqrt(2)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,7 +72,7 @@ class Formal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prototype:
-    """What a call of a function must look like, and what it gives.
+    """The prototype of a function: its parameters and the type of its result.
 
     Attributes:
         name: Without namespace.

@@ -1,4 +1,4 @@
-"""What values are: their default, their copies, their order, their text, their Arrow form.
+"""Values: their default, their copies, their order, their text, their Arrow form.
 
 Each has a module of its own; this one is where others import them from.
 """

@@ -109,7 +109,7 @@ def from_arrow_array(array: pa.Array | pa.ChunkedArray, type_: Type) -> list[Any
 
 
 def _from_python(type_: Type) -> Callable[[Any], Any] | None:
-    """What makes our value of what Arrow's `to_pylist` gives; None where they are alike."""
+    """A converter of the values of Arrow's `to_pylist` into ours; None where they are alike."""
     match type_:
         case OptionalType(inner=inner):
             return _from_python(inner)

@@ -25,7 +25,7 @@ SETTINGS = (
     *("placement", "hostPool", "threadedPort", "restartable", "relocatable", "checkpoint", "logLevel", "tracing"),
     *("defaultPoolSize", "wrapper", "streamViewability", "applicationScope", "inputTransport", "outputTransport"),
 )
-"""What a config clause may say; we act on `placement`, and keep the rest for those who read the graph."""
+"""The settings of a config clause; we act on `placement`, and keep the rest for those who read the graph."""
 
 
 def check_annotation(syntax: ast.AnnotationSyntax, scope: Scope) -> Annotation:

@@ -32,7 +32,7 @@ class Attempts:
         self.failed = False
 
     def of(self, check: Callable[..., T], *arguments: object) -> T | None:
-        """What a check returns, or none after taking its mistakes."""
+        """The result of a check; None after taking its mistakes."""
         try:
             return check(*arguments)
         except UserError as problem:

@@ -20,10 +20,10 @@ from penstock.lang.syntax import ast_code as code
 
 
 def intrinsic(syntax: code.CallSyntax, names: Names) -> Expression | None:
-    """What the compiler knows a call to give; None if it is not one of these.
+    """The value of a call that the compiler evaluates by itself; None if it is not such a call.
 
     Raises:
-        UserError: The call is one of these, but has wrong arguments or stands in a wrong place.
+        UserError: The call is one of these, but has wrong arguments or is in a wrong place.
     """
     name = syntax.function.text
     if name in _PORTS and len(syntax.arguments) == 1:

@@ -36,7 +36,7 @@ from penstock.toolkit.core.invoke import invoke
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inherited:
-    """What composites around an operator say for all operators inside.
+    """The annotations, regions and settings that an operator inherits from the composites around it.
 
     Attributes:
         annotations: Of their invocations, the innermost first.

@@ -11,5 +11,5 @@ def error(message: str, span: Span, hint: str | None = None) -> UserError:
 
 
 def silent() -> UserError:
-    """What is raised where a name is known to be wrong already: it adds no message to the one that was given."""
+    """An error without a message, for a name that is reported as wrong already."""
     return UserError(())

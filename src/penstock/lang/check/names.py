@@ -1,4 +1,4 @@
-"""What names mean inside code: variables, attributes, ports, symbols, on top of a scope."""
+"""Names inside code: variables, attributes, ports, symbols, on top of a scope."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _value(value: ast.Actual, spec: ParamSpec | None, names: Names) -> Expressio
 
 
 def _named_value(word: code.Word, spec: ParamSpec | None, names: Names) -> Expression | None:
-    """What a lone name means by itself: a symbol, or an attribute that a source makes."""
+    """The value of a lone name by itself: a symbol, or an attribute that a source makes."""
     if spec is not None and spec.kind is ParamKind.SYMBOLS:
         return Symbol(type=VOID, name=word.text, span=word.span)
     if (spec is None or spec.kind is ParamKind.ATTRIBUTES) and not names.ports:

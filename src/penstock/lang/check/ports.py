@@ -49,7 +49,7 @@ def output_ports(invocation: ast.Invocation, instance: Instance) -> list[OutputP
 def port_names(
     invocation: ast.Invocation, instance: Instance, inputs: Sequence[InputPort], outputs: Sequence[OutputPort]
 ) -> Names:
-    """What the clauses of an invocation may name."""
+    """The names that the clauses of an invocation may use."""
     ports = tuple(
         PortName(index=i, names=_input_names(syntax), streams=port.streams, schema=port.schema)
         for i, (syntax, port) in enumerate(zip(invocation.inputs, inputs, strict=True))

@@ -1,4 +1,4 @@
-"""What names mean outside code: types, composite parameters, streams, functions.
+"""Names outside code: types, composite parameters, streams, functions.
 
 A `Scope` is that of a file. A composite instance has one of its own (`composites.Instance`), which adds its parameters,
 its types and its streams. An actual parameter keeps the scope in which it was written, so its names mean what they
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """What a parameter of a composite stands for in one instance.
+    """The value of a parameter of a composite in one instance.
 
     Attributes:
         formal: As the composite declares it.
@@ -54,14 +54,14 @@ class StreamRef:
 
 @dataclass(kw_only=True, eq=False)
 class Compilation:
-    """What all scopes of a compilation share.
+    """The state that all scopes of a compilation share.
 
     Attributes:
         library: Files and operators.
         found: Receives every mistake.
         functions: The application's functions.
         instantiated: The composites (by identity) that have an instance.
-        warnings: What is no mistake, but the user should know.
+        warnings: Messages that the user should see although they are no mistakes.
     """
 
     library: Library
@@ -84,7 +84,7 @@ class Compilation:
 
 
 class _Progress(Enum):
-    """What stands in the place of a type that is not there."""
+    """The placeholder of a type that is being resolved, or that is wrong."""
 
     OPEN = "being resolved"
     WRONG = "reported as wrong"
@@ -109,7 +109,7 @@ class Scope:
         return None
 
     def binding(self, word: code.Word) -> Binding:
-        """What `$name` stands for.
+        """The binding of the parameter `$name`.
 
         Raises:
             UserError: There is no such parameter here.

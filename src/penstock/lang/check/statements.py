@@ -38,11 +38,11 @@ from penstock.lang.syntax.literals import number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What statements depend on beside names.
+    """The context of statements beside names.
 
     Attributes:
         found: Receives the mistakes.
-        returns: What the function returns; None in a logic clause.
+        returns: The type that the function returns; None in a logic clause.
         in_loop: Whether `continue` has a target.
         in_switch: Whether `break` has a target beside a loop.
     """

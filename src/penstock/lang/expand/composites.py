@@ -106,7 +106,7 @@ class Instance(Scope):
     # ---- parameters
 
     def _bind(self, invocation: ast.Invocation | None) -> dict[str, Binding | None]:
-        """What each parameter stands for; nothing after reporting that it is missing."""
+        """The binding of each parameter; None for one that is missing, which is reported."""
         given = {s.name.text: s for s in invocation.params} if invocation else {}
         bindings: dict[str, Binding | None] = {}
         for formal in self.composite.formals:
@@ -147,7 +147,7 @@ class Instance(Scope):
         return Binding(formal=formal, actuals=actuals, scope=self)
 
     def binding(self, word: code.Word) -> Binding:
-        """What `$name` stands for.
+        """The binding of the parameter `$name`.
 
         Raises:
             UserError: There is no such parameter, or it was not given (then silent).
@@ -285,7 +285,7 @@ class Instance(Scope):
     # ---- operators
 
     def _target(self, word: code.Word) -> Target | None:
-        """What an operator's name means; none after reporting that it means nothing."""
+        """The target of an operator's name; None after reporting that there is none."""
         try:
             return self.find_operator(word)
         except UserError as problem:
@@ -293,10 +293,10 @@ class Instance(Scope):
             return None
 
     def find_operator(self, word: code.Word) -> Target:
-        """What an operator's name means: a parameter of mode operator, a composite, or an operator of a toolkit.
+        """The target of an operator's name: a parameter of mode operator, a composite, or an operator of a toolkit.
 
         Raises:
-            UserError: It means nothing.
+            UserError: There is no such operator, or it is not public.
         """
         if word.text.startswith("$"):
             return self._bound_operator(word)
@@ -310,7 +310,7 @@ class Instance(Scope):
         raise error(f"there is no operator `{word}`", word.span, self._where_operator_is(word.text))
 
     def _where_operator_is(self, name: str) -> str | None:
-        """What to do for an operator of another language or namespace, or for one that is spelled otherwise."""
+        """A hint for an operator of another language or namespace, or for one that is spelled otherwise."""
         native = self.library.describe_native_operator(name, self.module)
         if native is not None:
             return native

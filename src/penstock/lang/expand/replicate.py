@@ -62,7 +62,7 @@ class RegionPort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelRegion:
-    """What `@parallel` stands before.
+    """A parallel region: an invocation annotated with `@parallel`.
 
     Attributes:
         id: Of the invocation.
@@ -193,7 +193,7 @@ class _Copies:
         return f"{id_}[{channel}]"
 
     def _leaving(self, stream: str) -> tuple[str, ...]:
-        """What a stream is to those outside: the streams of all copies, if it is one of the region's."""
+        """The names of a stream outside of the region: those of all copies, if it is one of the region's."""
         return tuple(self._name(stream, c) for c in range(self._width)) if stream in self._made else (stream,)
 
     def _rewire(self, item: Placed) -> Placed:
@@ -222,7 +222,7 @@ class _Copies:
         return replace(item, operator=copied, regions=regions, channels=(*item.channels, (channel, self._width)))
 
     def _entering(self, stream: str, channel: int) -> str:
-        """What a stream from outside is on a channel."""
+        """The name that a stream from outside has on a channel."""
         for number, port in enumerate(self._region.ports):
             if stream in port.streams:
                 return stream if self._broadcast & {*port.names} else self._part(number, channel)

@@ -43,7 +43,7 @@ class AnnotationSyntax(Node):
 
 
 Actual = SyntaxExpression | TypeSyntax
-"""What a parameter may be given: an expression, or a type that an expression cannot be."""
+"""The actual value of a parameter: an expression, or a type that cannot be written as an expression."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

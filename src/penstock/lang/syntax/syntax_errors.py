@@ -116,7 +116,7 @@ def _code_before(text: str, offset: int) -> str:
 
 
 def _named(accepted: frozenset[str]) -> Iterator[str]:
-    """What could have stood there: punctuation first, then the groups, then single words."""
+    """The names of the tokens that were expected: punctuation first, then the groups, then single words."""
     rest = {name for name in accepted if name not in _HIDDEN}
     groups = []
     for betrayer, members, name in _GROUPS:
@@ -194,7 +194,7 @@ def _keyword_before(text: str, offset: int) -> str | None:
 
 
 def _replacement(text: str, accepted: frozenset[str]) -> str | None:
-    """What to write instead, for the mistakes that people bring from other languages."""
+    """A hint for a mistake that people bring from other languages; None if it is not one."""
     if text == "=" and "BINARY" in accepted:
         return "to compare, write `==`"
     if text == "=" and "COLON" in accepted:

@@ -30,8 +30,8 @@ Example:
 
 When it does not apply:
     What `snapshot` gives may share lists with the instance: pickle it before the instance continues. A partition that
-    is as good as new is left out (`is_blank`); one that is only idle is kept, however old it is, unless its window has a
-    `partitionAge` (`age`).
+    is as good as new is left out (`is_blank`); one that is only idle is kept, however old it is, unless its window has
+    a `partitionAge` (`age`).
 
 Preserves:
     Order. Partitions come back in the order in which they were made. A timer comes back with the ticket that it was

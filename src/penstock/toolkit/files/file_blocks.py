@@ -15,7 +15,7 @@ import numpy as np
 from penstock.base.diagnostics import UserError
 
 BATCH_BYTES = 64 << 20
-"""The most bytes, about, that one call of `plan` cuts off, however long the lines are."""
+"""The approximate limit of the bytes that one call of `plan` takes, however long the lines are."""
 
 BLOCK_BYTES = 1 << 20
 """Of one block, about: large enough for Arrow, small enough for the caches."""
