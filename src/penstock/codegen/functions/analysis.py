@@ -39,7 +39,7 @@ class Flow:
         names: The values of its local variables there.
         returns: The values that are returned, each with the path of its rows.
         yields: Likewise the values that are yielded.
-        forced: The nodes that are evaluated, in order; a path stands for rows that leave.
+        forced: The nodes that are evaluated, in order; a path marks rows that leave.
         depth: The depth of the call.
         asks: Whether only the truth of the returned value matters.
     """
