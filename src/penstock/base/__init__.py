@@ -1,1 +1,1 @@
-"""What several packages need and none owns: a deadline, a reader of JSON problems, a builder of integer programs."""
+"""The helpers that several packages share: errors, files, deadlines, a JSON reader, a builder of integer programs."""

@@ -1,4 +1,4 @@
-"""What went wrong, said so that a person can act on it.
+"""The errors of Penstock, worded so that a person can act on them.
 
 A user's mistake is a `UserError` (exit status 1), a problem without a solution an `Infeasible` (3); every other
 exception is a bug of ours (4). A phase that can find several mistakes collects them in `Diagnostics` and raises them
@@ -143,7 +143,7 @@ class UserError(PenstockError):
         self.diagnostics: tuple[Diagnostic, ...] = found
 
     def _render_traceback_(self, *_: object) -> list[str]:
-        """What IPython shows instead of a traceback, which would be of our code: the message with its place."""
+        """The lines that IPython shows instead of a traceback of our code: the message with its place."""
         return str(self).split("\n")
 
 

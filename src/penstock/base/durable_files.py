@@ -20,7 +20,7 @@ from penstock.base.diagnostics import UserError
 
 _MAGIC = b"penstock sealed"
 LOST = "put the file back from a copy of the folder, or start with a new checkpoint folder"
-"""What to do about a file of a checkpoint that is missing or damaged."""
+"""The hint for a file of a checkpoint that is missing or damaged."""
 
 
 def sync_file(path: Path) -> None:
@@ -73,11 +73,11 @@ def seal(data: bytes) -> bytes:
 
 
 def unseal(content: bytes, path: Path, what: str) -> bytes:
-    """What was sealed.
+    """The data of a sealed file, without the seal.
 
     Args:
-        content: Of the file.
-        path: Of the file, for the message.
+        content: The content of the file.
+        path: The path of the file, for the message.
         what: The file's purpose, for the message.
 
     Raises:
@@ -95,10 +95,10 @@ def write_sealed(path: Path, data: bytes) -> None:
 
 
 def read_sealed(path: Path, what: str) -> bytes:
-    """What a sealed file holds.
+    """Read the data of a sealed file.
 
     Args:
-        path: Of the file.
+        path: The path of the file.
         what: Its purpose, for the message.
 
     Raises:

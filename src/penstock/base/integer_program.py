@@ -22,10 +22,10 @@ _OPTIMAL, _INFEASIBLE = 0, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Solution:
-    """What the solver found.
+    """The result of the solver.
 
     Attributes:
-        values: Of the columns, or None when nothing was found.
+        values: The values of the columns, or None when nothing was found.
         is_optimal: Whether it is proven that nothing better exists, up to the gap that was asked for.
         is_infeasible: Whether it is proven that there is no solution.
         bound: A cost that no solution is below; minus infinity where nothing is known.
@@ -159,7 +159,7 @@ class IntegerProgram:
 
 
 def _bound(found: OptimizeResult) -> float:
-    """What is proven of the least cost, as scipy tells it: in one of two fields."""
+    """The proven lower bound of the cost, which scipy gives in one of two fields."""
     bound = getattr(found, "mip_dual_bound", None)
     if bound is None and found.status == _OPTIMAL:
         bound = found.fun

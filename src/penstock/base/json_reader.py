@@ -168,7 +168,7 @@ class JsonReader:
         return self._fault(value) is None
 
     def _fault(self, value: object, *, above_zero: bool = False) -> tuple[str, str] | None:
-        """What is wrong with a number, and what to write."""
+        """The fault of a number, and the advice for it; None if there is none."""
         if not is_number(value):
             return kind_of(value), "write a number"
         if not _is_finite(value) or value > self.largest:

@@ -61,7 +61,7 @@ def parse_json(text: str, path: str) -> object:
 
 
 def kind_of(value: object) -> str:
-    """What a JSON value is, in words.
+    """The kind of a JSON value, in words.
 
     Example:
         >>> kind_of([1]), kind_of(None), kind_of("x")

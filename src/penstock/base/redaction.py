@@ -37,7 +37,7 @@ _AFTER_SUM = re.compile(r"([\"']):[^\s\"'\\<>]{1,500}@")
 
 _BEFORE_PASSWORD = re.compile(rf"(?:://[^\s/:@]*:|(?:{_WORDS})=)$", re.IGNORECASE)
 _FORM = ("node", "type", "operator")
-"""What tells the form of an expression, and not its values."""
+"""The fields of an expression that give its form, and not its values."""
 
 _SHORTEST = 4
 """A shorter word would be found in too many places that have nothing to do with it."""

@@ -212,7 +212,7 @@ def _unfused(setting: Setting, number: int | None) -> Candidate:
 def _prepared(
     arguments: AppArguments, program: Any, channels: int | str, hosts: Path | None, master: str, seconds: float | None
 ) -> tuple[Any, Setting, tuple[int | None, ...]]:
-    """What runs, what is planned for, and the numbers of channels to try."""
+    """The runs to measure, the setting to plan for, and the numbers of channels to try."""
     from penstock.model import read_hosts
     from penstock.optimizer import channel_numbers, without_profile
     from penstock.optimizer.machine import machine_setting

@@ -13,7 +13,7 @@ from penstock.toolkit.core.program import Program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """What was made of a plan.
+    """The generated code of a plan.
 
     Attributes:
         pieces: Each PE but sources and sinks by its index, cut into pieces, with their modules.

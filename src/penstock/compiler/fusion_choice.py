@@ -76,7 +76,7 @@ def _fuse_by_profile(draft: Draft) -> Groups:
 
 
 def fuse_by_costs(application: Application, profile: Profile, channels: int | None, options: Options) -> Groups:
-    """What the algorithm of the options makes of a profile, for their batches and cores."""
+    """The fusion that the algorithm of the options finds for a profile, with their batches and cores."""
     from penstock.optimizer import fused_by
     from penstock.optimizer.machine import machine_setting
 

@@ -68,7 +68,7 @@ class CompiledJob:
     build: Build
 
     def facts(self) -> Mapping[str, object]:
-        """What was decided by what, for a program."""
+        """The decisions on fusion and channels, and the reasons for them, for a machine to read."""
         return {
             "option": "plan" if self.options.plan is not None else self.options.fusion,
             "channels": self.choice.channels,

@@ -1,4 +1,4 @@
-"""What a program is compiled with."""
+"""The options of a compilation."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ RECORD = "plan.json"
 
 
 def read_record(checkpoint: Path) -> dict[str, Any] | None:
-    """What a checkpoint folder says of the plan that it was taken for; None if no job has taken it.
+    """The record of the plan in a checkpoint folder; None if no job has used the folder.
 
     Raises:
-        UserError: It cannot be read.
+        UserError: The record cannot be read.
     """
     path = checkpoint / RECORD
     if not path.exists():

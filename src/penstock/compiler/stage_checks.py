@@ -1,4 +1,4 @@
-"""What must hold after each stage of the pipeline: yields what is wrong; what is found is a bug of the stage."""
+"""The checks after each stage of the pipeline: each yields what is wrong, which is a bug of the stage."""
 
 from __future__ import annotations
 

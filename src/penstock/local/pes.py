@@ -78,7 +78,7 @@ class _Arrived:
             self._values[edge][channel].append(value)
 
     def take(self, edges: Iterable[int], channels: int) -> list[Values]:
-        """What has come by some edges, for each channel."""
+        """Take the values that came by some edges, for each channel."""
         taken: list[Values] = [[] for _ in range(channels)]
         for edge in edges:
             for channel, values in self._values.pop(edge, {}).items():
@@ -86,7 +86,7 @@ class _Arrived:
         return taken
 
     def rest(self) -> Values:
-        """What is left when all PEs have taken theirs."""
+        """The values left when all PEs have taken theirs."""
         return [(e, value) for e, channels in self._values.items() for values in channels.values() for value in values]
 
 

@@ -89,10 +89,10 @@ class Engine:
         self._waiting[node.id] = node
 
     def snapshot(self) -> dict[str, Any]:
-        """What a fresh engine needs beside what the nodes remember, as plain data.
+        """The state of the engine, as plain data, without that of its nodes.
 
         Raises:
-            UserError: A file is open that an operator's code has opened; it cannot be taken along.
+            UserError: A file that an operator's code has opened is still open; a snapshot cannot contain it.
         """
         if self.environment.open_files:
             message = f"{len(self.environment.open_files)} files that `fopen` has opened are still open"

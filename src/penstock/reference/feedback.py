@@ -1,4 +1,4 @@
-"""What waits until the item in hand has been processed: what goes round a loop, or to another application."""
+"""The items that wait until the current one has been processed: they go round a loop, or to another application."""
 
 from __future__ import annotations
 

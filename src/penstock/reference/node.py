@@ -92,9 +92,9 @@ class Node:
         return self.engine.timers.add(due_ns, run, rank=self.rank, ticket=ticket)
 
     def snapshot(self) -> dict[str, Any]:
-        """What a fresh node needs to go on in its place, as plain data: flags, counts, and what the instance remembers.
+        """The state of the node, as plain data: flags, counts, and the state of its runtime.
 
-        To be called between two items of the sources; pickle it before the node goes on.
+        To be called between two items of the sources; pickle it before the node continues.
         """
         assert not self.engine.feedback, "an item is being processed"
         return {

@@ -1,4 +1,4 @@
-"""What a run tells when it is over."""
+"""The result of a run: why it ended, its counts, and its dead letters."""
 
 from __future__ import annotations
 

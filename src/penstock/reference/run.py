@@ -112,7 +112,7 @@ def _wire_all(programs: Sequence[Program], engine: Engine, tap: Callable[[str], 
 
 
 def _prefixes(programs: Sequence[Program]) -> list[str]:
-    """What stands before the ids of each program: nothing for one alone, distinct names otherwise."""
+    """The prefix of the ids of each program: empty for one alone, distinct names otherwise."""
     if len(programs) == 1:
         return [""]
     names: list[str] = []

@@ -121,7 +121,7 @@ class StreamState:
         self.dropped, self._unheard = dropped, unheard
 
     def drop(self, tuple_: Tuple) -> None:
-        """What the operator submits after the end of the stream goes nowhere."""
+        """Drop and count a tuple that the operator submits after the end of the stream."""
         self.dropped += 1
 
     def punctuate(self) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from penstock.api.streams import Stream
 
 ENGINE = "local"
-"""What `collect` and `show` run on unless they are told: it starts at once."""
+"""The engine of `collect` and `show` unless another is given: it starts at once."""
 
 
 class _Collection:

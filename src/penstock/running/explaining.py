@@ -1,4 +1,4 @@
-"""What an application is at a stage of its compilation: as text, and as a picture in a notebook."""
+"""The view of an application at a stage of its compilation: as text, and as a picture in a notebook."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a run came to: why it stopped (`done`, `interrupted`, `time`), and the counts of its operators."""
+    """The outcome of a run: why it stopped (`done`, `interrupted`, `time`), and the counts of its operators."""
 
     stopped: str
     totals: Mapping[str, Counts]
@@ -54,11 +54,11 @@ class Outcome:
 
 @dataclass(slots=True)
 class Control:
-    """What an engine and the handle of its run tell each other.
+    """The state that an engine and the handle of its run share.
 
     Attributes:
-        stops: How often somebody has asked to stop; the second time at once.
-        ask: Is called when somebody asks.
+        stops: How often a stop was requested; the second request stops the run at once.
+        ask: The function to call when a stop is requested.
         totals: The counts so far.
         batches: How many batches there were so far.
     """

@@ -80,7 +80,7 @@ def _run(program: Program, options: RunOptions, environment: Environment, sessio
 
 
 def _in_users_terms(error: Exception, session: Any) -> Exception:
-    """What Spark raised, without its Java, where the user can do something about it."""
+    """The error that Spark raised, without its Java where the user can do something about it."""
     text = str(error)
     if "No module named 'penstock'" in text or "PYTHON_VERSION_MISMATCH" in text:
         python = session.sparkContext.pythonExec

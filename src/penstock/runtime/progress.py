@@ -1,4 +1,4 @@
-"""What whoever watches a run is told of it."""
+"""The callbacks of a run: its progress batch by batch, and notices for the user."""
 
 from __future__ import annotations
 

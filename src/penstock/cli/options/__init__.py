@@ -1,1 +1,1 @@
-"""What every command that takes APP shares: its options, and how APP is found and compiled."""
+"""The options of every command that takes APP, and how APP is found and compiled."""

@@ -1,4 +1,4 @@
-"""What every subcommand that takes APP shares: its options, and how APP is found and compiled."""
+"""The options of every subcommand that takes APP, and how APP is found and compiled."""
 
 from __future__ import annotations
 

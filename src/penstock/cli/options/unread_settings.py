@@ -54,7 +54,7 @@ def _asking(application: Application) -> list[Call]:
 
 
 def _around(operator: Operator) -> Iterator[Expression]:
-    """What stands beside the code of an operator: annotations, settings and the sizes of windows."""
+    """The expressions beside the code of an operator: in annotations, settings and the sizes of windows."""
     for params in (operator.config, *(annotation.arguments for annotation in operator.annotations)):
         yield from (value for param in params for value in param.values)
     for window in (port.window for port in operator.inputs if port.window is not None):

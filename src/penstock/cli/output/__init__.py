@@ -1,1 +1,1 @@
-"""What commands print: tables, progress, notices, the summary of a run."""
+"""The output of commands: tables, progress, notices, the summary of a run."""

@@ -1,4 +1,4 @@
-"""What operators cost, for people: the table of a profile, the prediction of a plan, and both drawn on the graph."""
+"""The costs of operators, for people: the table of a profile, the prediction of a plan, and both on the graph."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def duration(seconds: float) -> str:
 
 
 def prediction_lines(prediction: Prediction, plan: Plan) -> list[str]:
-    """What the throughput model says of a plan."""
+    """The prediction of the throughput model for a plan, as lines of text."""
     rates = ", ".join(f"`{source}` {rate:,.0f}" for source, rate in prediction.sustained_rates.items())
     lines = [
         f"sustains tuples a second: {rates}",

@@ -23,7 +23,7 @@ Counts = Mapping[str, Sequence[int]]
 
 
 class Rates:
-    """What has passed each operator since the batch before, by the second."""
+    """The tuples a second of each operator since the batch before, and the totals of sources and sinks."""
 
     def __init__(self, application: Application) -> None:
         self._sources = [o.id for o in application.operators if not o.inputs]

@@ -1,4 +1,4 @@
-"""What a user should know of a program before it runs: what has no effect, each thing once, and that it has no end."""
+"""The notices on a program before it runs: what has no effect, each thing once, and that it has no end."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _SAID = {
     "defaultPoolSize": "which hosts there are is for the engine to say",
     "applicationScope": "applications meet where --streams says",
 }
-"""What to know of each setting; what a program says besides is only said to have no effect."""
+"""The notice on each annotation and setting; any other is only said to have no effect."""
 
 
 def program_warnings(program: Program) -> Iterator[Diagnostic]:
-    """What a user should know of a program that compiles: pools, settings without effect, widths not followed."""
+    """The warnings on a program that compiles: pools, settings without effect, widths not followed."""
     from penstock.parallel.regions import parallel_regions
 
     yield from program.warnings

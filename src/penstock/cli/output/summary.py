@@ -1,4 +1,4 @@
-"""What a run came to, for a person and for a machine."""
+"""The summary of a run, for a person and for a machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What a run came to, whatever ran it."""
+    """The summary of a run, on any engine."""
 
     application: str
     engine: str

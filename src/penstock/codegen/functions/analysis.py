@@ -32,16 +32,16 @@ Env = dict[str, Value]
 
 @dataclass(slots=True)
 class Flow:
-    """What has been found of a function so far.
+    """The state of the analysis of a function, statement by statement.
 
     Attributes:
         path: The rows that are still under way.
-        names: What its local variables are there.
-        returns: What is returned, for the rows of which path.
-        yields: Likewise what is yielded.
-        forced: What is evaluated, in order.
-        depth: Of the call.
-        asks: Whether only the truth of what is returned matters.
+        names: The values of its local variables there.
+        returns: The values that are returned, each with the path of its rows.
+        yields: Likewise the values that are yielded.
+        forced: The nodes that are evaluated, in order; a path marks rows that leave.
+        depth: The depth of the call.
+        asks: Whether only the truth of the returned value matters.
     """
 
     path: Where | _Nowhere
@@ -105,7 +105,7 @@ def follow(
 
 
 def _bound(tree: FunctionTree, arguments: Sequence[Value], keywords: Env) -> Env:
-    """What the parameters of a function are in a call."""
+    """The parameters of a function, bound to the arguments of a call."""
     node, function = tree.node.args, tree.function
     if node.vararg or node.kwarg:
         raise NotUnderstood(f"`{function.__name__}` takes any number of arguments")
@@ -134,7 +134,7 @@ def as_value(value: Any) -> Value:
 
 
 def free_name(name: str, function: FunctionType) -> Value:
-    """What a name means that is not a local variable; the inference has shown that it goes on meaning that."""
+    """The value of a name that is not a local variable; the inference has shown that it does not change."""
     code = function.__code__
     if name in code.co_varnames or name in code.co_cellvars:
         raise NotUnderstood(f"`{name}` may be read before it is assigned")

@@ -93,7 +93,7 @@ def to_float(node: Node, path: Where, *, exactly: bool = False) -> Node:
 
 
 def binary(symbol: str, left: Node, right: Node, path: Where) -> Node:
-    """What an operator gives.
+    """The result of a binary operator.
 
     Raises:
         NotUnderstood: It does not work on columns of these kinds.
@@ -173,7 +173,7 @@ def _power(left: Node, right: Node, path: Where) -> Node:
 
 
 def unary(symbol: str, node: Node, path: Where) -> Node:
-    """What `-`, `+` or `~` gives."""
+    """The result of `-`, `+` or `~`."""
     node = to_int(narrow(node, path), path)
     if node.kind.name == "str":
         raise NotUnderstood(f"`{symbol}` of text")
@@ -192,7 +192,7 @@ def unary(symbol: str, node: Node, path: Where) -> Node:
 
 
 def compare(symbol: str, left: Node, right: Node, path: Where) -> Node:
-    """What a comparison gives; text is compared by code points in Python and, as UTF-8, in Arrow."""
+    """The result of a comparison; text is compared by code points in Python and, as UTF-8, in Arrow."""
     if symbol in ("==", "!=") and "none" in (left.kind.name, right.kind.name):
         return is_none(right if left.kind.name == "none" else left, path, holds=symbol == "==")
     left, right = narrow(left, path), narrow(right, path)

@@ -47,7 +47,7 @@ _TO_INTEGER = {"floor": "floor", "ceil": "ceil", "trunc": "truncate"}
 
 
 def call(receiver: Value, name: str, args: list[Value], named: dict[str, Value], flow: Flow, rules: Rules) -> Value:
-    """What a call of a function, or of a method of that name, gives.
+    """The result of a call of a function, or of a method of that name.
 
     Raises:
         NotUnderstood: It is not known, or not with these arguments.

@@ -38,7 +38,7 @@ from penstock.codegen.functions.nodes import (
 
 
 def evaluate(node: ast.expr, flow: Flow) -> Value:
-    """What an expression is.
+    """The value of an expression.
 
     Raises:
         NotUnderstood: It cannot become columns.
@@ -116,7 +116,7 @@ def _truth(node: ast.expr, flow: Flow) -> Node:
 
 
 def _under(path: Path, node: ast.expr, flow: Flow) -> tuple[Value, dict[str, Value]]:
-    """What an expression is for some of the rows, and the names that it leaves behind."""
+    """The value of an expression for some of the rows, and the local variables after it."""
     before, names = flow.path, flow.names
     flow.path, flow.names = path, dict(names)
     found = evaluate(node, flow)

@@ -25,7 +25,7 @@ class NotUnderstood(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is known of a value.
+    """The kind of a value: its type, its range, and whether it may be None.
 
     Attributes:
         name: `bool`, `int`, `float`, `str`, `none`; of others, which stay inside the expression of a row, `match` and
@@ -56,7 +56,7 @@ MATCH, LIST, OPAQUE = Kind("match", optional=True), Kind("list"), Kind("opaque")
 
 
 def kind_of_type(type_: Type) -> Kind:
-    """What Python sees of the values of an SPL type.
+    """The kind of the values of an SPL type, as Python sees them.
 
     Example:
         >>> from penstock.ir.types import parse_type

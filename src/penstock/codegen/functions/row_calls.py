@@ -178,7 +178,7 @@ def _whole(pieces: list[Columns], schema: Schema) -> dict[str, Column]:
 
 
 def columns_of(made: list[Any], schema: Schema) -> Columns:
-    """What a function of the user's gave, as columns of a schema.
+    """The results of a user's function, as columns of a schema.
 
     Raises:
         ConformError: Something does not fit the schema.

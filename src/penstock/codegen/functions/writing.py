@@ -33,7 +33,7 @@ _TEXTS: dict[str, str] = {
     "min": "least({all})",
     "max": "greatest({all})",
 }
-"""What needs no look at rows that leave."""
+"""The texts of the operations that never make rows leave."""
 
 _LEAVING = frozenset(
     "add subtract multiply negate absolute divide floor_divide modulo truncate floor ceil round_even sqrt".split()
@@ -285,7 +285,7 @@ class ColumnWriter:
         return to_text(self.frame, copied, made, self.schema)
 
     def redone(self) -> str:
-        """What calls the function itself: the rows that left, the frame, the function and its schemas."""
+        """The arguments to call the function itself: the rows that left, the frame, the function and its schemas."""
         call = self.builder.provided(self.operator, "call")
         return f"{self.left}.rows, {self.frame}{self.way}, {call}, {self.builder.body.type(self.schema)}"
 

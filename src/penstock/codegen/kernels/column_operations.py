@@ -1,4 +1,4 @@
-"""What generated code calls: operations over columns for which Python has no operator with SPL's meaning.
+"""The operations that generated code calls: over columns, where Python has no operator with SPL's meaning.
 
 A generated module defines what it needs by name and type, such as `_divide_1 = operation("/", "int32")`; all of them
 give to the bit what the scalar evaluator gives for each row.

@@ -78,13 +78,13 @@ class Fold(Protocol):
     """One output function."""
 
     def fresh(self) -> Column:
-        """What is carried over of no keys."""
+        """The carried values of no keys: an empty column."""
 
     def over(self, runs: Runs, column: Column, carried: Column) -> Column:
-        """What the rows of each run amount to."""
+        """The folded value of each run, continued from the carried value of its key where its window was open."""
 
     def value(self, folded: Column, counts: Array) -> Column:
-        """What the output function says of windows with so many tuples."""
+        """The results of the output function for windows: from their folded values and numbers of tuples."""
 
 
 class _CountFold:

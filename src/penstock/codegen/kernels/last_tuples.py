@@ -88,13 +88,13 @@ class LastTuples:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Met:
-    """What tuples of one side met in the memory of the other.
+    """The matches of the tuples of one side with the last tuples of the other.
 
     Attributes:
-        side: That remembers.
+        side: The side whose last tuples are matched.
         at: The positions of the tuples, among all of the batch.
         rows: The tuples, as rows of their frame.
-        partners: The columns of what they met.
+        partners: The columns of the last tuples that they match.
     """
 
     side: int
@@ -121,7 +121,7 @@ class _Side:
         position: Sequence[Array],
         names: Sequence[str],
     ) -> _Met:
-        """What the tuples of the other side meet here; then remember the last tuples of this one."""
+        """Match the tuples of the other side with the last tuples of this one; then update its last tuples."""
         mine, others = frames[side], frames[1 - side]
         before = self._count
         codes = self._keys.codes(keys[side], rows=len(mine))

@@ -57,7 +57,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Firings:
-    """What windows made when their time was over.
+    """The output of windows whose time was over.
 
     Attributes:
         frame: The values of the output functions; the item of a row is its firing.

@@ -29,7 +29,7 @@ from penstock.ir.types import parse_type
 
 
 class TumblingWindows:
-    """What all tumbling windows share.
+    """The base class of tumbling windows: their keys, and the folds of their output functions.
 
     Args:
         keys: The types of the parts of a key.
@@ -69,7 +69,7 @@ class TumblingWindows:
         return np.concatenate([counts, self._counts]), folded
 
     def _values(self, counts: Array, folded: Sequence[Column], chosen: Array) -> dict[str, Column]:
-        """What the output functions say of some windows."""
+        """The results of the output functions for some windows."""
         return {
             f"aggregate_{i}": fold.value(taken(column, chosen), counts[chosen])
             for i, (fold, column) in enumerate(zip(self._folds, folded, strict=True))
@@ -93,7 +93,7 @@ class TumblingWindows:
         return (window == 0) & (counts[np.minimum(key, known)] > 0)
 
     def _rows(self) -> dict[str, Column]:
-        """What is remembered of each key."""
+        """The state of each key, as columns."""
         folds = {f"fold {i}": column for i, column in enumerate(self._carried)}
         return {"count": self._counts, **folds}
 

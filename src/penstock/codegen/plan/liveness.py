@@ -82,7 +82,7 @@ def _read(application: Application, port: OutputPort, live: dict[str, frozenset[
 
 
 def _needed(operator: Operator, port: int, live: dict[str, frozenset[str]]) -> set[str]:
-    """What an operator reads of the tuples that come by a port."""
+    """The attributes that an operator reads of the tuples of an input port."""
     schema = operator.inputs[port].schema
     reads = [*_expressions(operator, live)]
     if operator.facts.reads is Reads.WHOLE_TUPLES or not is_plain(operator, reads):

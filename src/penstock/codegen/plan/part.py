@@ -22,10 +22,10 @@ Target = tuple[str, int] | int
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What a PE holds.
+    """The operators of a PE, and how streams connect them.
 
     Attributes:
-        plan: Of the whole application.
+        plan: The plan of the whole application.
         pe: The PE's index.
         operators: In an order in which every producer comes before its consumers.
         inputs: For each operator and port the streams that it takes, `feed N` for those from outside.
@@ -70,7 +70,7 @@ class Part:
 
 
 def feed(edge: Edge) -> str:
-    """What the stream of an edge that enters is called."""
+    """The name of the stream of an edge that enters."""
     return f"feed {edge.index}"
 
 

@@ -73,7 +73,7 @@ def compile_python_function(operator: Operator, function: PythonFunction) -> Com
 
 
 class _Context:
-    """What a runtime asks of the world when it is made."""
+    """The part of a context that a runtime needs when it is made."""
 
     def __init__(self, environment: Environment, evaluator: Evaluator) -> None:
         self.environment = environment

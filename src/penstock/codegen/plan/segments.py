@@ -137,7 +137,7 @@ class PerTuple:
         return any(self._needs_rows(x, operator) for x in parts)
 
     def _evaluated(self, x: Expression, operator: Operator) -> Iterable[Expression]:
-        """What is evaluated on its own: the parts of a filter, each on the rows that the one before has left."""
+        """The expressions evaluated one by one: the parts of a filter, each on the rows that the one before kept."""
         return conjuncts(fold(x)) if x in operator.param("filter") and len(operator.outputs) == 1 else (x,)
 
     def _needs_rows(self, x: Expression, operator: Operator) -> bool:

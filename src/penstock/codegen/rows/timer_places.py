@@ -44,7 +44,7 @@ def firing_path(wave: int, rank: int, ticket: bytes) -> bytes:
 
 
 def firing_head(wave: int, rank: int) -> bytes:
-    """What the paths begin with of all that the timers of an operator make."""
+    """The first bytes of the paths of all items that the timers of an operator make in a wave."""
     return struct.pack(">II", FIRST_WAVE + wave, rank)
 
 

@@ -1,4 +1,4 @@
-"""What comes to a generated PE in one batch: decoded, put in the sequential order, one frame for each edge."""
+"""The input of a generated PE in one batch: decoded, put in the sequential order, one frame for each edge."""
 
 from __future__ import annotations
 

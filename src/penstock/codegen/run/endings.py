@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 
 class Endings:
-    """What has not ended yet.
+    """The streams that have not ended yet, counted for each port.
 
     Args:
         subscribers: For each stream those who take it, in order: `operator:port`, or `exit edge`.

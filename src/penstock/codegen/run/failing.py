@@ -95,7 +95,7 @@ def _first(frame: Frame, items: int) -> Frame:
 
 
 def _tuples(module: LoadedModule, error: OperatorError, item: int) -> tuple[tuple[int, Tuple], ...]:
-    """What the operator that failed had to take for an item."""
+    """The input tuples of the failed operator for an item, each with its port."""
     operator = module.code.part.plan.application.operator[error.operator]
     found: list[tuple[int, Tuple]] = []
     for port, variable in enumerate(module.code.inputs.get(error.operator, ())):

@@ -1,4 +1,4 @@
-"""What leaves a generated PE in one batch: collected by edge, given its place, encoded as the transport has it."""
+"""The output of a generated PE in one batch: collected by edge, given its place, encoded for the transport."""
 
 from __future__ import annotations
 

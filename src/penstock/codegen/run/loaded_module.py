@@ -83,7 +83,7 @@ class LoadedModule:
         return made | {id_: self._variables(id_) for id_ in self.code.variables}
 
     def snapshot_environment(self) -> dict[str, Any]:
-        """What code may have changed around it: random numbers drawn, metrics counted."""
+        """The state of the environment that code may have changed: random numbers drawn, metrics counted."""
         state = self._environment.random.getstate()
         drawn = None if state == self._random_at_first else state
         return {"random": drawn, "metrics": dict(self._environment.metrics)}

@@ -27,14 +27,14 @@ Counts = dict[str, list[int]]
 
 
 class Batch:
-    """What the generated function sees of a batch.
+    """A batch, as the generated function sees it.
 
     Attributes:
-        frames: What has come, by edge.
+        frames: The frames of the input, by edge.
         states: The states of operators, by id.
         received: For each operator, the tuples that came in by each input port.
         submitted: For each operator, the tuples that went out by each output port.
-        signals: What the submit signals of the function call, if it has any.
+        signals: The collector that the submit signals of the function call, if it has any.
     """
 
     def __init__(self, arriving: Arriving, leaving: Leaving, states: dict[str, Any], since_ns: int) -> None:
@@ -62,7 +62,7 @@ class Batch:
         self._end = finals[-1][0] if streams and len(finals) == streams else None
 
     def fire_by_time(self, id_: str, frame: Frame, keys: list[Column], columns: list[Column]) -> Frame:
-        """What windows of time make; it descends from no item that came, so nothing else leaves the PE."""
+        """The output of time windows; it descends from no item that came, so nothing else leaves the PE."""
         firings: Firings = self.states[id_].fire(frame, keys, columns, self._moments(frame))
         came = self._arriving
         self._leaving.stand_on(*rebased(firings, came.time_ns, came.number, came.paths))

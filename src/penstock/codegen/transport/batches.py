@@ -27,7 +27,7 @@ from penstock.expr.values import batch_from_rows, default_value, rows_from_batch
 from penstock.ir.types import Schema, Type
 
 TUPLE, WINDOW, FINAL, PULSE = range(4)
-"""What an item is: a tuple, a window marker, the end of the stream, or the mark that a batch is complete to a time."""
+"""The kinds of items: tuple, window marker, end of the stream, and pulse, which marks a batch complete to a time."""
 
 REPORT = -1
 """Stands for the edge in a row that carries a PE's report of a batch instead of tuples."""
@@ -87,7 +87,7 @@ def encoded_batches(header: pa.RecordBatch, values: pa.RecordBatch) -> bytes:
 
 
 def read_batches(value: bytes) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """What `encoded_batches` made a value of."""
+    """The header and the tuples of a value that `encoded_batches` made."""
     source = pa.BufferReader(value)
     header = pa.ipc.open_stream(source)
     places = header.read_next_batch()

@@ -33,7 +33,7 @@ Routing = Mapping[int, tuple[Edge, Schema]]
 
 
 def routing_of(plan: PhysicalPlan, pe: int) -> Routing:
-    """What it takes to route what leaves a PE; small, for it goes to every worker."""
+    """The edges that leave a PE, with their schemas; small, for it goes to every worker."""
     streams = plan.application.streams
     return {edge.index: (edge, streams[edge.stream].schema) for edge in plan.out_of(pe)}
 

@@ -1,4 +1,4 @@
-"""What the families of operators share while they write their part of a module."""
+"""The builder of a module, in which each family of operators writes its part."""
 
 from __future__ import annotations
 

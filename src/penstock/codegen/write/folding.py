@@ -1,4 +1,4 @@
-"""What is known of an expression before any row is seen: constants, conjuncts, what it reads."""
+"""The analysis of an expression before any row is seen: constants, conjuncts, the variables that it reads."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from penstock.profiler.loop_signals import CPU
 
 @dataclass(slots=True)
 class Collected:
-    """What is collected of a stream that leaves a segment.
+    """The variables that collect a stream that leaves a segment.
 
     Attributes:
         rows: The variable of the rows.

@@ -75,7 +75,7 @@ class SignalledBody(Body):
 
     @property
     def stretches(self) -> tuple[Stretch, ...]:
-        """What has been written."""
+        """The stretches written so far."""
         return tuple(Stretch(tuple(s.operators), s.is_loop) for s in self._stretches)
 
     @property

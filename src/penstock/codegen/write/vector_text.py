@@ -79,11 +79,11 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What an expression over columns can name.
+    """The names that an expression over columns can use, with the text of each.
 
     Attributes:
-        schemas: Of the ports.
-        frames: The text of the frame of each port; the rows of all frames stand side by side.
+        schemas: The schemas of the ports.
+        frames: The text of the frame of each port; the rows of all frames lie side by side.
         variables: The text of the column of each variable.
     """
 

@@ -141,7 +141,7 @@ class Container:
             items.append(Item(self._time_ns, self._pulse, b"", PULSE))
 
     def report(self) -> Report:
-        """What has happened since the last report."""
+        """The report since the last one: counts, dead letters, prints and signals."""
         received, submitted = self._counts()
         letters = tuple(self.engine.dead_letters)
         self.engine.dead_letters.clear()
@@ -157,7 +157,7 @@ class Container:
         return since
 
     def _collected(self, signals: ContainerSignals) -> dict[str, Any]:
-        """What signals have collected since the last report; a source has worked from its first turn until now."""
+        """The statistics of the signals since the last report; a source has worked from its first turn until now."""
         pe = self.plan.pes[self.pe]
         if pe.role == "source" and self._began:
             signals.produced(pe.operators[0], cpu_ns() - self._began)

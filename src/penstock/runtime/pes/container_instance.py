@@ -12,7 +12,7 @@ Values = Iterable[tuple[int, bytes]]
 """(edge, IPC stream) pairs, as they arrive."""
 
 Left = Iterator[tuple[int, list[bytes]]]
-"""What leaves: encoded values by edge; a report first."""
+"""The output of an instance: encoded values by edge, with a report first."""
 
 
 class ContainerInstance:
@@ -54,7 +54,7 @@ def process_batch(container: Container, values: Values) -> Left:
 
 
 def _encoded(container: Container) -> Left:
-    """What leaves, as values."""
+    """The items that leave a container, as encoded values by edge; they are removed from it."""
     streams = container.plan.application.streams
     for out in container.plan.out_of(container.pe):
         yield out.index, list(encode(container.leaving[out.index], streams[out.stream].schema))

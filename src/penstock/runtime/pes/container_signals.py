@@ -98,7 +98,7 @@ class ContainerSignals:
         self._statistics.add((kind, f"PE {self._pe}", 0), took, tuples=tuples)
 
     def take(self) -> Statistics:
-        """What has been collected since the last call."""
+        """The statistics collected since the last call."""
         taken, self._statistics = self._statistics, Statistics(self._sampling.reservoir)
         return taken
 

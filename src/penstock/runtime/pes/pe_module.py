@@ -49,7 +49,7 @@ class PEModule:
 
     @property
     def form(self) -> str:
-        """What its instances store their state as: by generated code or by a container, piece by piece."""
+        """The form of the state of its instances: for each piece, that of generated code or that of a container."""
         return "+".join("module" if piece in self.modules else "container" for piece in self.pieces.made)
 
     @property

@@ -109,7 +109,7 @@ class PlacedTimers(Timers):
 
 
 class PlacedFeedback(Feedback):
-    """What goes round a loop of a PE: it waits among the timers, for a place behind all that comes by other PEs."""
+    """The feedback of a loop in a PE: items wait among the timers, for a place behind all that comes by other PEs."""
 
     def __init__(self, timers: PlacedTimers) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What operators print, with its place in the sequential order, on its way to the user's terminal.
+"""The text that operators print, with its place in the sequential order, on its way to the user's terminal.
 
 A PE cannot print where it runs: its standard output is that of a worker, and what operators print in several PEs has
 one order. So a PE gathers what its operators print, each piece of text with the place of the item that it was working
@@ -48,7 +48,7 @@ class Prints(io.StringIO):
         return len(text)
 
     def take(self) -> tuple[Printed, ...]:
-        """What was printed since the last time."""
+        """The texts printed since the last call."""
         taken = tuple(self._printed)
         self._printed.clear()
         return taken

@@ -1,4 +1,4 @@
-"""What PEs tell the driver of a batch: tuples in and out of each operator, and what was set aside.
+"""The reports of PEs to the driver, for each batch: tuples in and out of each operator, and dead letters.
 
 A report travels with the tuples, so it is counted exactly once, as they are.
 """

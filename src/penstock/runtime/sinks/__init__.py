@@ -1,1 +1,1 @@
-"""What arrives at sinks: the sequential order in bounded memory, and dead letters."""
+"""The sinks: their input in the sequential order, in bounded memory, and dead letters."""

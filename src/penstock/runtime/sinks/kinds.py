@@ -60,12 +60,12 @@ class TakesBatches(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutput:
-    """What a batch sink knows of its job.
+    """The job that a batch sink writes for.
 
     Attributes:
         application: Its name.
-        id: What no other job has; it stays over restarts.
-        folder: Where a sink may keep notes, under the checkpoint.
+        id: A unique id; it stays the same over restarts.
+        folder: The folder under the checkpoint where a sink may keep notes.
         environment: Files, settings and the clock of the run.
         evaluator: For parameters.
     """

@@ -161,7 +161,7 @@ class _Value:
         return Chunk(time_ns=self._header.column(0).to_numpy(), kind=self._kind, tuples=self._tuples)
 
     def take_to(self, bound: Place) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """What is not taken yet, up to a place: the places, and the tuples."""
+        """Take the items up to a place that are not taken yet: their places, and their tuples."""
         start, items = self._taken, range(len(self._kind))
         end = bisect.bisect_right(items, bound, start, key=lambda item: _place(self._header, item))
         self._taken = end

@@ -60,7 +60,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrivedBatch:
-    """What has arrived for the sinks with a batch: items, reports, and dead letters."""
+    """The input of the sinks in one batch: items, reports, and dead letters."""
 
     spool: Spool
     reports: list[Report]

@@ -12,11 +12,11 @@ from penstock.base.diagnostics import UserError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBatch:
-    """What a batch holds.
+    """A planned batch of the sources.
 
     Attributes:
-        parts: What tasks read by columns, see `read_part`.
-        rows: What was read already.
+        parts: The parts that tasks read by columns, see `read_part`.
+        rows: The rows that were read when it was planned.
         has_ended: Whether nothing follows.
     """
 

@@ -101,10 +101,10 @@ class ColumnPE:
                 raise self._failure(error) from error
 
     def plan(self, position: Position, rows: int, until_ns: int | None = None) -> Planned:
-        """What comes next.
+        """The extents of the next rows after a position.
 
         Raises:
-            OperatorFailed: It cannot be found out.
+            OperatorFailed: The source cannot plan them.
         """
         try:
             return self.source.plan(position, rows, until_ns)
@@ -182,7 +182,7 @@ class ColumnPE:
             yield values_as_rows(edge, list(encode([Item(time_ns, number, path, kind)], self.schema)))
 
     def end(self, time_ns: int, number: int) -> Iterator[pa.RecordBatch]:
-        """What follows the last tuple: perhaps a window marker, and the end."""
+        """The marks behind the last tuple: a window marker if the source ends with one, and the final marker."""
         if self.source.ends_with_marker:
             yield from self.marks(WINDOW, time_ns, number)
         yield from self.marks(FINAL, time_ns, number + 1)
@@ -200,7 +200,7 @@ class ColumnPE:
             chosen.forget()
 
     def report(self, submitted: int) -> pa.RecordBatch:
-        """What has been counted and set aside."""
+        """The report since the last one: counts, dead letters, late tuples and signals."""
         letters = tuple(self._container.engine.dead_letters)
         self._container.engine.dead_letters.clear()
         late, self._late = self._late, 0
@@ -231,7 +231,7 @@ def _columns(container: Container, operator: str, follows: bool) -> ColumnSource
 
 
 def read_part(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    """What a task reads of a batch: the tuples of some extents, and after the last of them the marks.
+    """The rows of one part of a batch: the tuples of its extents, then the marks and a report.
 
     Args:
         pe: The source.
@@ -251,7 +251,7 @@ def read_part(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _marks(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    """What follows the tuples of a part."""
+    """The marks behind the tuples of a part: the end of the stream, and a pulse."""
     if part["end"] is not None:
         yield from pe.end(*part["end"])
     if part["pulse"] is not None:

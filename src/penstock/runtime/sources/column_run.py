@@ -64,7 +64,7 @@ class ColumnRun:
             self.time_ns, self.turn = time_ns, 0
 
     def take_rows(self, time_ns: int, pulse: int = PULSE_NUMBER) -> Iterator[pa.RecordBatch]:
-        """What has left since the last time, for Spark, closed by a pulse of some number."""
+        """The output since the last call, as rows of the transport: a report, the items, and a pulse of that number."""
         yield self._pe.report(self._submitted)
         yield from self._left
         yield from self._pe.marks(PULSE, time_ns, pulse)

@@ -60,7 +60,7 @@ class LoopPlanner:
         return self._has_loop_ended and all(run.has_ended for run in self._runs.values())
 
     def next_batch(self, turns: int | None = None) -> PlannedBatch:
-        """What the last batch has sent round, or the next item of the sources, however many turns were asked for."""
+        """The next batch: the round of the last one, or the next item of the sources, whatever `turns` asks for."""
         items = self._round()
         if not len(items.kind):
             self._take_turns()
@@ -91,7 +91,7 @@ class LoopPlanner:
         self._has_loop_ended = state["has_loop_ended"]
 
     def _round(self) -> Items:
-        """What goes round now."""
+        """The items that the last batch sent round; none once the loop has ended."""
         if self._has_loop_ended:
             return self._marked()
         return items_of(self._rounds.read(self._batch - 1, self._schema), self._schema, None)

@@ -1,4 +1,4 @@
-"""What a source gives the PEs that no source PE runs for (Kafka, stream tables, an open loop): rows of the transport.
+"""The output of sources that no source PE runs (Kafka, stream tables, an open loop), as rows of the transport.
 
 The items of a batch are numbered in the order in which they are given, beside those of the other sources, and leave by
 every edge of the source's stream.

@@ -1,4 +1,4 @@
-"""What goes round a loop that is open: what one batch sends round, for the next one to begin with."""
+"""The rounds of an open loop: the items that one batch sends round, with which the next one begins."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Rounds(Protocol):
     """The rounds of a loop, by the batch that has sent them."""
 
     def read(self, batch: int, schema: Schema) -> Sequence[pa.RecordBatch]:
-        """What a batch has sent round, as rows of `stored_items`; nothing before the first batch."""
+        """The items that a batch sent round, as rows of `stored_items`; nothing before the first batch."""
 
     def write(self, batch: int, rows: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
         """Keep what a batch sends round."""
@@ -41,7 +41,7 @@ class RoundsInMemory:
         self._rows: Sequence[pa.RecordBatch] = ()
 
     def read(self, batch: int, schema: Schema) -> Sequence[pa.RecordBatch]:
-        """What the last batch has sent round."""
+        """The items that the last batch sent round."""
         return self._rows
 
     def write(self, batch: int, rows: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
@@ -60,10 +60,10 @@ class StoredRounds:
         self._folder = folder
 
     def read(self, batch: int, schema: Schema) -> Sequence[pa.RecordBatch]:
-        """What a batch has sent round.
+        """The items that a batch sent round; nothing before the first batch.
 
         Raises:
-            UserError: It is not there.
+            UserError: The file of the batch is missing.
         """
         if batch < 0:
             return []

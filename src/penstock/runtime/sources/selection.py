@@ -73,7 +73,7 @@ class Selection:
         self._untold = 0
 
     def told(self) -> Counts:
-        """What was dropped since the last call, as tuples that those behind the edge have received."""
+        """The tuples dropped since the last call, counted as received by the operators behind the edge."""
         counts: Counts = {id_: [0] * ports for id_, ports in self._ports.items()}
         for id_, port in self._subscribers:
             counts[id_][port] += self._untold
@@ -91,7 +91,7 @@ def selection(plan: PhysicalPlan, edge: Edge) -> Selection | None:
 
 
 def _predicate(operator: Operator) -> tuple[Expression, ...]:
-    """What a tuple must satisfy for an operator to do anything with it; nothing if it takes every tuple."""
+    """The condition that a tuple must meet for an operator to use it; empty if every tuple is to be sent."""
     facts = operator.facts
     if facts.drops_by is None or (facts.rest_port is not None and facts.rest_port < len(operator.outputs)):
         return ()

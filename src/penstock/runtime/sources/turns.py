@@ -83,7 +83,7 @@ class SourceRun:
             self.time_ns, self.turn = time_ns, 0
 
     def take_rows(self, time_ns: int, pulse: int = PULSE_NUMBER) -> Iterator[pa.RecordBatch]:
-        """What has left since the last time, for Spark, closed by a pulse of some number."""
+        """The output since the last call, as rows of the transport: a report, the items, and a pulse of that number."""
         streams = self.container.plan.application.streams
         edges = {e.index: e for e in self.container.plan.out_of(self.container.pe)}
         self._taken = self.container.engine.source_tuples

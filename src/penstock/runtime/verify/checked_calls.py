@@ -48,7 +48,7 @@ class CheckedCall:
         return self if self._left > 0 else self._call
 
     def __call__(self, row: Any) -> Any:
-        """What the function gives, once it has been seen to keep its word."""
+        """The result of the function for a row, checked against its model while calls are left to check."""
         if self._left <= 0:
             return self._call(row)
         self._left -= 1
@@ -64,7 +64,7 @@ class CheckedCall:
         return given
 
     def _taken(self, given: Any) -> Any:
-        """What was given, as something that can be looked at twice."""
+        """The result in a form that can be read twice: a list for a flat map."""
         return list(given or ()) if self._role == "flat map" else given
 
     def _rows(self, given: Any) -> list[Any]:

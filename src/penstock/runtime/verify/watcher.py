@@ -154,7 +154,7 @@ class Watcher(Runtime):
             )
 
     def _replicate(self, port: int, tuple_: Tuple) -> tuple[Sent, str | None] | None:
-        """What the replica that gets a tuple makes of it; None if none gets it."""
+        """The output of the replica that gets a tuple, and why it failed, if it did; None if no replica gets it."""
         if not self._replicas:
             return None
         self._turn += 1
@@ -236,7 +236,7 @@ class _Replica:
         self._receivers[port] = self.runtime.receiver(port)
 
     def take(self, port: int, tuple_: Tuple) -> tuple[Sent, str | None]:
-        """What it submits for a tuple, and why it failed, if it did."""
+        """The tuples that it submits for a tuple, and why it failed, if it did."""
         self._sent = []
         try:
             self._receivers[port](tuple_)

@@ -191,7 +191,7 @@ def _check_free(checkpoint: Path, epoch: int, take_over: bool, notice: Callable[
 
 
 def _reason_to_wait(path: Path) -> str | None:
-    """What to do about the holder of an epoch; None if it has ended."""
+    """The reason to wait for the holder of an epoch, as a hint for the user; None if the holder has ended."""
     who, held = _holder(path), _is_locked(path)
     if not path.exists():
         return None

@@ -56,7 +56,7 @@ def _door(sources: Sequence[GatedSource], continuous: bool) -> StatefulProcessor
 def pass_batch(
     state: ValueState, waiting: MapState, frames: Iterator[pd.DataFrame], sources: bytes, continuous: bool
 ) -> Iterator[pd.DataFrame]:
-    """What passes the gate of a batch: recall, take, remember."""
+    """The rows of a batch that pass the gate; its state is restored before and stored after."""
     import pandas as pd
 
     before = state.get()

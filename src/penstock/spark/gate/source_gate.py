@@ -106,7 +106,7 @@ class Store(Protocol):
 
 @dataclass(slots=True)
 class GateState:
-    """What a gate knows between batches.
+    """The state of a gate between batches.
 
     Attributes:
         time_ns: The clock.
@@ -146,7 +146,7 @@ class Gate:
             state.lanes.setdefault((OWN, 0), Lane())
 
     def take(self, rows: Iterable[Row]) -> Iterator[Row | pa.RecordBatch]:
-        """What passes of a batch, and of what has waited, closed by a pulse for each edge."""
+        """The rows of a batch that pass, and those waiting that are due now, closed by a pulse for each edge."""
         pieces: list[_Piece] = []
         told: dict[str, Any] = {}
         for edge, channel, value in rows:

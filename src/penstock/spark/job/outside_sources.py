@@ -72,7 +72,7 @@ def outside_source(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """What a reader has to know of its source; see `outside_source`."""
+    """The arguments of a reader: the source, and how the job reads it; see `outside_source`."""
 
     operator: Operator
     source: SourcePE
@@ -125,7 +125,7 @@ READERS: Mapping[str, Callable[[SparkSession, _Reading], DataFrame]] = {
 
 
 def import_options(operator: Operator, evaluator: Evaluator) -> dict[str, str]:
-    """What the reader of stream tables has to know of an Import."""
+    """The options of the reader of stream tables for an Import."""
     wanted = wanted_by(operator, evaluator)
     asked = {
         "schema": str(wanted.schema),

@@ -63,7 +63,7 @@ class Job:
 
     @property
     def program(self) -> Program:
-        """What to run."""
+        """The program to run."""
         return self.compiled.program
 
     @property
@@ -105,7 +105,7 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
 
 
 def _guard(lock: CheckpointLock, files: SparkFiles) -> Committing:
-    """What a batch is written under: the checkpoint is still ours, and what the batch stands on is on the disk."""
+    """A context to write a batch in: the job still holds the checkpoint, and Spark's files are on the disk."""
 
     @contextmanager
     def committing(batch: int) -> Iterator[None]:
@@ -172,7 +172,7 @@ def _stateful(pe: PE, frame: DataFrame, plan: PhysicalPlan, pickled: Path) -> Da
 
 
 def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame]:
-    """What Spark reads by itself, and one reader for all other sources."""
+    """The inputs of the query: each source that Spark reads itself, and one reader for all others."""
     for pe in job.plan.pes:
         outside = None if pe.role != "source" else _outside_source(spark, job, pe)
         if outside is not None:

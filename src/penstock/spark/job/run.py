@@ -197,7 +197,7 @@ def in_users_terms(text: str, application: Application, checkpoint: Path | None 
 
 
 def _about_checkpoint(text: str, checkpoint: Path | None) -> UserError | None:
-    """What Spark says of a file in the checkpoint, if it names one."""
+    """The error for a file of the checkpoint that Spark cannot use; None if the text names none."""
     if checkpoint is None:
         return None
     if "CONCURRENT_STREAM_LOG_UPDATE" in text:

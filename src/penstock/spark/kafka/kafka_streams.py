@@ -86,10 +86,10 @@ def _is_odd(name: str) -> bool:
 
 
 def kafka_streams(setting: str | None = None) -> KafkaStreams | None:
-    """What the environment says; None if streams are in a folder.
+    """The Kafka streams that a setting, or else the environment variable, names; None if streams are in a folder.
 
     Raises:
-        UserError: It is a URL of another form.
+        UserError: The setting is a URL of another form.
 
     Example:
         >>> kafka_streams("kafka://a:9092,b:9092/market")

@@ -95,7 +95,7 @@ def transfer_of(found: Sequence[Measured], exchange: Cost, *, mips: float) -> Tr
 
 
 def _crossing(found: Sequence[Measured], seconds: Callable[[Measured], float]) -> Cost:
-    """What a tuple takes on its way to a PE and back."""
+    """The cost of a tuple on its way to a PE and back."""
     samples = [
         TransferSample(
             seconds=max(seconds(m), _TICK),
@@ -114,7 +114,7 @@ def _crossing(found: Sequence[Measured], seconds: Callable[[Measured], float]) -
 
 
 def _python_side(found: Sequence[Measured], kind: str) -> Cost:
-    """What PEs took to `receive`, or to `send`, a tuple, by their own signals."""
+    """The cost to `receive`, or to `send`, a tuple in a PE, by the signals of the PEs."""
     samples = [
         TransferSample(seconds=ns * 1e-9, tuples={kind: 1.0}, tuple_bytes=m.case.tuple_bytes)
         for m in found
@@ -125,7 +125,7 @@ def _python_side(found: Sequence[Measured], kind: str) -> Cost:
 
 
 def _fixed_seconds(tiny: Sequence[Measured]) -> dict[str, float]:
-    """What the parts of a micro-batch take by the clock, however little they carry: what `model.line` adds up again."""
+    """The seconds by the clock of the parts of a micro-batch without load; `model.line` adds them up again."""
     took = {(m.case.pes, m.case.stateful, m.case.channels): m.batch_seconds for m in tiny}
     pe = max(0.0, took[5, 0, 1] - took[1, 0, 1]) / 4
     batch = max(0.0, took[1, 0, 1] - pe)
@@ -144,7 +144,7 @@ def _fixed_seconds(tiny: Sequence[Measured]) -> dict[str, float]:
 
 
 def exchange_cost(spark: SparkSession) -> Cost:
-    """What a byte costs to write to an exchange and to read from it: a query with one, less the same without."""
+    """The cost of a byte written to an exchange and read from it: a query with one, less the same without."""
     without = _best([_query_seconds(spark, exchanged=False) for _ in range(3)])
     exchanged = _best([_query_seconds(spark, exchanged=True) for _ in range(3)])
     return Cost(seconds_per_byte=max(0.0, exchanged - without) / (_BLOBS * _BLOB_BYTES))
@@ -174,7 +174,7 @@ def _best(seconds: Sequence[float]) -> float:
 
 
 def _less(whole: Cost, *parts: Cost) -> Cost:
-    """What is left of a cost."""
+    """A cost less some of its parts, and never below zero."""
     return Cost(
         seconds_per_tuple=max(0.0, whole.seconds_per_tuple - sum(p.seconds_per_tuple for p in parts)),
         seconds_per_byte=max(0.0, whole.seconds_per_byte - sum(p.seconds_per_byte for p in parts)),

@@ -71,14 +71,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What a job took.
+    """The measurements of one calibration job.
 
     Attributes:
         case: The job.
         jvm_seconds: CPU time of the JVM for a batch.
         worker_seconds: CPU time of all workers for a batch.
-        batch_seconds: By the clock, the median of its batches.
-        statistics: What signals have collected.
+        batch_seconds: The median time of its batches, by the clock.
+        statistics: The statistics of its submit signals.
     """
 
     case: Case

@@ -64,12 +64,12 @@ class BatchRates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
-    """What all measured runs of an application share.
+    """The measured runs of an application, with the settings that they share.
 
     Attributes:
-        program: What runs.
+        program: The program to run.
         environment: Files, settings and the clock of the run; output goes elsewhere.
-        spark: Where.
+        spark: The session to run it in.
         mips: The speed of one core.
         seconds: For how long at most; without it, until the input ends.
         rate: The fraction of tuples that signals look at.

@@ -122,11 +122,11 @@ PYTHON_METRICS = {
     "data sent to Python workers": "sent",
     "data returned from Python workers": "returned",
 }
-"""What Spark meters of every Python node, and what we call it."""
+"""The metrics that Spark keeps of every Python node, with our names for them."""
 
 
 def python_metrics(spark: SparkSession, but: set[int] | frozenset[int] = frozenset()) -> dict[str, float]:
-    """What Spark has metered of its Python workers, over all executions but some: seconds, or bytes."""
+    """The metrics of Spark's Python workers, summed over all executions but some: seconds, or bytes."""
     store = spark._jsparkSession.sharedState().statusStore()
     total = dict.fromkeys(PYTHON_METRICS.values(), 0.0)
     for id_, execution in _executions(spark).items():

@@ -63,12 +63,12 @@ class SinkPE:
 
     @property
     def totals(self) -> Totals:
-        """What has been counted up to the last batch that is written."""
+        """The counts up to the last batch that is written."""
         return self._writer.totals
 
     @property
     def statistics(self) -> Statistics:
-        """What submit signals have collected in this run, if the plan asks for any."""
+        """The statistics of the submit signals in this run, if the plan asks for any."""
         return self._writer.statistics
 
     def write(self, frame: DataFrame, batch: int) -> None:
@@ -163,7 +163,7 @@ def _batch_sinks(program: Program, plan: PhysicalPlan, environment: Environment,
 
 
 def _job_id(folder: Path) -> str:
-    """What tells a job from all others: it is made with the checkpoint."""
+    """The unique id of the job; it is made with the checkpoint."""
     path = folder / JOB_ID
     if not path.exists():
         write_sealed(path, uuid.uuid4().hex.encode())

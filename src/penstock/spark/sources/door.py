@@ -25,7 +25,7 @@ def source_door(format_: str, module: str, reader: str) -> type[DataSource]:
     columns = SPARK_SCHEMA
 
     class Door(DataSource):
-        """What Spark asks for a schema and a reader."""
+        """The data source, which gives Spark a schema and a reader."""
 
         @classmethod
         def name(cls) -> str:

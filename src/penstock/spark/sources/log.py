@@ -51,12 +51,12 @@ class LoggedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedBatch:
-    """What a batch holds.
+    """A planned batch, as the log stores it.
 
     Attributes:
-        parts: What tasks read by columns.
-        rows: What was read already.
-        state: The name of the file that tells where the sources stood behind it.
+        parts: The parts that tasks read by columns.
+        rows: The rows that were read when it was planned, if any.
+        state: The name of the file with the state of the sources after the batch.
         has_ended: Whether nothing follows.
         before: The SHA-256 of the batch before, if there is one.
     """
@@ -114,10 +114,10 @@ class SourceLog:
         return not self._folder.exists()
 
     def batch(self, number: int) -> LoggedBatch | None:
-        """What a batch holds; None if it is not planned yet.
+        """A batch of the log; None if it is not planned yet.
 
         Raises:
-            UserError: What the log says of it was changed.
+            UserError: Its entry in the log was changed.
         """
         path = self._path(number)
         if not path.exists():
@@ -131,7 +131,7 @@ class SourceLog:
         return batch
 
     def planned_batch(self, number: int) -> LoggedBatch:
-        """What a batch holds that was planned.
+        """A batch of the log that must have been planned.
 
         Raises:
             UserError: It is not there.

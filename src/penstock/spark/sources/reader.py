@@ -32,7 +32,7 @@ Offset = dict[str, int]
 
 
 class Part(InputPartition):
-    """What one task reads: rows of the log, or a part of a batch that is read by columns."""
+    """The input of one task: rows of the log, or a part of a batch that is read by columns."""
 
     def __init__(self, value: LoggedRows | dict[str, Any]) -> None:
         super().__init__(value)
@@ -94,7 +94,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"batch": number + 1, "ended": int(batch.has_ended)}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """What tasks are to read between two offsets."""
+        """The inputs of the tasks between two offsets."""
         found: list[InputPartition] = []
         for number in range(start["batch"], end["batch"]):
             batch = self._log.planned_batch(number)

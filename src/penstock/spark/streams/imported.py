@@ -38,7 +38,7 @@ Offset = dict[str, Any]
 
 
 class Stretch(InputPartition):
-    """What one batch reads: for each file, where it lies; and whether the stream ends."""
+    """The input of one batch: the paths of its files, and whether the stream ends."""
 
     def __init__(self, files: list[str], ends: bool) -> None:
         super().__init__((tuple(files), ends))
@@ -73,7 +73,7 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"tables": {}, "ended": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What an exporter adds meanwhile is welcome: a run ends when a batch finds nothing new."""
+        """Do nothing: rows that an exporter adds meanwhile are read, too; a run ends when a batch finds nothing new."""
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """The size of a batch is ours to choose."""

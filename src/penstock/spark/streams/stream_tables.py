@@ -86,7 +86,7 @@ class Table:
         return (self.folder / SUPERSEDED).exists()
 
     def offer(self) -> Offer:
-        """What it offers."""
+        """The offer of the table to importers, read from its description."""
         read = json.loads((self.folder / DESCRIPTION).read_text(encoding="utf-8"))
         return offer_from(read, f"the stream table `{self.folder}`")
 

@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers: an instance of a PE, fed with one batch."""
+"""The PEs in Spark's Python workers: an instance of a PE processes one batch."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def told_apart(batch: pa.RecordBatch, mine: Sequence[int]) -> tuple[list[Row], l
 
 
 def _processed(instance: PEInstance, rows: Sequence[Row], routing: Routing) -> Iterator[pa.RecordBatch]:
-    """What an instance makes of rows, which are all for one channel, routed."""
+    """The routed output of an instance for rows, which are all for one channel."""
     left = instance.process_batch([(edge, value) for edge, _, value in rows])
     return Router(routing, rows[0][1]).rows(left)
 
@@ -177,6 +177,6 @@ def _identity(path: str, pe: int) -> _Identity:
 
 
 def _by_container(path: str, pe: int, values: Values) -> Left:
-    """What a container makes of a batch on which generated code failed; the program is loaded again for it."""
+    """The output of a container for a batch on which generated code failed; the program is loaded again for it."""
     program, plan, environment = load(path)
     return run_in_container(program, plan, pe, environment, values)
