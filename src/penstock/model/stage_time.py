@@ -83,7 +83,7 @@ def _busy_links(fetched: Sequence[tuple[float, Floats]]) -> Floats:
 
 
 def link_at(hosts: Hosts, place: int) -> tuple[Limit, int]:
-    """The kind and the number of the link at a position of `StageTime.links`."""
+    """The kind of the link in a column of `StageTime.links`, and the number of its host or rack."""
     count = len(hosts.hosts)
     return (Limit.LINK, place) if place < count else (Limit.UPLINK, place - count)
 
