@@ -1,4 +1,4 @@
-"""The settings of the algorithms, for a user to choose."""
+"""The settings of the algorithms that a user can choose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.fusion.problem.objective import Goal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the algorithms work.
+    """The settings of the algorithms.
 
     Attributes:
         acyclic: Whether the graph of the PEs must have no cycle, as plans for Spark demand.
@@ -21,7 +21,7 @@ class Settings:
         max_frac: GreedyFuse's MaxFrac: the largest part of a core that a PE may use.
         min_util: GreedyFuse's MinUtil: the least part of a PE's load that should be its operators' own work.
         fewer_hosts: Whether to leave hosts out as long as that lowers no rates.
-        seed: What random choices start from.
+        seed: The seed of random choices.
     """
 
     acyclic: bool = False
