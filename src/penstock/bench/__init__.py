@@ -162,7 +162,7 @@ def _write_numbers(axes: Axes) -> None:
 
 
 def machine_facts() -> dict[str, object]:
-    """What a reader must know of the machine to judge a figure; `load` is what else was running on it before.
+    """The facts about the machine that a reader needs to judge a figure; `load` is its load average before the run.
 
     Example:
         >>> sorted(machine_facts())

@@ -46,10 +46,10 @@ _LONGEST_WAIT_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crash:
-    """What happened to one job.
+    """The record of one job that was made to crash.
 
     Attributes:
-        seed: What its moments were drawn from.
+        seed: The seed that the moments of its kills were drawn from.
         kills: After which batches something was killed.
         restarts: How often the query was started again.
         is_equal: Whether the sinks hold what the reference gives them.
@@ -132,7 +132,7 @@ class _Driver:
         self._process = self._start()
 
     def next_event(self, folder: Path) -> tuple[str, int]:
-        """What the process tells next of a job: `batch`, `failed`, `done`, or `lost` if the process was killed."""
+        """The next event of a job that the process reports: `batch`, `failed`, `done`, or `lost` if it was killed."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             # Others write to standard output, too.
@@ -199,7 +199,7 @@ def _command(pid: int) -> bytes:
 
 
 def expected() -> dict[str, bytes]:
-    """What the reference gives the sinks."""
+    """The files of the sinks after a run of the reference."""
     with tempfile.TemporaryDirectory() as out:
         environment = Environment(data_directory=Path(out), output_directory=Path(out))
         run_reference(compile_text(PROGRAM), environment=environment)
@@ -207,5 +207,5 @@ def expected() -> dict[str, bytes]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What the sinks have written."""
+    """The files that the sinks have written, by name."""
     return {name: (folder / name).read_bytes() for name in SINKS}

@@ -181,7 +181,7 @@ def _judge(bench: Bench, found: Sequence[tuple[str, float, float]]) -> None:
 
 
 def _facts(bench: Bench, transfer: Transfer) -> None:
-    """What the model alone says of the two facts, for batches of the size that `bench crossings` has."""
+    """Check the model's predictions of the two facts, for batches of the size that `bench crossings` has."""
     light, heavy = [f"l{i}" for i in range(16)], ["h0", "h1"]
     gain = _gain(light, [light], [[o] for o in light], _LIGHT, transfer, 2_000_000)
     bench.check("model: fusing 16 light operators gains, at least", gain, at_least=6.0)

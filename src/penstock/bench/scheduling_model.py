@@ -1,4 +1,4 @@
-"""What `penstock.model` predicts for the placements of figure 6: every task a PE, on the machine where it was put.
+"""The predictions of `penstock.model` for the placements of figure 6: every task a PE, on the machine it was put on.
 
 The model is of Spark's micro-batches. Tasks that follow each other on one machine form a stage and work at the same
 time; where tuples change machines, or several tasks send to one, there is an exchange, and the next stage waits for it.
@@ -32,14 +32,14 @@ _MIPS = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What a machine can do; assumed, after the paper's iMacs (four cores, 1 Gbit/s).
+    """The capacity of a machine and the costs on it; assumed, after the paper's iMacs (four cores, 1 Gbit/s).
 
     Attributes:
-        cores: That it has.
-        link_bytes: What the link carries in a second, each way.
+        cores: The number of its cores.
+        link_bytes: The bytes that its link carries in a second, each way.
         tuple_seconds: Core time to receive or emit one tuple.
         byte_seconds: Core time to serialize or deserialize one byte that crosses machines.
-        ack_bytes: What acknowledging one tuple sends, to a task anywhere; no placement can save it.
+        ack_bytes: The bytes that acknowledging one tuple sends, to a task anywhere; no placement can save them.
     """
 
     cores: int = 4

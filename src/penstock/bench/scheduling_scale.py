@@ -100,7 +100,7 @@ def _solve(path: Path) -> dict[str, float]:
 
 
 def _metis_and_sweeps(problem: PlacementProblem) -> tuple[float, float]:
-    """What METIS alone costs, and the CPU time of METIS and the sweeps, without the climb, whose work is bounded."""
+    """The cost of METIS alone, and the CPU time of METIS and the sweeps, without the climb, whose work is bounded."""
     began, settings = time.process_time(), MetisSettings()
     alone = partition(problem, "cut", settings.seed)
     limit = limits(problem, problem.imbalance)

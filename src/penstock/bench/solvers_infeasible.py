@@ -77,7 +77,7 @@ def run_infeasible(bench: Bench) -> None:
 
 
 def explain(case: str, seconds: float) -> dict[str, Any]:
-    """What a solver says of one of the problems; making the problem is not counted."""
+    """The reason that a solver gives for one of the problems, and its time; making the problem is not counted."""
     ask = CASES[case]()
     deadline = Deadline.after(seconds)
     reason = ""

@@ -1,4 +1,4 @@
-"""What the demo has found out, for the report and for `--json`."""
+"""The results of the demo, for the report and for `--json`."""
 
 from __future__ import annotations
 

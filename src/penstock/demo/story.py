@@ -116,7 +116,7 @@ def shown_regions(program: Program, narrator: Narrator) -> ParallelRegions:
 
 
 def profiled(program: Program, spark: SparkSession, work: Path, ticks: int, narrator: Narrator) -> Profile:
-    """What each operator costs, from a run with submit signals over a part of the ticks."""
+    """The costs of each operator, from a run with submit signals over a part of the ticks."""
     from penstock.spark.measure.profiling import profile_on_spark
 
     data = work / "part"

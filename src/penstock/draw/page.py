@@ -171,7 +171,7 @@ def _short(text: str) -> str:
 
 
 def _details(operator: Operator, group: str | None, notes: Sequence[tuple[str, str]]) -> dict[str, object]:
-    """What the panel shows of an operator, as (label, text) pairs, and the streams to light up."""
+    """The content of the panel for an operator: (label, text) pairs, and the streams to highlight."""
     model = operator.model
     key = ", ".join(sorted(model.partition_by[0])) if model.partition_by else ""
     rows = [

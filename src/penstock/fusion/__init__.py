@@ -63,7 +63,7 @@ _RUN: dict[Algorithm, Callable[[SuperGraph, Settings, Deadline], Assignment]] = 
     "throughput": fuse_for_throughput,
 }
 MADE_FOR: dict[Algorithm, Objective] = {"greedy": "cut", "cola": "cut", "advanced-cola": "balance"}
-"""What an algorithm pursues; `throughput` unless named. `exact` pursues whatever it is told."""
+"""The objective that each algorithm is made for; `throughput` for those not named. `exact` minimizes any of them."""
 
 _PROOF_SECONDS, _LEAST_PROOF_SECONDS = 4.0, 0.5
 _MOST_KEPT_BACK = 0.4

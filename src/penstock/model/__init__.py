@@ -1,4 +1,4 @@
-"""What a given fusion and placement will sustain: profiles, transfer costs, hosts, model, simulator."""
+"""The throughput that a given fusion and placement sustain: profiles, transfer costs, hosts, model, simulator."""
 
 from __future__ import annotations
 

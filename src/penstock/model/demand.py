@@ -1,4 +1,4 @@
-"""What each operator and stream demands, in mips, when the sources give so much.
+"""The demand of each operator and stream, in mips, at given rates of the sources.
 
 Introduction:
     Rates follow from those of the sources by selectivity, costs from rates by the profile and the calibration. All of

@@ -50,7 +50,7 @@ def _pe_utilization(state: PlanState, scale: float) -> tuple[float, ...]:
 
 
 def _bottleneck(state: PlanState, fixed: float, scale: float, batch_limit: float) -> Bottleneck:
-    """What takes the most of a micro-batch at the highest rate."""
+    """The bottleneck of a plan: what takes the largest part of a micro-batch at the highest rate."""
     load = state.load_seconds
     overhead = Bottleneck(limit=Limit.OVERHEAD, share=min(1.0, fixed * scale / batch_limit))
     if load == 0:

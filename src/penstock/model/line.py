@@ -43,7 +43,7 @@ from penstock.model.transfer import Transfer
 
 
 def line_loads(demand: Demand, members: Sequence[frozenset[int]], pe_of: Sequence[int]) -> list[PeLoad]:
-    """What each PE of a line demands."""
+    """The demands of each PE of a line."""
     loads = [pe_load(demand, group) for group in members]
     entering: list[list[int]] = [[] for _ in members]
     leaving: list[list[int]] = [[] for _ in members]
@@ -113,7 +113,7 @@ def is_exchanged(before: PlacedPE, behind: PlacedPE) -> bool:
 
 
 def fixed_seconds(pes: Sequence[PlacedPE], transfer: Transfer) -> float:
-    """What a micro-batch takes in any case, given the PEs of a line that are neither sources nor in the driver.
+    """The fixed time of a micro-batch, given the PEs of a line that are neither sources nor in the driver.
 
     Every micro-batch has a source and sinks, so they are part of `batch_seconds`. Spark keeps the state of all PEs in
     as many partitions as the widest has channels.

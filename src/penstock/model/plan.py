@@ -49,7 +49,7 @@ class PlacedPE:
 
     @property
     def place(self) -> Place:
-        """What decides how its load falls on hosts."""
+        """The hosts, channels and shares of the PE, which decide how its load falls on hosts."""
         return self.hosts, self.channels, self.shares
 
 

@@ -1,4 +1,4 @@
-"""What the model says of a plan.
+"""The model's prediction for a plan.
 
 Example:
     A micro-batch takes 0.2 s in any case and 0.5 s for each second of input: tuples may come twice as fast as in the
@@ -22,11 +22,11 @@ from penstock.model.stage_time import Limit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bottleneck:
-    """What holds up a plan, or one of its stages.
+    """The bottleneck of a plan, or of one of its stages.
 
     Attributes:
-        limit: What kind of thing.
-        name: Which: an operator, the number of a PE, a host or a rack.
+        limit: Its kind.
+        name: The operator, the number of the PE, the host or the rack.
         share: The part of a micro-batch's time that goes by while it is busy, at the highest rate.
     """
 

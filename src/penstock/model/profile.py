@@ -25,7 +25,7 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorProfile:
-    """What one operator costs.
+    """The measured costs of one operator.
 
     Attributes:
         id: As in the graph.
@@ -51,13 +51,13 @@ class OperatorProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamProfile:
-    """What flowed on one stream.
+    """The measured traffic of one stream.
 
     Attributes:
         id: As in the graph.
         producer: The operator that makes it.
         port: The producer's output port.
-        consumers: The operators that take it; one that takes it on two ports stands there twice.
+        consumers: The operators that take it; one that takes it on two ports is listed twice.
         feedback: Those of `consumers` to which it closes a loop.
         rate_tps: Tuples in a second.
         tuple_bytes: The size of a tuple, on average.

@@ -51,7 +51,7 @@ _IDLE_SECONDS = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Simulation:
-    """What happened, one entry for each micro-batch.
+    """The outcome of a simulation, one entry for each micro-batch.
 
     Attributes:
         starts: When it started, in seconds.

@@ -1,4 +1,4 @@
-"""What is left to chance in a simulated micro-batch.
+"""The random parts of a simulated micro-batch.
 
 - The tuples of a PE whose channels have uneven shares fall on them by chance, in these proportions (multinomial).
 - The work of a channel varies by chance, with the variance that the profile has for the CPU time of a tuple (normal,

@@ -60,7 +60,7 @@ def channel_hosts(hosts: Hosts, place: Place) -> Ints:
 
 
 def channel_shares(place: Place) -> Floats:
-    """What each channel gets of the tuples."""
+    """The share of the tuples that each channel gets."""
     _, channels, shares = place
     return np.array(shares) if shares else np.full(channels, 1.0 / channels)
 

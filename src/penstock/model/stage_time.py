@@ -23,7 +23,7 @@ from penstock.model.stages import StageLoad
 
 
 class Limit(Enum):
-    """What can hold up a stage, or a whole plan."""
+    """The kinds of bottleneck of a stage, or of a whole plan."""
 
     OPERATOR = "sequential operator"
     PE = "PE"
@@ -83,7 +83,7 @@ def _busy_links(fetched: Sequence[tuple[float, Floats]]) -> Floats:
 
 
 def link_at(hosts: Hosts, place: int) -> tuple[Limit, int]:
-    """What stands at a place of `StageTime.links`."""
+    """The kind of the link in a column of `StageTime.links`, and the number of its host or rack."""
     count = len(hosts.hosts)
     return (Limit.LINK, place) if place < count else (Limit.UPLINK, place - count)
 

@@ -56,7 +56,7 @@ Chain = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PeLoad:
-    """What a PE demands in mips, wherever the others are.
+    """The demands of a PE in mips, wherever the others are.
 
     Attributes:
         work: Of its operators.
@@ -89,7 +89,7 @@ class PeLoad:
 
 
 def pe_load(demand: Demand, members: frozenset[int]) -> PeLoad:
-    """What the PE of these operators demands."""
+    """The demands of the PE of these operators."""
     entering: dict[int, bool] = {}
     leaving: list[int] = []
     ordered = sorted(members)
@@ -174,7 +174,7 @@ def chain_up(around: Sequence[Neighbours], alike: Sequence[object], keyed: Seque
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StageLoad:
-    """What a stage demands in mips.
+    """The demands of a stage in mips.
 
     Attributes:
         busiest: Of the thread or process that works most, and of the others while it waits for its first piece.
@@ -225,7 +225,7 @@ def stage_load(chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool], ov
 def task_threads(
     chain: Chain, loads: Sequence[PeLoad], in_jvm: Sequence[bool], overlap: Overlap
 ) -> list[list[tuple[float, int, bool]]]:
-    """What each thread of a task does: mips, for which PE, and whether for its operators (else for its crossings)."""
+    """The work of each thread of a task: mips, for which PE, and whether for its operators (else its crossings)."""
     head, last = chain[0], chain[-1]
     threads = [[(loads[head].read if overlap.reads else 0.0, head, False)]]
     for pe in chain:

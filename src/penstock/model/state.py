@@ -35,7 +35,7 @@ from penstock.model.transfer import Transfer
 
 
 class Setting:
-    """What all states of a model share: demands, hosts, how tasks work, and the spreads that were worked out."""
+    """The data that all states of a model share: demands, hosts, how tasks work, and the spreads computed so far."""
 
     def __init__(self, demand: Demand, hosts: Hosts, *, pipelined: bool, pieces: float = math.inf) -> None:
         self.demand = demand

@@ -1,4 +1,4 @@
-"""What it costs to move tuples: the mapping v of section 3.4 of the SPADE paper, on Spark.
+"""The costs of moving tuples: the mapping v of section 3.4 of the SPADE paper, on Spark.
 
 A stream that leaves a PE crosses from Python to the JVM, and from there to the Python of the next PE; where tuples
 change channels or hosts it also goes through an exchange. Each of the six parts of the way takes CPU time, in the
@@ -65,7 +65,7 @@ FREE = Cost()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """What moving tuples costs on a machine.
+    """The costs of moving tuples on a machine.
 
     Attributes:
         mips: The speed of one core of the machine.

@@ -70,11 +70,11 @@ class TransferSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """What fits the samples best.
+    """The costs that fit the samples best.
 
     Attributes:
         costs: Of each part that the samples name.
-        errors: Of each sample: what the fit predicts, less what was measured, as a fraction of that.
+        errors: Of each sample: the predicted time less the measured one, as a fraction of the latter.
     """
 
     costs: dict[str, Cost]

@@ -45,7 +45,7 @@ from penstock.optimizer.spark_problem import Groups, Setting, spark_problem
 Answer = TypeVar("Answer")
 
 STARTS: tuple[Algorithm, ...] = ("all", "greedy", "cola", "advanced-cola", "manual")
-"""What the throughput search starts from, besides the fusion for throughput of the papers' machines."""
+"""The starts of the throughput search, besides the fusion for throughput on the papers' machines."""
 
 _LOWER_RATES = (1.0, 0.5, 0.2, 0.05, 0.01)
 _ANY_RATE = (1e-6,)
@@ -130,7 +130,7 @@ def _starts(problem: FusionProblem, gamma: float, deadline: Deadline) -> Iterato
 
 
 def _solved(problem: FusionProblem, algorithm: Algorithm, gamma: float, deadline: Deadline) -> Groups:
-    """What an algorithm says at the highest rates at which it fits."""
+    """The fusion of an algorithm at the highest of the tried rates at which it fits."""
     rates = _ANY_RATE if algorithm in _BLIND else _LOWER_RATES
     for factor in rates:
         try:

@@ -62,7 +62,7 @@ def channel_numbers(setting: Setting, cores: int) -> tuple[int | None, ...]:
 
 
 def everything_fused(setting: Setting, numbers: Sequence[int | None]) -> list[Candidate]:
-    """What a user would try first: as few PEs as can be, on the fewest channels and on the most.
+    """The candidates that a user would try first: as few PEs as possible, on the fewest channels and on the most.
 
     Raises:
         Infeasible: No fusion keeps the constraints.

@@ -1,4 +1,4 @@
-"""What moving tuples costs on this machine: the calibration that `penstock calibrate` keeps, or typical values."""
+"""The costs of moving tuples on this machine: the calibration that `penstock calibrate` keeps, or typical values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.profiler.speed import core_mips
 
 CALIBRATION = "transfer.json"
 TURNS_PER_BATCH = 200_000
-"""What `penstock run` takes of each source for a batch unless told otherwise."""
+"""The turns that `penstock run` takes of each source for a batch, unless `--batch` is given."""
 
 _ROUNDS = 100_000
 _JVM = Cost(seconds_per_tuple=3.3e-8, seconds_per_byte=1.2e-9)
@@ -55,7 +55,7 @@ def _speed() -> float:
 
 
 def scale_transfer(transfer: Transfer, factor: float) -> Transfer:
-    """What a machine needs for the same that is slower by a factor; the unit of costs stays the same.
+    """The transfer costs of a machine that is slower by a factor; the unit of costs stays the same.
 
     Example:
         >>> slower = scale_transfer(TYPICAL, 2.0)
@@ -89,11 +89,11 @@ def machine_setting(
     *,
     turns_per_batch: int = TURNS_PER_BATCH,
 ) -> Setting:
-    """What the optimizer has to know to plan for this machine.
+    """The setting of the optimizer for this machine.
 
     Args:
-        application: What will run.
-        profile: Taken on this machine, too.
+        application: The application that will run.
+        profile: Its profile, taken on this machine, too.
         channels: How many channels parallel regions get.
         cores: How many tasks run at a time.
         turns_per_batch: How many turns a source takes for one batch.

@@ -42,7 +42,7 @@ def open_loop_gain(setting: Setting) -> float:
     cores = sum(host.cores for host in setting.hosts.hosts)
 
     def share(id_: str, region: str) -> float:
-        """What of an operator's work a channel has."""
+        """The share of an operator's work that one channel has."""
         in_a_round = profile.operator[id_].rate_tps / batches
         return 1 / max(1.0, min(opened.width[region], cores, in_a_round))
 

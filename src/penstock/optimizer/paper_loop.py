@@ -52,7 +52,7 @@ from penstock.optimizer.prediction import predict, throughput_model
 from penstock.optimizer.spark_problem import Candidate, Setting
 
 Fuse = Callable[[Profile, float], tuple[Candidate, float]]
-"""What an algorithm says for a profile and a gamma, and the throughput that our model predicts for it."""
+"""An algorithm: from a profile and a gamma to a candidate, and the throughput that our model predicts for it."""
 
 WITH_GAMMA: tuple[Algorithm, ...] = ("cola", "advanced-cola")
 ITERATED: tuple[Algorithm, ...] = ("greedy", *WITH_GAMMA)

@@ -45,11 +45,11 @@ _DEADLINE_SECONDS = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChoice:
-    """What to run.
+    """The plan to run, and its gain over the default.
 
     Attributes:
         candidate: The fusion and the channels.
-        default: What it is compared with.
+        default: The candidate that it is compared with.
         gain: How many times as fast as the default it is predicted to be; 1 if it is the default.
     """
 

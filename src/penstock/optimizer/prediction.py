@@ -1,6 +1,6 @@
-"""What the throughput model says of a fusion on Spark.
+"""The throughput model's prediction for a fusion on Spark.
 
-The back end's PEs stand in one line. A stateful PE is a `transformWithState` behind an exchange, so it starts a
+The back end's PEs are in one line. A stateful PE is a `transformWithState` behind an exchange, so it starts a
 stage, and so does one whose tuples change channels; another stateless PE joins the stage of the PE before it. In the
 model's terms the former are `keyed`. The PE of the sinks runs in the driver. Sources are a PE each, as in
 `codegen.plan.physical`; one that is alone is read in as many tasks as there are channels, unless the task of a PE on
@@ -38,7 +38,7 @@ def throughput_model(setting: Setting) -> ThroughputModel:
 
 
 def predict(model: ThroughputModel, setting: Setting, groups: Groups) -> Prediction:
-    """What a fusion will sustain."""
+    """The model's prediction for a fusion."""
     return model.evaluate(model_plan(setting, groups))
 
 

@@ -90,7 +90,7 @@ class _Ascent:
         return False
 
     def _best_moves(self, deadline: Deadline) -> list[Groups]:
-        """What the most promising merges and moves make of the fusion."""
+        """The fusions after each of the most promising merges and moves."""
         best = nlargest(_TRIED_MOVES, self._gains(deadline), key=itemgetter(0))
         return [self._after(move) for _, move in best]
 
@@ -103,7 +103,7 @@ class _Ascent:
                 yield gain, move
 
     def _best_splits(self, deadline: Deadline) -> list[Groups]:
-        """What the best of all splits makes of the fusion."""
+        """The fusion after the best of all splits; none where no split raises the throughput."""
         best, scale = [], self.what_if.scale
         for groups in self._splits():
             if deadline.has_passed():

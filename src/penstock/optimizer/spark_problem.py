@@ -49,7 +49,7 @@ Groups = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What can be run and measured: a fusion on a number of channels.
+    """A plan that can be run and measured: a fusion on a number of channels.
 
     Attributes:
         groups: The operators of each PE.
@@ -74,13 +74,13 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What a fusion is chosen for.
+    """The problem that a fusion is chosen for.
 
     Attributes:
         application: The logical graph.
-        profile: What it costs.
-        transfer: What moving tuples costs.
-        hosts: Where it will run.
+        profile: The costs of its operators.
+        transfer: The costs of moving tuples.
+        hosts: The hosts that will run it.
         channels: How many channels parallel regions get; None leaves it to `@parallel` annotations.
         batch_tuples: The most tuples that a micro-batch takes from all sources.
     """

@@ -1,4 +1,4 @@
-"""What each operator instance allows: state, selectivity, forwarding, and why it may or may not be parallel.
+"""The analysis of each operator instance: state, selectivity, forwarding, and why it may or may not be parallel.
 
 Introduction:
     The first step of parallelization. The model of an instance says what its definition and its code guarantee; the
@@ -51,7 +51,7 @@ from penstock.parallel.reasons import Condition, Reason, key_text, listing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What is known of one operator instance in its place.
+    """The analysis of one operator instance in its graph.
 
     Attributes:
         operator: Its id.

@@ -15,14 +15,14 @@ Attributes = frozenset[tuple[str, str]] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Border:
-    """What decides whether regions fit together.
+    """The border of a region: the facts that decide whether regions fit together.
 
     Attributes:
         inside: The operators, as bits.
         above: Those outside from which an entry can be reached, as bits.
-        enters: What all entering streams have.
+        enters: The attributes that all entering streams have.
         key: None as long as all operators are stateless.
-        widths: What `@parallel` asks for.
+        widths: The widths that `@parallel` asks for.
         is_prolific: Whether some operator makes several tuples of one.
         is_spontaneous: Whether some operator fires by time.
     """
@@ -66,6 +66,6 @@ def shared(ports: Iterable[InputPort]) -> Attributes:
 
 
 def common(attributes: Iterable[Attributes]) -> Attributes:
-    """What all of them have, where there is anything to ask."""
+    """The attributes that all of these have, those that are None left out; None if all are."""
     found = [some for some in attributes if some is not None]
     return frozenset.intersection(*found) if found else None

@@ -1,4 +1,4 @@
-"""What we parallelize beyond the paper: `PAPER` is its algorithm and no more, `BEYOND` is what jobs run with."""
+"""Extensions of parallelization beyond the paper: `PAPER` has none of them, jobs run with `BEYOND`, which has all."""
 
 from __future__ import annotations
 

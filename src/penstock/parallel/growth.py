@@ -24,12 +24,12 @@ _KEPT = ("key", "is_divided", "is_prolific", "is_spontaneous", "widths")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What all growths of an application look at.
+    """The data that all growths of regions in an application share.
 
     Attributes:
         application: The graph.
         around: Its streams, by operator.
-        analyses: What each operator allows by itself.
+        analyses: The analysis of each operator by itself.
         groups: From each operator with a fusion dependency to all that share its PE.
         by_time: Whether prolific operators may be with those that fire by time.
     """

@@ -1,7 +1,7 @@
-"""What an application's placement constraints demand of PEs, whatever the hosts are.
+"""The demands of an application's placement constraints on PEs, whatever the hosts are.
 
 Introduction:
-    Spark decides on which host a PE runs, so a demand on hosts cannot be applied as it stands. But a PE is on one host,
+    Spark decides on which host a PE runs, so a demand on hosts cannot be applied as it is. But a PE is on one host,
     so much of it is a demand on PEs, and that part holds today: two operators that may not share a host may not share a
     PE. `pe_demands` states it in the three kinds of constraints that every fusion algorithm knows; `broken_demands`
     judges a given fusion, from the definitions.
@@ -86,11 +86,11 @@ def pe_demands(application: Application) -> tuple[Constraint, ...]:
 
 
 def broken_demands(application: Application, pes: Iterable[Sequence[str]]) -> Iterator[str]:
-    """What a fusion breaks, in words; nothing if it keeps all that the constraints demand of PEs.
+    """The demands on PEs that a fusion breaks, in words; none if it keeps all of them.
 
     Args:
         application: The logical graph.
-        pes: The operators of each PE; what is in none of them is not judged.
+        pes: The operators of each PE; an operator that is in none of them is not judged.
     """
     home = {id_: number for number, pe in enumerate(pes) for id_ in pe}
     given = application.constraints
@@ -190,7 +190,7 @@ def _contradicts(application: Application) -> bool:
 
 
 def _broken_by_host(group: frozenset[str], given: Iterable[Constraint]) -> Iterator[str]:
-    """What operators that are on one host break."""
+    """The constraints that operators break if they are on one host, in words."""
     inside = [c for c in given if not group.isdisjoint(c.operators)]
     for constraint in inside:
         here = sorted(group.intersection(constraint.operators))
@@ -204,7 +204,7 @@ def _broken_by_host(group: frozenset[str], given: Iterable[Constraint]) -> Itera
 
 
 def _broken_by_pes(constraint: Constraint, home: dict[str, int]) -> Iterator[str]:
-    """What the PEs break of a demand on PEs."""
+    """The ways in which the PEs break a constraint on PEs, in words."""
     operators = [id_ for id_ in constraint.operators if id_ in home]
     places = [home[id_] for id_ in operators]
     if constraint.kind is ConstraintKind.PE_COLOCATION and len(set(places)) > 1:

@@ -131,7 +131,7 @@ def _order(region: Region) -> str:
 
 
 def allowance(analysis: Analysis) -> str:
-    """What an operator that may be parallel allows, in a few words."""
+    """The state, selectivity and forwarding of an operator that may be parallel, in a few words."""
     state = f"partitioned by {key_text(analysis.key)}" if analysis.state is State.PARTITIONED else analysis.state.value
     many = "any number" if analysis.selectivity.value == "unknown" else analysis.selectivity.value
     return f"{state}, {many}, forwards {key_text(analysis.forwards)}"

@@ -132,7 +132,7 @@ def _machine_number(value: object, problem: PlacementProblem, what: str, reader:
 
 
 def read_move_weights(path: Path) -> Floats | None:
-    """What moving each task is worth in comparison: `move` of the tasks of a problem that has been read; else None."""
+    """The relative cost of moving each task: `move` of the tasks of a problem in JSON; None if no task has it."""
     tasks = expect_object(read_json(path), str(path), "{}").get("tasks", []) if path.suffix == ".json" else []
     if not any("move" in task for task in tasks):
         return None
@@ -242,7 +242,7 @@ def _end(edge: dict[str, Any], key: str, index: int, index_of: dict[str, int], r
 
 
 def too_many_machines(machines: int, tasks: int) -> str:
-    """What to say where some machines would stay empty."""
+    """The message for a problem in which some machines would stay empty."""
     return f"there are {machines} machines and only {tasks} tasks"
 
 

@@ -1,4 +1,4 @@
-"""What a placement costs and how even it is: the functions of section III-C of the paper, and their kin.
+"""The cost and the evenness of a placement: the functions of section III-C of the paper, and related ones.
 
 Every algorithm is judged by these, whatever it counted on its way.
 
@@ -53,14 +53,14 @@ def volume(problem: PlacementProblem, machine_of: Ints) -> float:
 
 
 def loads(problem: PlacementProblem, machine_of: Ints) -> Floats:
-    """What each machine carries, one row a machine, one column a resource."""
+    """The load of each machine, one row a machine, one column a resource."""
     columns = problem.graph.weights.T
     count = problem.machines.count
     return np.stack([np.bincount(machine_of, weights=column, minlength=count) for column in columns], axis=1)
 
 
 def fair_loads(problem: PlacementProblem) -> Floats:
-    """What each machine would carry if the load could be cut at will."""
+    """The load of each machine if the load could be divided at will."""
     return np.asarray(problem.machines.shares * problem.graph.weights.sum(axis=0))
 
 
@@ -72,7 +72,7 @@ def imbalance(problem: PlacementProblem, machine_of: Ints) -> float:
 
 
 def limits(problem: PlacementProblem, bound: float) -> Floats:
-    """What each machine may carry when the imbalance is bounded, with a hair's breadth for rounding."""
+    """The most that each machine may carry under a bound on the imbalance, with a tolerance for rounding."""
     capacities = problem.machines.capacities
     most = capacities if bound == np.inf else np.minimum(bound * fair_loads(problem), capacities)
     return np.asarray(most * (1.0 + _ROUNDING))

@@ -46,7 +46,7 @@ _EXACT_NODES, _EXACT_SECONDS, _EXACT_GAP = 500, 5.0, 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Packing:
-    """What can be kept.
+    """An imbalance that some placement keeps.
 
     Attributes:
         bound: The imbalance that the placement will be held to.

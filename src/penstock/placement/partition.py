@@ -22,12 +22,12 @@ _LEAST_SHARE = 1e-6
 
 
 def partition(problem: PlacementProblem, objective: Objective, seed: int | None, *, recursive: bool = False) -> Ints:
-    """What METIS alone finds.
+    """The placement that METIS alone finds.
 
     Args:
-        problem: What to place.
-        objective: What METIS minimizes; recursive bisection knows the cut alone.
-        seed: What its random choices start from; None for METIS as it comes, with its own seed and, in recursive
+        problem: The tasks and the machines.
+        objective: The measure that METIS minimizes; recursive bisection knows the cut alone.
+        seed: The seed of its random choices; None for METIS as it comes, with its own seed and, in recursive
             bisection, its own tolerance of one thousandth at each step.
         recursive: By bisection instead of k-way.
 
@@ -89,7 +89,7 @@ def _integer_weights(graph: CommunicationGraph) -> Ints:
 
 
 def partition_by_rack(problem: PlacementProblem, objective: Objective, seed: int) -> Ints:
-    """What METIS alone finds when it partitions into racks first and then each rack's tasks into its machines.
+    """The placement that METIS alone finds when it partitions into racks first, then each rack's tasks into machines.
 
     Example:
         >>> from penstock.placement.problem import communication_graph, sized_machines

@@ -82,7 +82,7 @@ def _channels(plan: PhysicalPlan, task: Task) -> int:
 
 
 def _flows(setting: Setting, plan: PhysicalPlan) -> Iterator[tuple[Task, Task, float]]:
-    """What tasks send each other, in bytes a second."""
+    """The flows between tasks, in bytes a second."""
     carried = {stream.id: stream.rate_bytes for stream in setting.profile.streams}
     for edge in plan.edges:
         pairs = list(_pairs(plan, edge))

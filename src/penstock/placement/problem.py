@@ -137,7 +137,7 @@ class Machines:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlacementProblem:
-    """What is to be placed, where, and how evenly.
+    """A placement problem: the tasks to place, the machines, and how even the placement must be.
 
     Attributes:
         graph: The tasks.

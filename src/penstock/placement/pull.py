@@ -31,7 +31,7 @@ def pull(problem: PlacementProblem, machine_of: Ints, tasks: Ints) -> Floats:
 
 
 def nearness(machines: Machines, some: Ints) -> Floats:
-    """What a unit of traffic to one of some machines adds to the pull of another, as a square matrix."""
+    """The pull of one machine for a unit of traffic to another, for each pair of some machines: a square matrix."""
     near = np.eye(len(some))
     if machines.has_racks:
         racks = machines.racks[some]

@@ -79,12 +79,12 @@ def present_placement(
     move_cost: float | None = None,
     max_moves: int | None = None,
 ) -> Present:
-    """What is known of the present placement.
+    """The present placement, with the price of moving each task.
 
     Args:
-        problem: What is placed.
-        machine_of: Where each task is.
-        weights: What moving each task is worth in comparison, its state say; 1 unless given.
+        problem: The tasks and the machines.
+        machine_of: The machine of each task, `NOWHERE` for one that does not run yet.
+        weights: The relative cost of moving each task, for example the size of its state; 1 unless given.
         move_cost: The price of a move of weight 1, in units of traffic. By default moving everything costs a quarter of
             what the present placement costs.
         max_moves: How many tasks may move.
@@ -178,7 +178,7 @@ class _Climb:
         return [np.arange(first, min(first + _TASKS_A_BLOCK, count)) for first in starts if not deadline.has_passed()]
 
     def _worth(self, tasks: Ints) -> Floats:
-        """What each task is worth on each machine: traffic that stays there, and the price that staying saves."""
+        """The worth of each task on each machine: traffic that stays there, and the price that staying saves."""
         worth = pull(self.problem, self.machine_of, tasks).copy()
         home = self.present.machine_of[tasks]
         at_home = np.flatnonzero(home != NOWHERE)

@@ -150,7 +150,7 @@ def open_gov(machines: int, rng: np.random.Generator) -> Topology:
 
 
 def _shares(task_of_company: Ints, popularity: Floats, tasks: int) -> Floats:
-    """What part of the tuples each task of a bolt gets when companies are hashed to tasks."""
+    """The share of the tuples that each task of a bolt gets when companies are hashed to tasks."""
     return np.asarray(np.bincount(task_of_company, weights=popularity / popularity.sum(), minlength=tasks), np.float64)
 
 

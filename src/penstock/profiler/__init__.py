@@ -1,1 +1,1 @@
-"""What operators cost, measured while they run: submit signals, sampling, refined statistics, calibration."""
+"""The costs of operators, measured while they run: submit signals, sampling, refined statistics, calibration."""

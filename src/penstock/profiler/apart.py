@@ -43,7 +43,7 @@ class Meter:
         self._ns += took
 
     def take(self) -> int:
-        """What has been counted since the last call."""
+        """The CPU time counted since the last call, in ns."""
         taken, self._ns = self._ns, 0
         return taken
 

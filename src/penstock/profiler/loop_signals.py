@@ -170,7 +170,7 @@ def _calls(what: Any, when: Any, tuple_of: Any) -> tuple[Any, Any, Any]:
 
 
 def _estimate(found: Statistics, received: Counts, submitted: Counts) -> float:
-    """What all tuples took, going by the sampled ones."""
+    """The estimated time of all tuples, from the means of the sampled ones."""
     inclusive = sum(received[o][i] * found.mean((kind, o, i)) for kind, o, i in found.metrics if kind == "process")
     passed_on = sum(submitted[o][i] * found.mean((kind, o, i)) for kind, o, i in found.metrics if kind == "submit")
     return inclusive - passed_on

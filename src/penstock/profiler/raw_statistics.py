@@ -63,11 +63,11 @@ class Statistics:
         self.base_ns[operator] = self.base_ns.get(operator, 0.0) + cpu_ns
 
     def observations(self, key: Key) -> Iterable[Observation]:
-        """What is kept of a metric."""
+        """The observations of a metric that are kept; none where nothing was observed."""
         return self.metrics[key].values if key in self.metrics else ()
 
     def mean(self, key: Key) -> float:
-        """What a tuple took on average; 0 where nothing was observed."""
+        """The average amount for a tuple; 0 where nothing was observed."""
         found = self.observations(key)
         tuples = sum(n for _, _, n in found)
         return sum(amount for _, amount, _ in found) / tuples if tuples else 0.0
@@ -102,7 +102,7 @@ class Statistics:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Statistics:
-        """What `to_json` gave."""
+        """Statistics from the value that `to_json` gave."""
         made = cls(value["size"])
         for kind, owner, port, seen, values in value["metrics"]:
             metric = made._metric((kind, owner, port))

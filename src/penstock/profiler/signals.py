@@ -159,7 +159,7 @@ class Signals:
         self.statistics.add((kind, f"PE {self._pe}", 0), took, tuples=tuples)
 
     def take(self) -> Statistics:
-        """What has been collected; the next batch starts with nothing."""
+        """The statistics collected so far; the next batch starts with none."""
         taken, self.statistics = self.statistics, Statistics(self._sampling.reservoir)
         return taken
 
@@ -178,13 +178,13 @@ class Signals:
 
 
 def _fixed_and_varying(schema: Schema) -> tuple[float, list[str]]:
-    """What the attributes of fixed width take together, and the names of the others."""
+    """The size of the attributes of fixed width together, and the names of the others."""
     alone = [(a.name, fixed_bytes(TupleType((a,)))) for a in schema.attributes]
     return sum(size for _, size in alone if size is not None), [name for name, size in alone if size is None]
 
 
 def _column_bytes(column: Any, rows: int) -> float:
-    """What a column takes in memory; one value that stands for all rows would be written out for each of them."""
+    """The size of a column in memory; a scalar, which is the value of all rows, counts once for each row."""
     scalar = getattr(column, "nbytes", None) is None or not hasattr(column, "__len__")
     if not scalar:
         return float(column.nbytes)

@@ -31,5 +31,5 @@ def fixed_bytes(schema: Schema) -> float | None:
 
 
 def memory_bytes(tuples: Sequence[Tuple], schema: Schema) -> float:
-    """What tuples take together."""
+    """The size of tuples together, as an Arrow batch."""
     return float(batch_from_rows(tuples, schema).nbytes)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from penstock.profiler.clock import cpu_ns
 
 INSTRUCTIONS = 100
-"""What a round of the kernel counts as."""
+"""The instructions that a round of the kernel counts as."""
 
 _MILLION_A_SECOND = 1e-6 * 1e9
 

@@ -31,10 +31,10 @@ class Timers:
 
     Args:
         statistics: Where the times go.
-        cost: What a timer adds to its own time and to that of the timers around it, in ns; measured unless given.
+        cost: The time that a timer adds to itself and to the timers around it, in ns; measured unless given.
 
     Attributes:
-        outermost_ns: What the timers that no other was around have measured in all.
+        outermost_ns: The sum of the times of the timers that were inside no other.
     """
 
     __slots__ = ("_inside", "_outside", "_running", "_statistics", "_stopped", "outermost_ns")
@@ -48,7 +48,7 @@ class Timers:
 
     @property
     def overhead_ns(self) -> float:
-        """What all timers so far have cost."""
+        """The cost of all timers stopped so far."""
         return self._stopped * self._outside
 
     def start(self, key: Key) -> None:
@@ -68,7 +68,7 @@ class Timers:
 
 @functools.cache
 def timer_cost() -> tuple[float, float]:
-    """What a timer adds to its own time, and to that of a timer around it, in ns: measured once for a process."""
+    """The time that a timer adds to itself, and to a timer around it, in ns: measured once for a process."""
     probe = Statistics()
     timers = Timers(probe, (0.0, 0.0))
     for _ in range(300):
@@ -83,7 +83,7 @@ def timer_cost() -> tuple[float, float]:
 
 @functools.cache
 def mark_cost() -> float:
-    """What a mark (`loop_signals`) adds to the time between two marks, in ns: the median of some tries."""
+    """The time that a mark (`loop_signals`) adds between two marks, in ns: the median of some tries."""
     marks = array("q")
     mark = marks.append
     for i in range(300):

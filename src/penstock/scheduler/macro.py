@@ -37,7 +37,7 @@ QUANTITY_SHARE = 0.4
 PLACE_SHARE = 0.5
 
 REASON_SECONDS = 0.2
-"""What it may take to say why a job cannot be placed."""
+"""The time limit for finding out why a job cannot be placed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

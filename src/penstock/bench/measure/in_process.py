@@ -26,11 +26,11 @@ Values = list[tuple[int, bytes]]
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run came to.
+    """The outcome of a run.
 
     Attributes:
         cpu_seconds: CPU time of all PEs.
-        statistics: What signals have collected.
+        statistics: The statistics that signals have collected.
         received: For each operator, the tuples that came in by each input port.
         submitted: For each operator, the tuples that went out by each output port.
     """
@@ -49,7 +49,7 @@ class Outcome:
 
 
 def _makers(job: CompiledJob) -> dict[int, Callable[[], PEInstance]]:
-    """What makes instances of each PE but sources and sinks."""
+    """The functions that make instances of each PE but sources and sinks."""
     pieces = job.build.pieces.items()
     return {pe: instance_maker(job.program, job.plan, code, Environment()) for pe, code in pieces}
 

@@ -1,4 +1,4 @@
-"""What the experiments on Spark share: a session, timed runs, and the programs by hand.
+"""The common parts of the experiments on Spark: a session, timed runs, and the programs by hand.
 
 A run has two figures. `seconds` is the time of the whole run, the start of the query included. `steady_tps` leaves out
 the start and the end: the tuples of a batch over the median time of a batch. Runs that are compared take turns in one

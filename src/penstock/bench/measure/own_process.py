@@ -18,7 +18,7 @@ print(json.dumps(found))
 
 
 def run_apart(function: Callable[..., dict[str, Any]], **arguments: object) -> dict[str, Any]:
-    """What a function says, and the most memory that its process had as `peak_mib`; all of it must be JSON."""
+    """The result of a function in a process of its own, with its peak memory as `peak_mib`; all of it must be JSON."""
     command = [sys.executable, "-c", _CHILD, function.__module__, function.__name__, json.dumps(arguments)]
     found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return found

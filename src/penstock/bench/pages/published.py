@@ -1,4 +1,4 @@
-"""What the papers report, for the pages of results that have nothing of it in their own tables and plots."""
+"""The figures that the papers report, for the pages of results whose own tables and plots do not have them."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def _held(result: Result) -> str:
 
 
 def _method(name: str) -> list[str]:
-    """What the experiment does, as its module says behind its first line; read, not imported."""
+    """The method of the experiment: its module's docstring after the first line; read, not imported."""
     spec = find_spec(f"penstock.bench.{name.replace('-', '_')}")
     if spec is None or spec.origin is None:
         return []

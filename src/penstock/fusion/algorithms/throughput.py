@@ -104,7 +104,7 @@ class _Search:
         self.bound = lower_bound(self.graph)
 
     def starts(self) -> Iterator[Assignment]:
-        """What the other algorithms say, the quick ones first; each takes a part of what time is left for starts."""
+        """The fusions of the other algorithms, the quick ones first; each gets a part of the time left for starts."""
         in_time = self.deadline.sooner(_SHARE_FOR_STARTS * self.deadline.left())
         algorithms = [fuse_cut_start, fuse_greedily, fuse_parts, fuse_runs, fuse_by_cola, leave_unfused, fuse_all]
         if self.graph.vertices <= _MOST_ADVANCED:

@@ -97,7 +97,7 @@ def _lower_best(whole: SuperGraph, graph: SuperGraph, found: list[Assignment], d
 
 
 def _other_starts(whole: SuperGraph, graph: SuperGraph, settings: Settings, deadline: Deadline) -> list[Assignment]:
-    """What METIS and GreedyFuse find; nothing where all operators fit into as few PEs as there can be."""
+    """The fusions of METIS and GreedyFuse; none where the hosts hold all operators in as few PEs as possible."""
     if fits_by_lpt(graph, coarsest_groups(graph)):
         return []
     found = list(cut_starts(graph, settings, deadline.share(_SHARE_FOR_METIS)))

@@ -1,4 +1,4 @@
-"""What both COLA algorithms do where splitting alone does not fit: see that it is in vain, merge again, relieve.
+"""The fallback of both COLA algorithms where splitting alone does not fit: detect that, merge again, relieve.
 
 Introduction:
     The ratio (2) takes heavy operators with thin streams off a PE one by one; their streams to other small PEs are then

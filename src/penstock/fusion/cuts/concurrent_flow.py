@@ -106,7 +106,7 @@ def _demands(graph: CutGraph) -> Floats:
 
 
 def _route(graph: CutGraph, demands: Floats, distances: Floats, parents: Ints) -> Floats:
-    """What flows over each edge when each pair uses its shortest path; every pair is routed once."""
+    """The flow over each edge when each pair uses its shortest path; every pair is routed once."""
     count = graph.vertices
     sources = np.arange(count)
     carried = demands.copy()

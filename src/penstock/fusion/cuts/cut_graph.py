@@ -1,4 +1,4 @@
-"""What the graph partitioner cuts: the inside of one PE, as arrays.
+"""The graph that the graph partitioner cuts: the inside of one PE, as arrays.
 
 A cut is one side of it, as flags; `True` is the first side. In acyclic plans the first side must hold every predecessor
 of its vertices, so that streams between the two new PEs go one way only: then, and only then, no cycle closes.
@@ -63,7 +63,7 @@ class CutGraph:
         return bool(closed and side.any() and not side.all())
 
     def cut(self, side: Flags) -> float:
-        """What the edges between the sides cost."""
+        """The cost of the edges between the sides."""
         return float(self.costs[side[self.tails] != side[self.heads]].sum())
 
     def sparsity(self, side: Flags) -> float:

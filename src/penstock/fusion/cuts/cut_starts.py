@@ -124,6 +124,6 @@ def _assignment(graph: SuperGraph, parts: Ints, hosts: Ints) -> Assignment | Non
 
 
 def _demands(graph: SuperGraph, v: int, sharing: Counter[int]) -> tuple[object, ...]:
-    """What a vertex asks for: those of a part that ask for the same share a PE, so that hosts are easy to find."""
+    """The demands of a vertex: vertices of a part with equal demands share a PE, so that hosts are easy to find."""
     cluster = graph.clusters[v] if sharing[graph.clusters[v]] > 1 else None
     return graph.kinds[v], cluster, graph.needs[v].signature(), v if graph.exclusions[v] else None

@@ -1,4 +1,4 @@
-"""What a PE asks of its host, in a form that adds up.
+"""The demands of a PE on its host, in a form that adds up.
 
 Every demand on hosts is one of two things. A resource match leaves a set of hosts. Everything else is a *colouring*:
 a host may hold at most one colour of each, and an operator without a colour goes anywhere. In a host exlocation each
@@ -22,7 +22,7 @@ from penstock.fusion.problem.fusion_problem import FusionProblem
 from penstock.ir.constraints import ConstraintKind
 
 Signature = tuple[int, frozenset[tuple[int, int]]]
-"""What tells needs apart."""
+"""The identity of a need: its hosts and its colours."""
 
 _DEDICATION = -1
 _SHARED = -1
@@ -30,7 +30,7 @@ _SHARED = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostNeed:
-    """What some operators ask of their host.
+    """The demands of some operators on their host.
 
     Attributes:
         hosts: The hosts that will do, as bits.
@@ -83,7 +83,7 @@ def joined_needs(needs: Iterable[HostNeed], hosts: int) -> HostNeed | None:
 
 
 def operator_needs(problem: FusionProblem) -> list[HostNeed]:
-    """What each operator asks of its host; a need that no host meets has no bits."""
+    """The demands of each operator on its host; a need that no host meets has no bits."""
     index_of = problem.index_of
     hosts = [(1 << problem.hosts.count) - 1] * problem.operators
     colours: list[dict[int, int]] = [{} for _ in problem.ids]

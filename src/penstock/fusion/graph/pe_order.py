@@ -74,7 +74,7 @@ class Order:
         return False
 
     def _between(self, one: int, other: int) -> set[int] | None:
-        """What follows the first of two before the second, or None if the second follows from that."""
+        """The nodes that follow the first of two and rank before the second; None if the second follows from one."""
         first, last = (one, other) if self.rank[one] < self.rank[other] else (other, one)
         limit = self.rank[last]
         stack = [node for node in self.after[first] if self.rank[node] < limit]

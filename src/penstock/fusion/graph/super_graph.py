@@ -130,7 +130,7 @@ class SuperGraph:
         return len(excluded) == len(set(excluded)) and self.need(pe) is not None
 
     def need(self, pe: Iterable[int]) -> HostNeed | None:
-        """What super operators together ask of one host; None if no host will do."""
+        """The need of super operators that share a host; None if no host will do."""
         if not self.has_needs:
             return self.needs[0]
         if isinstance(pe, tuple) and len(pe) == 1:

@@ -1,4 +1,4 @@
-"""What hosts must carry whatever is fused: plain reasons why nothing fits, seen at any size.
+"""Lower bounds on the load of hosts, whatever is fused: plain reasons why nothing fits, for problems of any size.
 
 Introduction:
     Whether operators fit on hosts is bin packing, and only small problems are searched completely. Most problems that
@@ -69,7 +69,7 @@ def _are_apart(graph: SuperGraph, v: int, u: int) -> bool:
 
 
 def _least_loads(graph: SuperGraph, v: int) -> tuple[float, float]:
-    """What a super operator loads its host with, and what its PE does, at the least."""
+    """The least load of a super operator on its host, and the least load of its PE."""
     forced, joined = graph.costs[v], 0.0
     for u, cost in graph.neighbours[v].items():
         if _are_apart(graph, v, u):
@@ -86,7 +86,7 @@ def _room(graph: SuperGraph, hosts: int) -> tuple[float, float]:
 
 
 class _Rooms:
-    """What sets of hosts have, each looked up once."""
+    """The capacities of sets of hosts, each computed once."""
 
     def __init__(self, graph: SuperGraph) -> None:
         self._graph = graph

@@ -1,4 +1,4 @@
-"""What a fusion costs: SIZE of its PEs, the cut, the load of hosts, and how far all rates could grow.
+"""The costs of a fusion: SIZE of its PEs, the cut, the load of hosts, and how far all rates could grow.
 
 Introduction:
     Every algorithm is measured by the same few lines, so that their answers can be compared.
@@ -112,7 +112,7 @@ def cut(problem: FusionProblem, pe_of: Ints) -> float:
 
 
 def host_loads(problem: FusionProblem, assignment: Assignment, sizes: Floats) -> Floats:
-    """What each host carries: the sizes of its PEs."""
+    """The load of each host: the sizes of its PEs."""
     loads = np.bincount(assignment.host_of, weights=sizes, minlength=problem.hosts.count)
     return np.asarray(loads, np.float64)
 

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 Objective = Literal["cut", "balance", "throughput"]
-"""What a fusion is judged by; `objective` says what each means."""
+"""The name of the measure that a fusion is judged by; the module `objective` defines each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +53,7 @@ class Hosts:
 
     @property
     def core_mips(self) -> Floats:
-        """What one core of each host gives."""
+        """The speed of one core of each host."""
         return self.capacities / self.cores
 
     @property

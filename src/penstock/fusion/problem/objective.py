@@ -1,4 +1,4 @@
-"""What a fusion is judged by.
+"""The objectives of a fusion: cut, balance and throughput.
 
 Introduction:
     The COLA paper has two problems and we add a third. An answer names the one that it was judged by, and is called
@@ -34,7 +34,7 @@ OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What is minimized.
+    """The function of a fusion that is minimized.
 
     Attributes:
         objective: Which of the three.
@@ -66,7 +66,7 @@ class Goal:
         return self.balance_weight * utilization + (1 - self.balance_weight) * (cut / streams if streams else 0.0)
 
     def rank(self, problem: FusionProblem, assignment: Assignment) -> tuple[bool, float, float]:
-        """What to compare fusions by: those that fit first, by value and then by cut; others by their overload."""
+        """The sort key of a fusion: those that fit first, by value and then by cut; then the others, by overload."""
         measures = measure(problem, assignment)
         value = self.value(problem, measures) if measures.fits else measures.max_utilization
         return not measures.fits, value, measures.cut

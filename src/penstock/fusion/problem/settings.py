@@ -1,4 +1,4 @@
-"""What a user can set about the algorithms."""
+"""The settings of the algorithms that a user can choose."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from penstock.fusion.problem.objective import Goal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the algorithms work.
+    """The settings of the algorithms.
 
     Attributes:
         acyclic: Whether the graph of the PEs must have no cycle, as plans for Spark demand.
-        objective: What answers are judged by, and what `exact` minimizes; by default what the algorithm is made for.
+        objective: The measure of answers, which `exact` minimizes; by default the one that the algorithm is made for.
         threshold: The paper's T: by which fraction Advanced COLA may exceed the communication cost of its first
             feasible solution in search of a better balance.
         balance_weight: How much the utilization U counts in f(U, C) beside the communication cost C, from 0 to 1.
         max_frac: GreedyFuse's MaxFrac: the largest part of a core that a PE may use.
         min_util: GreedyFuse's MinUtil: the least part of a PE's load that should be its operators' own work.
         fewer_hosts: Whether to leave hosts out as long as that lowers no rates.
-        seed: What random choices start from.
+        seed: The seed of random choices.
     """
 
     acyclic: bool = False
@@ -35,5 +35,5 @@ class Settings:
 
     @property
     def goal(self) -> Goal:
-        """What answers are judged by."""
+        """The goal that answers are judged by."""
         return Goal(objective=self.objective or "throughput", balance_weight=self.balance_weight)

@@ -255,7 +255,7 @@ class Branching:
         return least
 
     def _core_factor(self, pe: OpenPe) -> float:
-        """What a PE's size is multiplied by to give the utilization of the cores that it can use."""
+        """The factor from a PE's size to the utilization of the cores that it can use."""
         channels = self._widths[pe.vertices[0]] or min(self.graph.channels[v] for v in pe.vertices)
         cores = self._cores[pe.host]
         return float(cores / (self._capacities[pe.host] * min(channels, cores)))

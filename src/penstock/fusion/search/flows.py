@@ -1,4 +1,4 @@
-"""What flows over the links of hosts while vertices are placed and taken back."""
+"""The flows over the links of hosts, while vertices are placed and taken back."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Flows:
 
 
 def stream_bytes(graph: SuperGraph) -> list[dict[int, float]]:
-    """What each vertex sends to each other vertex, in bytes a second."""
+    """The bytes a second that each vertex sends to each other vertex."""
     problem = graph.problem
     vertex_of = {operator: v for v, group in enumerate(graph.members) for operator in group}
     sent: list[dict[int, float]] = [{} for _ in range(graph.vertices)]

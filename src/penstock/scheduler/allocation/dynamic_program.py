@@ -125,7 +125,7 @@ def _is_below(values: list[float], left: int, middle: int, right: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
-    """What one component may take at a price: `units[i]` loses `losses[i]` against the best, `base`, worth `best`."""
+    """The choices of one component at a price: `units[i]` loses `losses[i]` against the best, `base`, worth `best`."""
 
     units: IntArray
     losses: FloatArray

@@ -16,7 +16,7 @@ LARGEST = 1e15
 """Products of numbers up to this, and quotients down to its inverse, stay far from where arithmetic overflows."""
 
 HARMLESS = Flow(mips_per_tps=1.0, selectivity=1.0)
-"""What stands in for a function that cannot be read."""
+"""The placeholder for a function that cannot be read."""
 
 Pair = tuple[str, str, float]
 

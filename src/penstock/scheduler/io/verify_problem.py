@@ -1,4 +1,4 @@
-"""What only a whole admission problem can tell: ids that clash, streams that nobody produces."""
+"""Checks that need the whole admission problem: ids that clash, streams that nobody produces."""
 
 from __future__ import annotations
 

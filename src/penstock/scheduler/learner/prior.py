@@ -9,10 +9,10 @@ from penstock.scheduler.learner.samples import Sample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """What a profile says before a job has run: a flow.
+    """The flow that a profile predicts for a PE before its job has run.
 
     Attributes:
-        mips_per_tps: What a tuple costs.
+        mips_per_tps: The cost of a tuple.
         selectivity: Tuples out for a tuple in.
         most_tps: The input rate up to which it is meant to hold.
     """

@@ -1,4 +1,4 @@
-"""What the resource function learner is fed: samples of one stream's rate, noisy and partial."""
+"""The input of the resource function learner: samples of one stream's rate, noisy and partial."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Support:
         return np.asarray(tree.query(points / self.span)[0] <= reach)
 
     def bounds(self, points: Matrix, low: Matrix, high: Matrix) -> tuple[Matrix, Matrix]:
-        """What monotonicity says at each point, from bands at the samples: at least, at most.
+        """The least and the most value at each point that monotonicity allows, given bands at the samples.
 
         Example:
             >>> line = Support.of(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))

@@ -34,10 +34,10 @@ ENDLESS = 1e100
 """A rate above all others."""
 
 STARTS_A_LOOP = 1e-4
-"""What must come into a cycle that feeds itself, as a part of the most that can, for it to run at its most."""
+"""The part of its largest possible input that a cycle needs from outside in order to run at its highest rate."""
 
 Options = Mapping[str, tuple[Template | None, ...]]
-"""What may happen to each job: its templates, and None where it may be left out."""
+"""The options of each job: its templates, and None where it may be left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a search in one weak component works with: its grid, its PEs, and the plans that it ends in.
+"""The data of a search in one weak component: its grid, its PEs, and the plans that result.
 
 A plan says what a component earns with each number of units above its minimum, and how its PEs share them. Rough plans
 are made from a few allocations at hand; the thorough ones come from `nsdp` and `concave`.
@@ -39,7 +39,7 @@ class Grid:
         return max(0, math.ceil(mips / self.step_mips - ROUNDING))
 
     def mips(self, pe: Pe, units: IntArray, top: float) -> FloatArray:
-        """What a PE gets with some units above its minimum, at most `top`."""
+        """The mips of a PE with some units above its minimum, at most `top`."""
         return np.asarray(np.minimum(pe.min_mips + units * self.step_mips, top))
 
 

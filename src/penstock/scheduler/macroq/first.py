@@ -83,7 +83,7 @@ def _fair(pes: Sequence[Pe], top: Mapping[str, float], left_mips: float) -> dict
 
 
 def most_importance(problem: Problem) -> float:
-    """What all jobs together would earn with all they may take; infinite where templates are to be chosen."""
+    """The importance of all jobs if every PE has its maximum; infinite where templates are to be chosen."""
     if any(len(job.choices) > 1 for job in problem.jobs):
         return math.inf
     pes = [pe for job in problem.jobs for pe in job.choices[0].pes]

@@ -65,7 +65,7 @@ def job_lists(group: Sequence[Job], waterline: int, limit: int, merit: Mapping[s
 
 
 def _options(job: Job, waterline: int, lifted: frozenset[str]) -> tuple[Template | None, ...]:
-    """What may happen to a job: one of its templates, or None, that it is left out."""
+    """The options of a job at a waterline: its templates, and None where it may be left out."""
     if job.required or job.effective_rank < waterline:
         return job.choices
     if job.effective_rank == waterline or job.id in lifted:

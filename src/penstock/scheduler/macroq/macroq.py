@@ -68,7 +68,7 @@ LADDER_SHARE_OF_MANY_LISTS = 0.15
 """The same where the loops look only at a few of the lists that there are."""
 
 BUILDING_SECONDS = 5e-5
-"""What it takes to write down the integer program, for each PE."""
+"""The time to build the integer program, for each PE."""
 
 LARGE = 100
 """Yes-or-no decisions beyond which the integer program is rounded first, and its relaxation is the bound."""

@@ -1,9 +1,9 @@
-"""What each group of jobs offers: its best importance for every number of units, whatever list it takes for it.
+"""The offer of each group of jobs: its best importance for every number of units, over all of its lists.
 
 Introduction. The paper evaluates every rank-legal job/template list of the whole system, and their number is
 exponential in the number of jobs. But at a given waterline legality splits up: whether a job may be in depends only
 on jobs that streams connect it with, its group. So the lists of a group can be compared once, for every number of
-units, and the best of them at each number (the envelope of their curves) stands for all of them in the division among
+units, and the best of them at each number (the envelope of their curves) replaces all of them in the division among
 groups. The outcome is the same as that of the full enumeration, and the exponential term is left only inside groups.
 
 Formulation. List l of a group takes base_l mips at least and earns v_l[u] with u units above it. With base the least
@@ -57,10 +57,10 @@ class ListPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Offer:
-    """What a group offers at one waterline.
+    """The offer of one group at one waterline: its importance for each number of units.
 
     Attributes:
-        base_mips: The least it takes.
+        base_mips: The least mips that it takes.
         curves: Curves to divide units among: those of the components where there is one list, else the envelope.
         plans: The lists.
         offsets: The units by which each list costs more than the base.
@@ -117,7 +117,7 @@ class Offers:
         self._offers: dict[tuple[tuple[tuple[str, str], ...], ...], Offer] = {}
 
     def offer(self, group: Sequence[Job], waterline: int, merit: Mapping[str, float]) -> Offer:
-        """What a group offers at a waterline; `merit` orders jobs whose lists are too many."""
+        """The offer of a group at a waterline; `merit` orders the jobs of a group that has too many lists."""
         lists = job_lists(group, waterline, self._most_lists, merit)
         key = tuple(_list_key(choice) for choice in lists.choices)
         if key not in self._offers:

@@ -43,7 +43,7 @@ def solve_part(problem: Problem, best: Settlement, freed: Set[str], deadline: De
 
 
 def _options(job: Job, whole: Job, best: Settlement, worst: int) -> tuple[Template | None, ...]:
-    """What may happen to a job: whoever holds up the ranks behind it stays in."""
+    """The options of a job; a required job, or an admitted one of better rank than `worst`, may not be left out."""
     may_leave = not whole.required and (job.id not in best.choice or whole.effective_rank >= worst)
     return (None, *job.choices) if may_leave else job.choices
 

@@ -28,7 +28,7 @@ class Settlement:
 
     @property
     def used_mips(self) -> float:
-        """What the jobs take together, with what is set aside for those that got nothing."""
+        """The mips of all jobs together, with the amounts set aside for those that got nothing."""
         return sum(max(t.least_mips, sum(self.mips[pe.id] for pe in t.pes)) for t in self.choice.values())
 
 

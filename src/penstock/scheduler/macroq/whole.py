@@ -52,7 +52,7 @@ PROOF = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WholeAnswer:
-    """What the program found.
+    """The answer of the integer program for the whole problem.
 
     Attributes:
         settlement: The best choice and allocation found; None where there was no time.

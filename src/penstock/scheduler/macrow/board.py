@@ -11,7 +11,7 @@ from penstock.scheduler.macrow.task import Bools, Floats, Task
 SLACK = 1e-9
 
 _STAY_PRICE = 0.05
-"""What a move must gain: moves are few, and the next unit may need one more."""
+"""The price of a move: moves are limited, and the next unit may need one more."""
 
 
 class Board:
@@ -75,7 +75,7 @@ class Board:
 
 
 class Pull:
-    """What draws a unit to a node: room, and the units it talks to."""
+    """The pull of nodes on a unit: towards free room, and towards the units that it exchanges data with."""
 
     def __init__(self, task: Task) -> None:
         weights = np.array(astuple(task.weights))

@@ -26,7 +26,7 @@ _MOST_NAMED = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Setting:
-    """What is asked: PEs on a cluster."""
+    """A placement question: PEs and the cluster that is to run them."""
 
     pes: tuple[Pe, ...]
     cluster: Cluster

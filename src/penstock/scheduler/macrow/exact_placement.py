@@ -20,7 +20,7 @@ from penstock.scheduler.macrow.task import Bools, Floats, Ints, Task
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """What the solver found.
+    """The outcome of the solver.
 
     Attributes:
         used: Units by nodes, or None when nothing was found.

@@ -66,13 +66,13 @@ _SEARCH_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
-    """What macroW decided.
+    """The decision of macroW: candidate nodes for each PE, and the plan behind them.
 
     Attributes:
         nodes: The candidate nodes of each PE, those it is planned on first.
         planned: The fraction of its goal that each PE is planned to get on each node.
         metrics: The six metrics of the plan.
-        objective: Their weighted average, with what the shortfall costs.
+        objective: Their weighted average, plus the cost of the shortfall.
         shortfall: The share of all goals that the plan does not meet.
         is_optimal: Whether no better plan exists.
     """

@@ -16,7 +16,7 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metrics:
-    """What a placement does to the nodes and to the network; each is a share of what there is.
+    """The six metrics of a placement: the load of nodes and network, each as a share of the capacity.
 
     Attributes:
         average_utilization: Of the nodes' mips.
@@ -52,7 +52,7 @@ def metrics(task: Task, fractions: Floats) -> Metrics:
 
 
 def passing_mbps(task: Task, fractions: Floats) -> Floats:
-    """What passes each piece of network, both ways together."""
+    """The traffic over each piece of network, both ways together."""
     beside = fractions @ task.sides.T
     apart = np.abs(beside[task.streams[:, 0]] - beside[task.streams[:, 1]])
     return np.asarray(task.traffic_mbps @ apart)
@@ -73,7 +73,7 @@ def shortfall(task: Task, fractions: Floats) -> float:
 
 
 def objective(task: Task, fractions: Floats) -> float:
-    """What macroW minimizes: the weighted average of the six metrics, after meeting the goals."""
+    """The objective of macroW, to be minimized: the weighted average of the six metrics, after meeting the goals."""
     weights = np.array(astuple(task.weights))
     average = float(weights @ np.array(astuple(metrics(task, fractions)))) / max(float(weights.sum()), 1e-12)
     return average + SHORTFALL_WEIGHT * shortfall(task, fractions)

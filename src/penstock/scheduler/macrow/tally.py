@@ -49,7 +49,7 @@ class Tally:
         self.fractions[unit] = fractions
 
     def objective(self) -> float:
-        """What `metrics.objective` says of the fractions."""
+        """The value of `metrics.objective` for the fractions."""
         busy = self._given / np.maximum(self._task.capacity_mips, 1e-12)
         cards = self._passing[: len(busy)] / self._cards
         links = link_shares(self._task, self._passing)

@@ -42,7 +42,7 @@ def points_of_value(value: ValueFunction, top: float) -> Points:
 
 
 def offers_of(pe: Pe, rate: RateFunction, most_tps: Mapping[str, Amounts]) -> list[Offer]:
-    """What the inputs of a PE offer to one of its streams: the rate lies below each of these.
+    """The offers of a PE's inputs to one of its streams: upper bounds of the stream's rate, linear in the inputs.
 
     Two inputs that meet offer at most what each offers while the other is at its most, and so does an input of a
     surface. Both promise too much, never too little; what follows from them is composed again at the end.

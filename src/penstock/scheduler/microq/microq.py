@@ -43,16 +43,16 @@ from penstock.scheduler.problem.nodes import Cluster
 from penstock.scheduler.problem.resource_functions import useful_mips
 
 _THRIFT = 1e-7
-"""What a mips costs: enough to leave idle what earns nothing."""
+"""The cost of a mips: just enough that mips which earn nothing are left idle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goals:
-    """What microQ decided.
+    """The decision of microQ: the mips that each PE should get.
 
     Attributes:
         mips: Of each PE.
-        importance: What the streams are projected to earn with them.
+        importance: The projected importance of the streams with these mips.
         is_optimal: Whether no better goals exist.
     """
 
@@ -144,7 +144,7 @@ def _share_nodes(
 
 
 def _most_importance(pes: Sequence[Pe]) -> float:
-    """What the streams earn when every PE has its maximum: no allocation earns more."""
+    """The importance of the streams when every PE has its maximum: no allocation has more."""
     earned = compose(pes, {pe.id: pe.max_mips for pe in pes}).importance
     return sum(float(value) for value in earned.values())
 

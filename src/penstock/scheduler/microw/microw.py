@@ -57,11 +57,11 @@ _WORTH_SOLVING_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What microW decided.
+    """The decision of microW: the mips of each PE on each node.
 
     Attributes:
         mips: Of each PE on each node; a PE that waits has no node.
-        missed_mips: What each PE that misses its goal misses of it.
+        missed_mips: The shortfall of each PE that misses its goal.
         moves: How many PEs start on a node where they did not run.
         is_optimal: Whether no assignment comes nearer to the goals.
     """
@@ -72,7 +72,7 @@ class Assignment:
     is_optimal: bool
 
     def total_mips(self) -> dict[str, float]:
-        """What each PE gets in all."""
+        """The mips of each PE over all of its nodes."""
         return {pe: sum(shares.values()) for pe, shares in self.mips.items()}
 
 

@@ -85,7 +85,7 @@ def _nodes_in_use(setting: Setting, unit: int) -> list[str]:
 
 
 def _load(setting: Setting, nodes: list[list[str]]) -> dict[str, float]:
-    """What the goals ask of each node, spread evenly over the nodes in use."""
+    """The load of each node: the goal of each unit, spread evenly over the nodes that the unit uses."""
     load = dict.fromkeys(setting.capacity, 0.0)
     for unit, used in enumerate(nodes):
         for node in used:

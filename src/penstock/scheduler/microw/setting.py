@@ -1,4 +1,4 @@
-"""What microW looks at: units of colocated PEs, the candidates that are up, and what counts as a move."""
+"""The problem of microW: units of colocated PEs, the candidates that are up, and what counts as a move."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.scheduler.problem.admission_problem import Pe
 from penstock.scheduler.problem.nodes import Cluster
 
 BELOW_MINIMUM = 9.0
-"""What a mips below a PE's minimum costs on top of the 1 that every missed mips costs."""
+"""The cost of a mips below a PE's minimum, on top of the 1 that every missed mips costs."""
 
 _LEAST_TOGETHER = 0.01
 
@@ -99,7 +99,7 @@ def _common(unit: tuple[str, ...], candidates: Mapping[str, Sequence[str]]) -> l
 
 
 def cost_of(setting: Setting, grant: Grant) -> float:
-    """What the PEs miss of their goals, in mips, with their minimums counting more."""
+    """The shortfall of the PEs from their goals, in mips; a mips below a PE's minimum counts more."""
     cost = 0.0
     for pe in setting.pes:
         got, goal = sum(grant.get(pe.id, {}).values()), setting.goals[pe.id]

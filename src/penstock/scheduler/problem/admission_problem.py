@@ -187,10 +187,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What `penstock admit` decides.
+    """An admission problem, as `penstock admit` solves it.
 
     Attributes:
-        mips: What the cluster can give, in all.
+        mips: The capacity of the whole cluster.
         jobs: Those that run and those that wait, in the order of the file.
 
     Example:

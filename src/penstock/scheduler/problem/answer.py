@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What was decided for one job.
+    """The decision for one job.
 
     Attributes:
         admitted: Whether it may run.
         template: The id of the chosen template; None when the job is not admitted.
-        mips: What its PEs get together.
-        importance: What its streams are projected to earn.
+        mips: The sum over its PEs.
+        importance: The projected importance of its streams.
         pes: The mips of each PE, by id.
     """
 

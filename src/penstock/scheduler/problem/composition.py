@@ -24,11 +24,11 @@ CYCLE_ROUNDS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composition:
-    """What an allocation makes of a graph of PEs.
+    """The rates, loads and importance that result from an allocation to a graph of PEs.
 
     Attributes:
         rates_tps: The rate of each stream.
-        loads_tps: What comes into each PE, by its id.
+        loads_tps: The input rate of each PE, by its id.
         importance: The PE importance function's value, by the PE's id.
     """
 

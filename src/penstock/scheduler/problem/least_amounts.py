@@ -1,4 +1,4 @@
-"""What an admitted job gets at the least: admission means a positive amount.
+"""The least amount of an admitted job: admission means a positive amount.
 
 A job whose PEs have no minimum could be called admitted and get nothing, while jobs of worse rank take the cluster.
 The paper admits a job when the best allocation gives it a positive amount of resources, so a template without a

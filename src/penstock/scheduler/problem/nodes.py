@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 DEFAULT_TUPLE_BYTES = 100.0
-"""What a tuple counts in traffic when its stream does not say."""
+"""The size of a tuple in traffic when its stream does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +56,13 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a PE asks of the nodes that it runs on.
+    """The requirements of a PE on the nodes that it runs on.
 
     Attributes:
         memory_mb: On each of its nodes.
         max_nodes: Its degree of parallelism: on how many nodes it may run at once.
-        tags: What each of its nodes must be fit for.
-        licences: What it must hold on each of its nodes.
+        tags: The tags that each of its nodes must have.
+        licences: The licences that it must hold on each of its nodes.
     """
 
     memory_mb: float = 0.0
@@ -158,11 +158,11 @@ class Cluster:
 
     @property
     def live_mips(self) -> float:
-        """What the working nodes can give."""
+        """The capacity of the working nodes together."""
         return sum(node.mips for node in self.live_nodes)
 
     def needs_of(self, pe_id: str) -> Needs:
-        """What a PE asks."""
+        """The needs of a PE; empty ones if none are given."""
         return self.needs.get(pe_id, Needs())
 
     def with_down(self, down: frozenset[str]) -> Cluster:

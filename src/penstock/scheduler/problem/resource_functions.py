@@ -56,7 +56,7 @@ def rate_of(
 
 
 def offered_by(rate: Limits, inputs_tps: Mapping[str, Amounts]) -> Amounts:
-    """What the inputs offer, whatever the mips.
+    """The rate that the inputs offer, whatever the mips.
 
     Example:
         >>> join = Limits(allowed=Table(points=((0.0, 0.0), (10.0, 5.0))), pairs=(("a", "b", 0.5),))

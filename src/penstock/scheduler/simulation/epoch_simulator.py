@@ -59,22 +59,22 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What one micro epoch was like.
+    """The record of one micro epoch.
 
     Attributes:
         epoch: Its number.
         is_macro: Whether jobs and candidates were decided anew.
-        importance: What was earned, after the epoch's events.
-        projected: What the decision would have earned without them.
-        live_mips: What the nodes that are up could give.
-        used_mips: What the PEs got.
+        importance: The importance that was earned, after the epoch's events.
+        projected: The importance that the decision would have earned without them.
+        live_mips: The capacity of the nodes that are up.
+        used_mips: The mips that the PEs got.
         jobs: How many jobs ran.
         waiting: How many jobs waited.
         evicted: How many jobs that ran have been stopped by the decision, to let others run.
         left_out: The jobs that could not be placed, each with the reason.
         proven: Whether macroQ's answer was proven to be the best.
         moves: How many PEs started on a node where they did not run.
-        seconds: What the decision took.
+        seconds: The time that the decision took.
         in_time: Whether it was ready when it was due.
         reason: Why a macro decision could not be made, if so.
         broken: Rules that the decision broke.

@@ -1,4 +1,4 @@
-"""What happens to a cluster over time: jobs come and go, nodes fail and return, weights change.
+"""The events of a cluster over time: jobs come and go, nodes fail and return, weights change.
 
 A scenario is a cluster and a list of events, each in a micro epoch; `random_scenario` draws one from a seed. The
 simulator plays it.
