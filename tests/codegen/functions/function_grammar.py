@@ -175,6 +175,8 @@ class Grammar:
         return made
 
     def result(self, outputs: Sequence[str], depth: int) -> list[str]:
+        if not outputs:
+            return [f"return {self.expression('bool', depth)}"]
         values = {o.split()[1]: self.value(OUTPUTS[o], depth) for o in outputs}
         if self.pick((0, 1)):
             return [f"return {{{', '.join(f'{name!r}: {text}' for name, text in values.items())}}}"]
@@ -322,13 +324,9 @@ def functions(pick: Pick, depth: int = 3) -> tuple[str, str, str]:
     grammar = Grammar(pick)
     role = pick(("map", "map", "map", "filter", "flat map"))
     chosen = sorted({pick(list(OUTPUTS)) for _ in range(3)})
-    text = grammar.function(chosen, depth)
     if role == "filter":
-        head, _, _ = text.rpartition("\n    return ")
-        head = head.replace("        return {", "        return bool({").replace("return (", "return bool((")
-        lines = [line for line in head.splitlines() if "return bool(" not in line]
-        lines = [line + " pass" if line.startswith("    if ") and line == lines[-1] else line for line in lines]
-        return "\n".join([*lines, f"    return {grammar.expression('bool', depth)}"]), role, INPUTS
+        return grammar.function((), depth), role, INPUTS
+    text = grammar.function(chosen, depth)
     if role == "flat map":
         lines = [line.replace("return ", "yield ", 1) for line in text.splitlines()]
         return "\n".join(lines), role, ", ".join(chosen)
