@@ -9,9 +9,15 @@ one channel reads it.
 A stateless PE that takes one stream from one channel works on each value of the transport as it comes. All other PEs
 put a batch in order first: they gather.
 
-Example: >>> from penstock.ir.graph import Application >>> from penstock.model import Profile, Transfer, equal_hosts
->>> setting = Setting(application=Application(name="Empty"), profile=Profile(mips=1.0), transfer=Transfer(mips=1.0),
-...                   hosts=equal_hosts(1)) >>> model_plan(setting, ()).pes ()
+Example:
+    >>> from penstock.ir.graph import Application
+    >>> from penstock.model import Profile, Transfer, equal_hosts
+    >>> profile, transfer = Profile(mips=1.0), Transfer(mips=1.0)
+    >>> setting = Setting(
+    ...     application=Application(name="Empty"), profile=profile, transfer=transfer, hosts=equal_hosts(1)
+    ... )
+    >>> model_plan(setting, ()).pes
+    ()
 """
 
 from __future__ import annotations
