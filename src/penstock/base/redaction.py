@@ -36,9 +36,6 @@ _AFTER_SUM = re.compile(r"([\"']):[^\s\"'\\<>]{1,500}@")
 """The password behind a user that is computed: `"postgresql://" + user + ":geheim@db"`."""
 
 _BEFORE_PASSWORD = re.compile(rf"(?:://[^\s/:@]*:|(?:{_WORDS})=)$", re.IGNORECASE)
-_FORM = ("node", "type", "operator")
-"""The fields of an expression that give its form, and not its values."""
-
 _SHORTEST = 4
 """A shorter word would be found in too many places that have nothing to do with it."""
 

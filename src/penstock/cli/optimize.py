@@ -216,8 +216,9 @@ def _prepared(
     from penstock.model import read_hosts
     from penstock.optimizer import channel_numbers, without_profile
     from penstock.optimizer.machine import machine_setting
+    from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
     from penstock.spark.job.session import cores_of, open_session
-    from penstock.spark.measure.measured_runs import TURNS_PER_BATCH, Measuring
+    from penstock.spark.measure.measured_runs import Measuring
 
     environment = arguments.environment(program)
     given = read_hosts(hosts) if hosts is not None else None

@@ -121,8 +121,8 @@ def _profile(
 ) -> ProfileRun:
     from penstock.cli.output.live_progress import live_progress
     from penstock.compiler import Options, compile
+    from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
     from penstock.spark.job.session import open_session
-    from penstock.spark.measure.measured_runs import TURNS_PER_BATCH
     from penstock.spark.measure.profiling import profile_on_spark
 
     click.echo(f"starting Spark at {master}", err=True)

@@ -12,6 +12,7 @@ from penstock.base.diagnostics import UserError
 from penstock.compiler.fusion_names import AUTO, FUSIONS, LOOPS
 from penstock.expr.environment import Environment
 from penstock.parallel.extensions import BEYOND, Extensions
+from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
 
 if TYPE_CHECKING:
     from penstock.compiler.job import CompiledJob
@@ -23,8 +24,6 @@ Measure = Callable[["CompiledJob"], "Profile"]
 
 The job samples, writes to a folder that is thrown away, and has its checkpoint there.
 """
-
-TURNS_PER_BATCH = 200_000
 
 
 def _keep_quiet(text: str) -> None:

@@ -12,10 +12,9 @@ from penstock.ir.graph import Application
 from penstock.model import Cost, Hosts, Profile, Transfer, equal_hosts, read_transfer
 from penstock.optimizer.spark_problem import Setting
 from penstock.profiler.speed import core_mips
+from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
 
 CALIBRATION = "transfer.json"
-TURNS_PER_BATCH = 200_000
-"""The turns that `penstock run` takes of each source for a batch, unless `--batch` is given."""
 
 _ROUNDS = 100_000
 _JVM = Cost(seconds_per_tuple=3.3e-8, seconds_per_byte=1.2e-9)

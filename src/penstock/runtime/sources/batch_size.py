@@ -19,6 +19,9 @@ from collections.abc import Callable
 
 from penstock.ir.graph import Application
 
+TURNS_PER_BATCH = 200_000
+"""The turns that a source takes for a batch unless a job says otherwise; every plan is made for the same number."""
+
 FIRST_TURNS = 8
 BATCH_SECONDS = 1.0
 """How long a batch should take where its size is found out."""

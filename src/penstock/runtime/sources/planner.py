@@ -35,6 +35,7 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import LAST_PULSE, PULSE_NUMBER
 from penstock.expr.environment import Environment
 from penstock.runtime.sources.batch import PlannedBatch, check_form
+from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
 from penstock.runtime.sources.by_columns import ColumnPE, is_read_by_columns
 from penstock.runtime.sources.column_planner import ColumnPlanner
 from penstock.runtime.sources.column_run import ColumnRun, TimedColumnRun
@@ -46,7 +47,6 @@ from penstock.runtime.sources.wall_clock import WallClock, began, is_due, set_be
 from penstock.toolkit.core.column_source import SetsClock
 from penstock.toolkit.core.program import Program
 
-TURNS_PER_BATCH = 50_000
 ROUND_TURNS = 1_000
 """How many turns one of several sources takes before the others have theirs, where a batch is closed by the clock."""
 

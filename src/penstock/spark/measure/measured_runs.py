@@ -19,9 +19,6 @@ from penstock.toolkit.core.program import Program
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TURNS_PER_BATCH = 200_000
-"""How many turns of a source a run takes for one batch: what plans are made for."""
-
 MEASURED_TURNS = 50_000
 """The same for a measured run: it is short, and its first batch, which starts processes, should not be the only one."""
 

@@ -31,11 +31,11 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces
 from penstock.codegen.transport.routes import Routing, rerouted, routing_of
 from penstock.expr.environment import Environment
-from penstock.runtime.sources.batch_size import choose_size, is_work_unbounded
+from penstock.runtime.sources.batch_size import TURNS_PER_BATCH, choose_size, is_work_unbounded
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.runtime.sources.column_planner import ColumnPlanner
 from penstock.runtime.sources.outside_rows import own_sources
-from penstock.runtime.sources.planner import TURNS_PER_BATCH, Planner, make_planner
+from penstock.runtime.sources.planner import Planner, make_planner
 from penstock.runtime.sources.rounds import StoredRounds
 from penstock.runtime.sources.turns import SourceRun
 from penstock.spark.checkpoint.lock import epoch_check
