@@ -135,10 +135,16 @@ def unordered(container, values):
     return [(e, i) for e, i in items if i.kind != FINAL and i.kind != PULSE]
 
 
+def unmerged(runs):
+    """The chunks of all runs of values, one run after the other."""
+    return (value.chunk() for run in runs for value in run)
+
+
 def test_without_the_merges_order_every_pipeline_on_channels_differs(tmp_path, monkeypatch):
     program, wanted = all_pairs()
     plan = physical_plan(program.application, everything_fused(program.application), 3)
     monkeypatch.setattr("penstock.runtime.pes.container_instance.in_order", unordered)
+    monkeypatch.setattr("penstock.runtime.sinks.order._merged", unmerged)
     run_plan(program, plan, environment(HERE, tmp_path), turns_per_batch=1000)
     found = files(tmp_path)
     merged = {f"{e.stream}.csv" for e in plan.edges if e.senders > 1 and e.route is Route.ONE} & wanted.keys()

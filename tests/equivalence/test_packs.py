@@ -36,7 +36,9 @@ ELSEWHERE = {
     "KafkaConsumer": "tests/spark/kafka/test_kafka.py: it takes a broker",
     "KafkaProducer": "tests/spark/kafka/test_kafka.py: it takes a broker",
     "PostgresSink": "tests/spark/sinks/test_postgres.py: it takes a server",
+    "TCPSink": "tests/toolkit/adapters/test_tcp_sink.py: it takes a client",
     "TCPSource": "tests/toolkit/adapters/test_tcp_source.py: it takes a server",
+    "UDPSource": "tests/toolkit/adapters/test_udp_source.py: it takes a sender",
 }
 """Operators that need the outside, and the test that runs them on Spark."""
 
@@ -131,7 +133,7 @@ def test_examples_mean_the_same_on_spark(channels, tmp_path):
 def test_no_example_is_left_out():
     folders = {path.parent.name for path in EXAMPLES.glob("*/README.md")}
     packs = {program.directory.name for name, program in examples()} | {"weather"}
-    assert folders - packs == {"kafka_pipeline"}, "it takes a broker: tests/spark/kafka/test_kafka.py"
+    assert folders - packs == {"kafka_pipeline", "notebook"}, "one takes a broker: tests/spark/kafka/test_kafka.py"
 
 
 def test_every_operator_of_the_toolkit_runs_on_spark():

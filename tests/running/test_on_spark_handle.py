@@ -89,5 +89,5 @@ def test_a_run_on_spark_is_stopped_and_failures_are_in_the_users_terms(own):
     with pytest.raises(UserError) as caught:
         failing.run(spark=own).wait()
     assert "error: operator `function` (function) failed on {x=0}: ZeroDivisionError" in str(caught.value)
-    assert "test_on_spark.py" in str(caught.value)
+    assert "test_on_spark_handle.py" in str(caught.value)
     assert not any(word in str(caught.value) for word in ("java", "Py4J", "org.apache"))

@@ -21,6 +21,7 @@ from enum import IntEnum
 from typing import Any
 
 from penstock.ir import expressions as ir
+from penstock.ir.system_enumerations import scope_of
 from penstock.ir.types import (
     RSTRING,
     TIMESTAMP,
@@ -143,7 +144,12 @@ class _Printer:
         return f"({x.type}) {self.tight(x.operand, _Binds.PREFIX)}", _Binds.PREFIX
 
     def call(self, x: ir.Call | ir.OutputCall) -> tuple[str, _Binds]:
-        return f"{x.function}({', '.join(map(self.loose, x.arguments))})", _Binds.POSTFIX
+        return f"{x.function}({', '.join(map(self.argument, x.arguments))})", _Binds.POSTFIX
+
+    def argument(self, x: ir.Expression) -> str:
+        """An argument; its place may allow several types, so the symbol of an enumeration is written with its scope."""
+        scope = scope_of(x.type) if isinstance(x, ir.Literal) else None
+        return self.loose(x) if scope is None else f"{scope}.{self.loose(x)}"
 
     def list(self, x: ir.ListLiteral) -> tuple[str, _Binds]:
         natural = ListType(x.elements[0].type if x.elements else VOID)

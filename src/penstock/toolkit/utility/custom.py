@@ -13,6 +13,7 @@ The model is read off the code: see `logic_analysis`.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
@@ -41,6 +42,7 @@ class CustomRuntime(LogicRuntime):
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
+        self._environment = context.environment
         self._pauses = 0
 
     def receiver(self, port: int) -> Submit:
@@ -73,12 +75,13 @@ class CustomRuntime(LogicRuntime):
         self._pauses = whole.get("pauses", 0)
 
     def _replay(self, steps: Iterator[int | None]) -> None:
-        """Run the code to where it stood, without effect on the outputs."""
-        submit, punctuate = list(self.submit), list(self.punctuate)
+        """Run the code to where it stood, without effect on the outputs and on what was printed before."""
+        submit, punctuate, stdout = list(self.submit), list(self.punctuate), self._environment.stdout
         self.submit[:], self.punctuate[:] = [_ignore] * len(submit), [_ignore_marker] * len(punctuate)
+        self._environment.stdout = io.StringIO()
         for _ in range(self._pauses):
             next(steps, None)
-        self.submit[:], self.punctuate[:] = submit, punctuate
+        self.submit[:], self.punctuate[:], self._environment.stdout = submit, punctuate, stdout
 
 
 def _ignore(tuple_: Tuple) -> None:
