@@ -23,7 +23,7 @@ def scope_of(type_: Type) -> str | None:
     """The scope by which the symbols of an enumeration are named, if SPL declares it.
 
     Example:
-        >>> scope_of(parse_type("enum{Shared, Exclusive}")), scope_of(EnumType(symbols=("red",)))
+        >>> scope_of(parse_type("enum{Shared, Exclusive}")), scope_of(parse_type("enum{red}"))
         ('Sys', None)
     """
     return next((name.partition(".")[0] for name, found in SYSTEM_ENUMERATIONS.items() if found == type_), None)
