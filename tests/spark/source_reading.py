@@ -72,7 +72,8 @@ class Sources:
         self.found = Reading()
 
     def restart(self) -> None:
-        """A new process: nothing is known but the offset."""
+        """A new process: nothing is known but the offset, and the old one, which is dead, plans nothing more."""
+        self.reader._ahead.wait()
         self.reader = SourceReader(self.options)
 
     def plan_batch(self) -> dict[str, int]:

@@ -141,8 +141,11 @@ def test_keyed_operators_and_classes_in_state_give_on_spark_what_the_reference_g
     assert_equal_on_spark(program, tmp_path, fusions=(nothing_fused,), turns_per_batch=25, channels=3)
 
 
+START = ("--start-time", "2026-01-31T12:00:00")
+
+
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "penstock.cli", "run", "sessions.py:app", "--data", ".", *arguments]
+    return [sys.executable, "-m", "penstock.cli", "run", "sessions.py:app", "--data", ".", *START, *arguments]
 
 
 def test_state_of_the_applications_classes_is_resumed_and_a_class_that_is_gone_is_named(tmp_path):

@@ -49,7 +49,8 @@ class SparkFiles:
     def _changed(self) -> tuple[list[Path], list[Path]]:
         """The files that are new since the last time, and the folders whose names have changed."""
         files: list[Path] = []
-        folders: list[Path] = []
+        # Spark has made its own folder, too.
+        folders: list[Path] = [] if self._synced else [self._folder.parent]
         waiting = [self._folder]
         while waiting:
             folder = waiting.pop()
