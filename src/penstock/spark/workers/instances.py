@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -148,6 +149,7 @@ def load_instance(identity: _Identity) -> PEInstance:
         module = load_module(program, pieces, environment)
         if module.may_be_kept:
             _modules[identity] = module
+            _settle()
     elif not module.modules:
         # Nothing but its containers serves again, and not if this batch fails.
         del _modules[identity]
@@ -161,6 +163,12 @@ def _keep(instance: PEInstance, identity: _Identity) -> None:
         _modules[identity] = instance.module
 
 
+def _settle() -> None:
+    """Leave what has been loaded out of the walk over all objects that Spark has a worker make after each task."""
+    gc.collect()
+    gc.freeze()
+
+
 def _make_room(identity: _Identity) -> None:
     """Let go of what stood in a program's place before, and of the program that was loaded longest ago."""
     path, written_ns, _ = identity
@@ -170,6 +178,8 @@ def _make_room(identity: _Identity) -> None:
         del _programs[next(iter(_programs))]
     for other in [key for key in _modules if _programs.get(key[0]) != key[1]]:
         del _modules[other]
+        # What was frozen with it has to be found again, to be freed.
+        gc.unfreeze()
 
 
 def _identity(path: str, pe: int) -> _Identity:
