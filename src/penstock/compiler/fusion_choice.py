@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.region_cuts import cut_at_regions
 from penstock.compiler.channel_choice import give_channels
-from penstock.compiler.fusion_names import AUTO
+from penstock.compiler.fusion_names import AUTO, WITHOUT_COSTS
 from penstock.compiler.job import Choice
 from penstock.compiler.short_profile import find_profile
-from penstock.compiler.without_costs import WITHOUT_COSTS, fuse_without_costs
+from penstock.compiler.without_costs import fuse_without_costs
 from penstock.parallel.pe_demands import broken_demands
 
 if TYPE_CHECKING:

@@ -2,4 +2,7 @@
 
 AUTO = "auto"
 FUSIONS = (AUTO, "none", "all", "manual", "greedy", "cola", "advanced-cola", "exact", "throughput")
+WITHOUT_COSTS = ("all", "none", "manual")
+"""The fusions that need no profile."""
+
 LOOPS = (AUTO, "inside", "batches")

@@ -8,11 +8,9 @@ if TYPE_CHECKING:
     from penstock.ir.graph import Application
     from penstock.optimizer import Groups
 
-WITHOUT_COSTS = ("none", "all", "manual")
-
 
 def fuse_without_costs(application: Application, option: str, channels: int | None) -> Groups:
-    """The operators of each PE by one of `WITHOUT_COSTS`.
+    """The operators of each PE by one of `fusion_names.WITHOUT_COSTS`.
 
     Raises:
         Infeasible: The program's constraints contradict each other.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from penstock.base.diagnostics import UserError
 from penstock.compiler import CompiledJob, Options, compile
-from penstock.compiler.fusion_names import AUTO
+from penstock.compiler.fusion_names import AUTO, WITHOUT_COSTS
+from penstock.local.local_options import fit_to_process
 from penstock.local.local_sinks import check_operators
 from penstock.local.run import run_locally
 from penstock.running.handle import Control, Outcome, Work, count_operators
 from penstock.running.options import RunOptions, goes_on, tell_warnings
 from penstock.toolkit.core.program import Program
-
-_WITHOUT_COSTS = ("all", "none", "manual")
 
 
 def prepare_on_local(program: Program, options: RunOptions) -> Work:
@@ -23,24 +22,19 @@ def prepare_on_local(program: Program, options: RunOptions) -> Work:
     if options.checkpoint is not None or options.spark is not None:
         name = "checkpoint" if options.spark is None else "spark"
         raise UserError(f"`{name}` is for Spark: the local engine keeps nothing and needs no session")
-    if options.fusion not in (AUTO, *_WITHOUT_COSTS):
-        hint = f"the local engine takes {AUTO}, {', '.join(_WITHOUT_COSTS)}"
+    if options.fusion not in (AUTO, *WITHOUT_COSTS):
+        hint = f"the local engine takes {AUTO}, {', '.join(WITHOUT_COSTS)}"
         raise UserError(f"`fusion={options.fusion!r}` weighs the costs of a cluster", hint=hint)
     check_operators(program.application)
     environment = options.environment(program)
-    job = compile(
-        program,
-        Options(
-            environment=environment,
-            # In one process no PE or channel works while another does, so none gains.
-            channels=1 if options.channels == AUTO else options.channels,
-            fusion="all" if options.fusion == AUTO else options.fusion,
-            loops="inside",
-            batch=options.batch,
-            cores=1,
-            continuous=goes_on(program, environment, options),
-        ),
+    given = Options(
+        environment=environment,
+        channels=options.channels,
+        fusion=options.fusion,
+        batch=options.batch,
+        continuous=goes_on(program, environment, options),
     )
+    job = compile(program, fit_to_process(given))
     return lambda control: _run(job, options, control)
 
 

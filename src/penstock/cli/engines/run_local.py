@@ -10,14 +10,12 @@ import click
 
 from penstock.base.diagnostics import UserError
 from penstock.cli.output.summary import Summary, in_order_of
-from penstock.compiler.fusion_names import AUTO
+from penstock.compiler.fusion_names import AUTO, WITHOUT_COSTS
 
 if TYPE_CHECKING:
     from penstock.compiler import CompiledJob
     from penstock.expr.environment import Environment
     from penstock.toolkit.core.program import Program
-
-WITHOUT_COSTS = ("all", "none", "manual")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +59,7 @@ def run_in_process(program: Program, environment: Environment, settings: LocalSe
 
 def _compile(program: Program, environment: Environment, settings: LocalSettings) -> CompiledJob:
     from penstock.compiler import Options, compile
+    from penstock.local.local_options import fit_to_process
     from penstock.local.local_sinks import check_operators
     from penstock.runtime.sources.following import goes_on
 
@@ -70,13 +69,11 @@ def _compile(program: Program, environment: Environment, settings: LocalSettings
         raise UserError(f"`--fusion {settings.fusion}` weighs the costs of a cluster", hint=hint)
     options = Options(
         environment=environment,
-        # In one process no PE or channel works while another does, so none gains.
-        channels=1 if settings.channels == AUTO else settings.channels,
-        fusion="all" if settings.fusion == AUTO else settings.fusion,
+        channels=settings.channels,
+        fusion=settings.fusion,
         plan=settings.plan,
-        loops="inside" if settings.loops == AUTO else settings.loops,
+        loops=settings.loops,
         batch=settings.batch,
-        cores=1,
         continuous=goes_on(
             program,
             environment,
@@ -85,4 +82,4 @@ def _compile(program: Program, environment: Environment, settings: LocalSettings
             seconds=settings.seconds,
         ),
     )
-    return compile(program, options)
+    return compile(program, fit_to_process(options))
