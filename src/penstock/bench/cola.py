@@ -77,7 +77,7 @@ def _table_1(bench: Bench) -> None:
 
 def _solve_table_1(bench: Bench, hosts: int, algorithm: Algorithm) -> Fusion:
     problem = bargain_problem(hosts)
-    seconds = (3.0 if bench.quick else 30.0) if algorithm == "throughput" else None
+    seconds = (1.0 if bench.quick else 30.0) if algorithm == "throughput" else None
     fusion = fuse(problem, algorithm, deadline_seconds=seconds)
     capacity = float(problem.hosts.capacities[0])
     bench.row(
@@ -107,7 +107,7 @@ def _draw_table_1(bench: Bench, found: dict[tuple[int, Algorithm], Fusion]) -> N
 
 
 def _optimality(bench: Bench) -> None:
-    wanted = 25 if bench.quick else 500
+    wanted = 10 if bench.quick else 500
     counted: Counter[str] = Counter()
     seed = 0
     while counted["optimal"] + counted["missed"] < wanted:
@@ -153,7 +153,7 @@ def _judge(problem: FusionProblem) -> str:
 
 
 def _ratios(bench: Bench) -> None:
-    graphs = [_small_graph(seed) for seed in range(30 if bench.quick else 150)]
+    graphs = [_small_graph(seed) for seed in range(10 if bench.quick else 150)]
     ratios = [graph.sparsity(minimum_ratio_cut(graph)) / _least_ratio(graph) for graph in graphs]
     bench.row(part="ratio cut", cases=len(ratios), worst=max(ratios), mean=float(np.mean(ratios)))
     bench.check("ratio cut to the least ratio, the largest", max(ratios), at_most=math.log(12))
@@ -176,7 +176,7 @@ def _least_ratio(graph: CutGraph) -> float:
 
 
 def _scale(bench: Bench, kind: str) -> None:
-    size = (600, 1_800, 6, 6.0) if bench.quick else (10_000, 30_000, 100, _LARGE_SECONDS)
+    size = (300, 900, 6, 2.0) if bench.quick else (10_000, 30_000, 100, _LARGE_SECONDS)
     what = f"{size[0]:,} operators, {'acyclic' if kind == 'acyclic' else 'cycles allowed'}"
     found = {}
     for algorithm in ("greedy", "cola", "throughput"):

@@ -40,7 +40,7 @@ def run(bench: Bench) -> None:
 
 
 def _light_operators(bench: Bench, spark: SparkSession, folder: Path) -> None:
-    per_batch, batches, rounds = (400_000, 4, 1) if bench.quick else (2_000_000, 5, 3)
+    per_batch, batches, rounds = (40_000, 3, 1) if bench.quick else (2_000_000, 5, 3)
     program = light_operators(_LIGHT, per_batch * batches)
     variants: dict[str, Fusion] = {"all": "all", "none": "none"}
     tps = _measure(bench, spark, folder, program, variants, per_batch, rounds, part="16 light operators")
@@ -50,7 +50,7 @@ def _light_operators(bench: Bench, spark: SparkSession, folder: Path) -> None:
 
 
 def _heavy_operators(bench: Bench, spark: SparkSession, folder: Path) -> None:
-    per_batch, batches, rounds = (100_000, 3, 1) if bench.quick else (240_000, 5, 3)
+    per_batch, batches, rounds = (10_000, 3, 1) if bench.quick else (240_000, 5, 3)
     program = heavy_operators(per_batch * batches)
     variants: dict[str, Fusion] = {
         "one PE": [["Numbers", "First", "Second", "Few", "Sink"]],

@@ -33,7 +33,7 @@ SHORTFALL_SHOWS = 1.0
 
 def run(bench: Bench) -> None:
     """Play the scenario, compare, draw."""
-    scenario = random_scenario(SEED, 100 if bench.quick else 2000, Climate())
+    scenario = random_scenario(SEED, 60 if bench.quick else 2000, Climate())
     bench.progress(f"{len(scenario.events)} epochs with macro and micro decisions")
     both, both_figures = _play(scenario, micro=True)
     bench.progress(f"{len(scenario.events)} epochs with macro decisions alone")

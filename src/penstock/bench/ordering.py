@@ -136,7 +136,7 @@ def _batch_size(work: int, *, seconds: float) -> int:
 
 def _on_spark(bench: Bench, work: int) -> None:
     """The time of a batch."""
-    size, batches, rounds = (100_000, 3, 1) if bench.quick else (1_000_000, 6, 3)
+    size, batches, rounds = (20_000, 3, 1) if bench.quick else (1_000_000, 6, 3)
     spark = open_bench_session()
     bench.progress(f"on Spark: {work} multiplication a tuple, {rounds} rounds, {batches} batches of {size:,} tuples")
     for name in STRATEGIES:

@@ -107,7 +107,7 @@ def _batch_size(work: int, *, quick: bool) -> int:
         >>> _batch_size(1024, quick=False), _batch_size(1, quick=False)
         (361689, 600000)
     """
-    seconds = 1.5 if quick else 10.0
+    seconds = 0.3 if quick else 10.0
     return min(_LARGEST_BATCH, int(seconds / (27e-9 * work)))
 
 

@@ -229,7 +229,7 @@ def random_graph(seed: int) -> tuple[CommunicationGraph, int]:
 
 
 def _refinement(bench: Bench) -> None:
-    seeds = range(30 if bench.quick else 200)
+    seeds = range(10 if bench.quick else 200)
     bench.progress(f"refining METIS's answers on {len(seeds)} graphs")
     outcomes = [_refine_one(seed) for seed in seeds]
     bench.row(

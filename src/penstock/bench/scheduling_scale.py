@@ -24,7 +24,7 @@ _SCALE_MACHINES = 64
 
 def measure_scale(bench: Bench) -> None:
     """Generate, read, place and write graphs of growing size."""
-    sizes = (10_000, 20_000, 40_000) if bench.quick else (100_000, 300_000, 1_000_000)
+    sizes = (5_000, 10_000, 20_000) if bench.quick else (100_000, 300_000, 1_000_000)
     measured = []
     with tempfile.TemporaryDirectory() as folder:
         for tasks in sizes:

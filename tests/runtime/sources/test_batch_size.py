@@ -15,12 +15,12 @@ def test_a_file_source_that_is_told_names_makes_work_that_nobody_knows():
     assert choose_size(compile_text(plain).application, 500)() == 500
 
 
-def run_batches(seconds_each: float, count: int, most: int = 200_000) -> list[float]:
-    """How long batches take whose turns take so long each."""
+def run_batches(seconds_each: float, count: int, most: int = 200_000, anyway: float = 0.0) -> list[float]:
+    """How long batches take whose turns take so long each, and that take some time whatever is in them."""
     now, took = 0.0, []
     size = GrowingSize(most, now=lambda: now)
     for _ in range(count):
-        took.append(size.next() * seconds_each)
+        took.append(size.next() * seconds_each + anyway)
         now += took[-1]
     return took
 
@@ -33,6 +33,12 @@ def test_batches_come_to_take_about_a_second_whatever_a_turn_takes():
 def test_the_first_batch_is_small_and_one_that_takes_long_is_not_repeated():
     took = run_batches(3.0, 4)
     assert took == [24.0, 3.0, 3.0, 3.0]
+
+
+def test_batches_that_take_long_whatever_is_in_them_do_not_shrink_to_a_single_turn():
+    for anyway in (1.5, 4.0, 20.0):
+        took = run_batches(0.01, 40, anyway=anyway)
+        assert 1.3 * anyway < took[-1] < 2.7 * anyway
 
 
 def test_it_never_exceeds_what_the_job_says():

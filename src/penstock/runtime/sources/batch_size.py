@@ -3,13 +3,18 @@
 As many as the job says, as a rule: what operators do with a tuple takes about as long as the tuple takes to make. Not
 so where a tuple names a file that an operator then reads: 200,000 names would be one batch, which may take days while
 the user waits for `--for` or for Ctrl-C. There the first batch is small, and the next is larger or smaller as the time
-between two batches says.
+between two batches says. Two batches of different sizes tell what a turn takes and what a batch takes whatever is in
+it: a job of many PEs on a busy machine needs seconds for that, and batches of a single turn would make it no faster.
 
 Example:
     >>> times = iter([0.0, 0.1, 0.2, 9.0])
     >>> size = GrowingSize(most=20, now=lambda: next(times))
     >>> [size.next() for _ in range(4)]
     [8, 16, 20, 2]
+    >>> times = iter([0.0, 4.0, 8.0, 12.0, 16.0])
+    >>> size = GrowingSize(most=20, now=lambda: next(times))
+    >>> [size.next() for _ in range(5)]
+    [8, 2, 4, 8, 16]
 """
 
 from __future__ import annotations
@@ -23,8 +28,8 @@ TURNS_PER_BATCH = 200_000
 """The turns that a source takes for a batch unless a job says otherwise; every plan is made for the same number."""
 
 FIRST_TURNS = 8
-BATCH_SECONDS = 1.0
-"""How long a batch should take where its size is found out."""
+BATCH_SECONDS, LONGEST_SECONDS = 1.0, 30.0
+"""How long the work of a batch should take where its size is found out, and after which time a batch never grows."""
 
 _FASTER, _SLOWER = 2.0, 0.125
 
@@ -41,16 +46,27 @@ class GrowingSize:
         self._most, self._now = most, now
         self._turns = min(FIRST_TURNS, most)
         self._last: float | None = None
+        self._before: tuple[int, float] = 0, 0.0
+        self._each = 0.0
 
     def next(self) -> int:
         """The turns of the next batch; to be asked for once for each."""
         now = self._now()
         if self._last is not None:
-            # Twice as many is no harm where a batch took half the time; one that took very long must not come again.
-            factor = min(_FASTER, max(_SLOWER, BATCH_SECONDS / max(now - self._last, 1e-6)))
-            self._turns = max(1, min(self._most, int(self._turns * factor)))
+            self._turns = max(1, min(self._most, int(self._turns * self._factor(max(now - self._last, 1e-6)))))
         self._last = now
         return self._turns
+
+    def _factor(self, took: float) -> float:
+        """How much larger the next batch may be: its work should take a second, or what a batch takes anyway."""
+        turns, before = self._before
+        if turns != self._turns:
+            self._each = max(0.0, (took - before) / (self._turns - turns))
+        self._before = self._turns, took
+        work = min(took, self._each * self._turns)
+        wanted = min(LONGEST_SECONDS, max(BATCH_SECONDS, took - work))
+        # Twice as many is no harm where a batch took half the time; one that took very long must not come again.
+        return min(_FASTER if took < LONGEST_SECONDS else 1.0, max(_SLOWER, wanted / max(work, 1e-6)))
 
 
 def choose_size(application: Application, most: int) -> Callable[[], int]:
