@@ -69,10 +69,13 @@ def _inferred(
         return OperatorModel(waits_for_markers="on_punctuation" in hooks, why=(Why(Flag.STATE, why),))
     schemas = tuple(port.schema for port in operator.outputs)
     inputs = operator.inputs[0].schema
-    if batch:
-        why = "it takes whole batches, in which other tuples show"
+    if batch and role != "sink":
+        # Which is checked on the first rows of a run.
+        why = "`batch` declares that what it gives for a row does not depend on others"
         selectivity = infer_model(function, Role(role), inputs=inputs, outputs=schemas).selectivity
-        return OperatorModel(selectivity=selectivity, why=(Why(Flag.STATE, why),))
+        return OperatorModel(state=State.STATELESS, selectivity=selectivity, why=(Why(Flag.STATE, why),))
+    if batch:
+        return OperatorModel(why=(Why(Flag.STATE, "it takes whole batches, in which other tuples show"),))
     given = _given(owner if owner is not None else function, operator)
     model = infer_model(function, Role(role), inputs=inputs, outputs=schemas, owner=owner, given=given)
     return _with_hint(_with_hooks(model, hooks))

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, overload
 
+from penstock.api.batch_forms import BatchForm, check_form
 from penstock.api.inference import Role
 from penstock.api.operator_models import model_of
 from penstock.api.parameters import parameters_of
@@ -42,6 +43,7 @@ from penstock.toolkit.core.definition import OperatorDefinition
 
 F = TypeVar("F", bound=Callable[..., Any])
 Key = str | Sequence[str]
+Batch = bool | BatchForm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +54,14 @@ class Marks:
         role: `map`, `filter`, `flat map`, `source` or `sink`.
         namespace: Of the operator, as SPL's `use` names it.
         model: As declared, or None to infer it.
-        batch: Whether the function takes and gives record batches.
+        batch: The form in which the function takes and gives batches of rows, None for single tuples.
         partition_by: The attributes by which its state is partitioned, a name or several.
     """
 
     role: str
     namespace: str = ""
     model: OperatorModel | None = None
-    batch: bool = False
+    batch: BatchForm | None = None
     partition_by: Key = ()
 
 
@@ -166,10 +168,13 @@ class Operator:
 def map_(function: F, /) -> F: ...
 @overload
 def map_(
-    *, namespace: str = "", model: OperatorModel | None = None, batch: bool = False, partition_by: Key = ()
+    *, namespace: str = "", model: OperatorModel | None = None, batch: Batch = False, partition_by: Key = ()
 ) -> Callable[[F], F]: ...
 def map_(function: Any = None, /, **options: Any) -> Any:
     """Make an operator of a function that gives one tuple for each tuple.
+
+    With `batch="arrow"` (or True), `"pandas"`, `"polars"` or `"numpy"` it takes and gives many rows at once, in that
+    form; what it gives for a row must not depend on the others.
 
     Example:
         >>> from penstock.testing import apply
@@ -185,7 +190,9 @@ def map_(function: Any = None, /, **options: Any) -> Any:
 @overload
 def filter_(function: F, /) -> F: ...
 @overload
-def filter_(*, namespace: str = "", model: OperatorModel | None = None, partition_by: Key = ()) -> Callable[[F], F]: ...
+def filter_(
+    *, namespace: str = "", model: OperatorModel | None = None, batch: Batch = False, partition_by: Key = ()
+) -> Callable[[F], F]: ...
 def filter_(function: Any = None, /, **options: Any) -> Any:
     """Make an operator of a predicate: it keeps the tuples for which the function is true.
 
@@ -204,7 +211,7 @@ def filter_(function: Any = None, /, **options: Any) -> Any:
 def flat_map(function: F, /) -> F: ...
 @overload
 def flat_map(
-    *, namespace: str = "", model: OperatorModel | None = None, batch: bool = False, partition_by: Key = ()
+    *, namespace: str = "", model: OperatorModel | None = None, batch: Batch = False, partition_by: Key = ()
 ) -> Callable[[F], F]: ...
 def flat_map(function: Any = None, /, **options: Any) -> Any:
     """Make an operator of a function that yields, or returns a list of, any number of tuples for each tuple.
@@ -242,7 +249,7 @@ def source(function: Any = None, /, **options: Any) -> Any:
 @overload
 def sink(function: F, /) -> F: ...
 @overload
-def sink(*, namespace: str = "", batch: bool = False, partition_by: Key = ()) -> Callable[[F], F]: ...
+def sink(*, namespace: str = "", batch: Batch = False, partition_by: Key = ()) -> Callable[[F], F]: ...
 def sink(function: Any = None, /, **options: Any) -> Any:
     """Make a sink of a function that takes tuples.
 
@@ -261,7 +268,7 @@ def sink(function: Any = None, /, **options: Any) -> Any:
 
 
 def _mark(role: str, function: Any, options: dict[str, Any]) -> Any:
-    marks = Marks(role=role, **options)
+    marks = Marks(role=role, **{**options, "batch": check_form(options.get("batch", False))})
 
     def decorate(decorated: Any) -> Any:
         decorated.__penstock__ = marks
@@ -318,7 +325,7 @@ def _function_definition(function: Any, marks: Marks, name: str) -> OperatorDefi
         params=params,
         facts=Facts(has_inferred_model=marks.model is None),
         model=lambda operator: model_of(
-            function, marks.role, marks.model, operator, batch=marks.batch, partition_by=marks.partition_by
+            function, marks.role, marks.model, operator, batch=marks.batch is not None, partition_by=marks.partition_by
         ),
         runtime=lambda operator, context: runtime(
             function, marks.batch, operator, context, parameter_values(function, params, operator, context)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
+from penstock.api.batch_forms import BatchForm, take_form
 from penstock.api.instances import dump_state, given_by, load_state
-from penstock.api.rows import ConformError, conformed, conformer, row_maker
+from penstock.api.rows import conformed, conformer, row_maker
 from penstock.api.sources.items import after, at
 from penstock.expr.environment import Tuple
 from penstock.expr.errors import EvaluationError
@@ -28,19 +29,38 @@ if TYPE_CHECKING:
 
 
 class _FunctionRuntime(Runtime):
-    """Calls a function with the operator's parameters bound."""
+    """Calls a function with the operator's parameters bound.
+
+    Attributes:
+        role: How the function is used.
+        batch: The form of its batches, None if it takes single tuples.
+        function: The user's.
+        call: It with its parameters; with `batch`, a function of record batches.
+    """
+
+    role: ClassVar[str]
 
     def __init__(
-        self, function: Any, batch: bool, operator: OperatorNode, context: Context, parameters: dict[str, Any]
+        self,
+        function: Any,
+        batch: BatchForm | None,
+        operator: OperatorNode,
+        context: Context,
+        parameters: dict[str, Any],
     ) -> None:
         super().__init__(operator, context)
         self.batch = batch
         self.function = function
         self.call: Callable[..., Any] = _bind(function, parameters)
+        if batch is not None:
+            outputs = operator.outputs[0].schema if operator.outputs else None
+            self.call = take_form(self.call, batch, self.role, outputs)
 
 
 class MapRuntime(_FunctionRuntime):
     """One tuple in, one out."""
+
+    role = "map"
 
     def receiver(self, port: int) -> Submit:
         """A closure over the function and the next operator."""
@@ -59,20 +79,29 @@ class MapRuntime(_FunctionRuntime):
 class FilterRuntime(_FunctionRuntime):
     """Keeps the tuples for which the function is true."""
 
+    role = "filter"
+
     def receiver(self, port: int) -> Submit:
         """A closure over the predicate and the next operator."""
         call, submit = self.call, self.submit[0]
-        make = row_maker(self.operator.inputs[0].schema)
+        inputs = self.operator.inputs[0].schema
+        make = row_maker(inputs)
 
         def receive(tuple_: Tuple) -> None:
             if call(make(tuple_)):
                 submit(tuple_)
 
-        return receive
+        def receive_batch(tuple_: Tuple) -> None:
+            if call(batch_from_rows([tuple_], inputs))[0]:
+                submit(tuple_)
+
+        return receive_batch if self.batch else receive
 
 
 class FlatMapRuntime(_FunctionRuntime):
     """One tuple in, any number out."""
+
+    role = "flat map"
 
     def receiver(self, port: int) -> Submit:
         """A closure that submits each tuple as it is yielded."""
@@ -85,7 +114,7 @@ class FlatMapRuntime(_FunctionRuntime):
                 submit(conform(value))
 
         def receive_batch(tuple_: Tuple) -> None:
-            for row in rows_from_batch(_checked_batch(call(batch_from_rows([tuple_], inputs)), outputs), outputs):
+            for row in rows_from_batch(call(batch_from_rows([tuple_], inputs)), outputs):
                 submit(row)
 
         return receive_batch if self.batch else receive
@@ -93,6 +122,12 @@ class FlatMapRuntime(_FunctionRuntime):
 
 class SinkRuntime(_FunctionRuntime):
     """Takes tuples, gives none."""
+
+    role = "sink"
+
+    def batch_taker(self) -> Callable[[pa.RecordBatch], None] | None:
+        """The function itself, if it takes many rows at once."""
+        return self.call if self.batch else None
 
     def receiver(self, port: int) -> Submit:
         """A closure over the function."""
@@ -114,6 +149,7 @@ class SourceRuntime(_FunctionRuntime):
         time_ns: How much time it has let pass.
     """
 
+    role = "source"
     remembers = ("drawn", "time_ns")
     drawn = 0
     time_ns = 0
@@ -198,11 +234,7 @@ class ClassRuntime(Runtime):
 
 
 ROLE_RUNTIMES: dict[str, type[_FunctionRuntime]] = {
-    "map": MapRuntime,
-    "filter": FilterRuntime,
-    "flat map": FlatMapRuntime,
-    "source": SourceRuntime,
-    "sink": SinkRuntime,
+    runtime.role: runtime for runtime in (MapRuntime, FilterRuntime, FlatMapRuntime, SourceRuntime, SinkRuntime)
 }
 
 
@@ -227,16 +259,8 @@ def _bind(function: Callable[..., Any], parameters: dict[str, Any]) -> Callable[
     return lambda *arguments: function(*arguments, **parameters)
 
 
-def _checked_batch(batch: Any, schema: Schema) -> pa.RecordBatch:
-    if not isinstance(batch, pa.RecordBatch | pa.Table):
-        raise ConformError(f"a batch function returns a pyarrow RecordBatch, got {type(batch).__name__}")
-    if tuple(batch.schema.names) != schema.names:
-        raise ConformError(f"expected columns ({', '.join(schema.names)}), got ({', '.join(batch.schema.names)})")
-    return batch
-
-
 def _only_row(batch: Any, schema: Schema) -> Tuple:
-    rows = rows_from_batch(_checked_batch(batch, schema), schema)
+    rows = rows_from_batch(batch, schema)
     if len(rows) != 1:
         raise EvaluationError(f"a map gives one row for each row, got {len(rows)} for 1")
     return rows[0]

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.api.operators import Marks
-from penstock.api.rows import ConformError, conformer, row_maker
+from penstock.api.rows import conformer, row_maker
 from penstock.codegen.functions.compiled import Compiled, compile_function
 from penstock.codegen.kernels.column_operations import typed
 from penstock.codegen.rows.frames import Frame
@@ -18,11 +18,10 @@ from penstock.codegen.write.builder import Builder, branch
 from penstock.expr.environment import Environment, Tuple
 from penstock.expr.errors import EvaluationError
 from penstock.expr.evaluate import Evaluator
-from penstock.expr.vector.frame import Column, to_column
-from penstock.ir.arrow import arrow_type
+from penstock.expr.vector.frame import to_column
 from penstock.ir.expressions import Literal
 from penstock.ir.graph import Operator
-from penstock.ir.types import Schema, Type
+from penstock.ir.types import Schema
 from penstock.toolkit.core.definition import ParamSpec
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Runtime
@@ -34,7 +33,7 @@ class PythonFunction:
 
     Attributes:
         role: `map`, `filter`, `flat map`.
-        batch: Whether it takes and gives record batches.
+        batch: Whether it takes batches of rows, whatever their form.
         function: The user's.
         params: What parameters it has.
         is_declared: Whether its author declares its model, which is then checked on the first tuples.
@@ -55,7 +54,9 @@ def python_function(program: Program, operator: Operator) -> PythonFunction | No
     marks = held.get("marks")
     if not isinstance(marks, Marks):
         return None
-    return PythonFunction(marks.role, marks.batch, held["function"], held["params"], marks.model is not None)
+    return PythonFunction(
+        marks.role, marks.batch is not None, held["function"], held["params"], marks.model is not None
+    )
 
 
 def compile_python_function(operator: Operator, function: PythonFunction) -> Compiled | str:
@@ -105,12 +106,14 @@ def _rows_of(runtime: Runtime) -> Callable[[Tuple], list[Tuple]]:
     return rows
 
 
-def write_batch_map(builder: Builder, operator: Operator) -> None:
-    """A function that takes a batch and gives one with as many rows."""
+def write_batch_function(builder: Builder, operator: Operator, role: str) -> None:
+    """A function that takes a batch and gives one with as many rows, or says which of them to keep."""
     given = builder.input(operator, 0)
     call = builder.provided(operator, "call")
-    types = [builder.body.type(schema) for schema in (given.schema, operator.outputs[0].schema)]
-    builder.put(operator, 0, f"mapped({given.frame}, {call}, {', '.join(types)}){branch(given.levels)}")
+    schemas = [given.schema] if role == "filter" else [given.schema, operator.outputs[0].schema]
+    types = ", ".join(builder.body.type(schema) for schema in schemas)
+    name = "kept_rows" if role == "filter" else "mapped"
+    builder.put(operator, 0, f"{name}({given.frame}, {call}, {types}){branch(given.levels)}")
     builder.count(operator, given.frame)
 
 
@@ -119,13 +122,11 @@ def mapped(frame: Frame, call: Callable[[pa.RecordBatch], Any], inputs: Schema, 
     if not len(frame):
         return frame.to([], {a.name: typed([], a.type) for a in outputs.attributes})
     made = call(frame.batch(inputs))
-    if not isinstance(made, pa.RecordBatch | pa.Table) or tuple(made.schema.names) != outputs.names:
-        raise ConformError(f"a batch function returns a RecordBatch with columns ({', '.join(outputs.names)})")
     if made.num_rows != len(frame):
         raise EvaluationError(f"a map gives one row for each row, got {made.num_rows} for {len(frame)}")
-    return frame.to([], {a.name: _checked(made.column(i), a.type) for i, a in enumerate(outputs.attributes)})
+    return frame.to([], {a.name: to_column(made.column(i), a.type) for i, a in enumerate(outputs.attributes)})
 
 
-def _checked(array: pa.Array | pa.ChunkedArray, type_: Type) -> Column:
-    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return to_column(whole.cast(arrow_type(type_)), type_)
+def kept_rows(frame: Frame, call: Callable[[pa.RecordBatch], Any], inputs: Schema) -> Frame:
+    """The rows that a batch filter of the user's keeps; it is not called without rows."""
+    return frame.where(call(frame.batch(inputs))) if len(frame) else frame

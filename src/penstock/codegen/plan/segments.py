@@ -123,7 +123,7 @@ class PerTuple:
     def _is_per_tuple(self, operator: Operator) -> bool:
         function = self.functions[operator.id]
         if function is not None:
-            return not function.batch or function.role == "flat map"
+            return not function.batch or function.role == "flat map" or operator.model.state is not State.STATELESS
         form = LOOPS.get(operator.kind)
         if form is None:
             return False

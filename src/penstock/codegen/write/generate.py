@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from penstock.codegen.functions.writing import write_columns, write_row_calls
 from penstock.codegen.plan.part import Part, feed, part_of
 from penstock.codegen.plan.physical import PhysicalPlan
-from penstock.codegen.plan.python_functions import write_batch_map
+from penstock.codegen.plan.python_functions import write_batch_function
 from penstock.codegen.plan.segments import PerTuple, Segment
 from penstock.codegen.write.builder import Builder
 from penstock.codegen.write.forms import KERNELS, fires_by_time
@@ -202,8 +202,8 @@ def _write(builder: Builder, per_tuple: PerTuple) -> list[tuple[int, str]]:
             LoopWriter(builder, per_tuple, segment).write()
         elif operator.id in per_tuple.forms:
             write_function(builder, operator, per_tuple)
-        elif per_tuple.functions[operator.id] is not None:
-            write_batch_map(builder, operator)
+        elif (function := per_tuple.functions[operator.id]) is not None:
+            write_batch_function(builder, operator, function.role)
         else:
             KERNELS[operator.kind].write(builder, operator)
         if builder.signals is not None:

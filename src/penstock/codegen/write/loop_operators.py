@@ -151,12 +151,12 @@ class Inliner:
         schema = operator.inputs[0].schema
         call, make, conform = (self.builder.provided(operator, what) for what in ("call", "row", "conform"))
         called = f"{call}({make}({row.tuple_of(schema)}))"
-        if function.role == "filter":
-            return [f"if {called}:", *indent(self.deliver(operator, 0, row) or ["pass"])]
         out = self.builder.body.name("out")
         if function.batch:
             rows = self.builder.provided(operator, "rows")
             return [f"for {out} in {rows}({row.tuple_of(schema)}):", *indent(self.deliver(operator, 0, Row(tuple=out)))]
+        if function.role == "filter":
+            return [f"if {called}:", *indent(self.deliver(operator, 0, row) or ["pass"])]
         if function.role == "map":
             return [f"{out} = {conform}({called})", *self.deliver(operator, 0, Row(tuple=out))]
         value = self.builder.body.name("value")

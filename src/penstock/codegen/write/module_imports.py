@@ -21,7 +21,7 @@ from penstock.codegen.kernels.count_windows import CountWindows
 from penstock.codegen.kernels.duplicates import Duplicates
 from penstock.codegen.rows.frames import merged, picked
 from penstock.codegen.kernels.last_tuples import LastTuples
-from penstock.codegen.plan.python_functions import mapped
+from penstock.codegen.plan.python_functions import kept_rows, mapped
 from penstock.codegen.kernels.time_windows import TumblingTimes
 from penstock.codegen.kernels.tumbling_windows import TumblingCounts, TumblingDeltas, TumblingMarkers
 from itertools import count

@@ -27,8 +27,9 @@ When it does not apply:
 Algorithm:
     `all`: the program's operators are renamed to kinds of their own, which code generation does not know: so they run
     in containers, on Spark as in the reference interpreter. `some`: kinds and plans stay as they are. A function is
-    called through a `CheckedCall`, also by generated code; an instance of a class has a watcher with one replica, which
-    takes every other tuple, or the keys of one of two channels. After the first tuples both step aside.
+    called through a `CheckedCall`, also by generated code; one that takes batches is called again with parts of them;
+    an instance of a class has a watcher with one replica, which takes every other tuple, or the keys of one of two
+    channels. After the first tuples all of them step aside.
 
 Preserves:
     What every sink receives.
@@ -46,6 +47,7 @@ from typing import Any
 from penstock.api.operators import Marks
 from penstock.ir.facts import Facts, Reads
 from penstock.ir.graph import Operator
+from penstock.runtime.verify.checked_batches import CheckedBatchCall
 from penstock.runtime.verify.checked_calls import CheckedCall
 from penstock.runtime.verify.watcher import Watcher
 from penstock.toolkit.core.definition import OperatorDefinition
@@ -85,8 +87,8 @@ class _First:
             is_free = owner is None or "environment" not in inspect.signature(owner).parameters
             return Watcher(operator, context, self.original, limit=FIRST_TUPLES, replicas=1 if is_free else 0)
         runtime = self.original(operator, context)
-        if not marks.batch:
-            runtime.call = CheckedCall(operator, runtime.call, marks.role, FIRST_TUPLES)
+        checked = CheckedBatchCall if marks.batch else CheckedCall
+        runtime.call = checked(operator, runtime.call, marks.role, FIRST_TUPLES)
         return runtime  # type: ignore[no-any-return] # the factory of a definition
 
 
