@@ -240,6 +240,7 @@ OTHERS = (
     Case("Parse binary", "stream<int32 i, uint8 j> C = Parse(A) { param format: bin; parsing: permissive; }",
          blobs=bytes(range(43))),
     Case("ConsoleSink", "() as S = ConsoleSink(A) { }"),
+    Case("Discard", "() as S = Discard(A) { }"),
     Case("FileSink", "() as S = FileSink(A) { param file: 'all.csv'; }"),
     Case("FileSink by time", "() as S = FileSink(A) { param file: 'part{id}.txt'; format: txt; closeMode: time;"
          " timePerFile: 1.5; hasDelayField: true; writePunctuations: true; }"),

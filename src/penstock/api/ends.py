@@ -177,6 +177,18 @@ class StreamEnds:
         """
         self._end("ConsoleSink", {"format": format, **params}, name)
 
+    def write_nothing(self, *, name: str | None = None) -> None:
+        """Count the tuples and drop them, where they are made: an end for load tests and experiments.
+
+        Example:
+            >>> from penstock import App
+            >>> app = App()
+            >>> app.beacon("int32 x", iterations=3).write_nothing(name="Nowhere")
+            >>> app.run(engine="local").wait().totals["Nowhere"].received
+            3
+        """
+        self._end("Discard", {}, name)
+
     def write_kafka(
         self,
         topic: str,

@@ -54,6 +54,7 @@ class Facts:
         writes: The parameters that name the files, or folders, that it writes.
         opens_what_tuples_name: Whether it reads the files that its input names, so that a tuple may be any amount of
             work.
+        ends_anywhere: Whether it ends a stream without an effect outside, in whatever process it runs.
         uses_up_with: The parameters with which it uses up what it reads, so that it is not repeatable.
     """
 
@@ -75,6 +76,7 @@ class Facts:
     is_repeatable: bool = False
     writes: tuple[str, ...] = ()
     opens_what_tuples_name: bool = False
+    ends_anywhere: bool = False
     uses_up_with: tuple[str, ...] = ()
 
 

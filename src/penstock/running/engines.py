@@ -34,13 +34,13 @@ def run(app: App, given: Mapping[str, Any]) -> Run:
         UserError: The application is not complete, or an option is wrong.
     """
     options = make_options(given)
-    return start(verify_some(app.program()), options)
+    return start(app.program(), options)
 
 
 def start(program: Program, options: RunOptions) -> Run:
-    """Start a program on the engine that the options name."""
+    """Start a program on the engine that the options name; Python operators are checked on their first tuples."""
     prepare = ENGINES.get(options.engine)
     if prepare is None:
         hint = did_you_mean(options.engine, ENGINES) or f"the engines are {', '.join(ENGINES)}"
         raise UserError(f"there is no engine `{options.engine}`", hint=hint)
-    return Run(program.application.name, options.engine, prepare(program, options))
+    return Run(program.application.name, options.engine, prepare(verify_some(program), options))

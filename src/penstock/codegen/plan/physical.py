@@ -149,7 +149,7 @@ def is_source(operator: Operator) -> bool:
 
 def is_sink(operator: Operator) -> bool:
     """Whether an operator ends a stream: its effect is outside."""
-    return not operator.outputs
+    return not operator.outputs and not operator.facts.ends_anywhere
 
 
 def physical_plan(

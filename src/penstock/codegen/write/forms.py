@@ -17,6 +17,7 @@ from penstock.codegen.write.loop_operators import Inliner, Lines, Row
 from penstock.codegen.write.windowed import moves_by_time, why_no_aggregate, write_aggregate
 from penstock.ir.graph import Operator
 from penstock.ir.types import ListType
+from penstock.toolkit.adapters import discard
 from penstock.toolkit.analysis.submit_counts import count_submits
 from penstock.toolkit.relational import aggregate, filter, functor, join, punctor
 from penstock.toolkit.utility import custom, de_duplicate, split, union
@@ -86,6 +87,7 @@ KERNELS: Mapping[str, Kernel] = {
     aggregate.DEFINITION.kind: Kernel(write=write_aggregate, why_not=why_no_aggregate, fires_by_time=moves_by_time),
     de_duplicate.DEFINITION.kind: Kernel(write=write_de_duplicate, why_not=why_no_de_duplicate),
     join.DEFINITION.kind: Kernel(write=write_join, why_not=why_no_join),
+    discard.DEFINITION.kind: Kernel(write=relational.write_discard),
     filter.DEFINITION.kind: Kernel(write=relational.write_filter),
     functor.DEFINITION.kind: Kernel(write=relational.write_functor),
     punctor.DEFINITION.kind: Kernel(write=relational.write_punctor),

@@ -15,6 +15,7 @@ from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.toolkit.adapters import (
     console_sink,
     directory_scan,
+    discard,
     export,
     file_sink,
     file_source,
@@ -59,6 +60,7 @@ STANDARD: tuple[OperatorDefinition, ...] = (
     de_duplicate.DEFINITION,
     delay.DEFINITION,
     directory_scan.DEFINITION,
+    discard.DEFINITION,
     dynamic_filter.DEFINITION,
     export.DEFINITION,
     file_sink.DEFINITION,

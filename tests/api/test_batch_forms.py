@@ -1,0 +1,173 @@
+"""Batch functions in every form give what the same function gives tuple by tuple, on the reference and in columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock import App, OperatorModel, State, filter_, map_, sink
+from penstock.base.diagnostics import UserError
+from penstock.reference.failure import OperatorFailed
+from penstock.testing import feed
+
+SCHEMA = "int64 n, float64 x, rstring s, list<int32> l"
+
+
+@map_(batch="arrow")
+def in_arrow(batch):
+    columns = [pc.add(batch["n"], 1), pc.multiply(batch["x"], 2.0), pc.utf8_upper(batch["s"]), batch["l"]]
+    return pa.RecordBatch.from_arrays(columns, names=["n", "x", "s", "l"])
+
+
+@map_(batch="pandas")
+def in_pandas(frame):
+    return frame.assign(n=frame.n + 1, x=frame.x * 2.0, s=frame.s.str.upper())
+
+
+@map_(batch="polars")
+def in_polars(frame):
+    return frame.with_columns(n=pl.col("n") + 1, x=pl.col("x") * 2.0, s=pl.col("s").str.to_uppercase())
+
+
+@map_(batch="numpy")
+def in_numpy(columns):
+    return {**columns, "n": columns["n"] + 1, "x": columns["x"] * 2.0, "s": np.array([s.upper() for s in columns["s"]])}
+
+
+@map_
+def by_tuple(t):
+    return {"n": t.n + 1, "x": t.x * 2.0, "s": t.s.upper(), "l": t.l}
+
+
+@filter_(batch="arrow")
+def positive_in_arrow(batch):
+    return pc.greater(batch["n"], 0)
+
+
+@filter_(batch="pandas")
+def positive_in_pandas(frame):
+    return frame.n > 0
+
+
+@filter_(batch="polars")
+def positive_in_polars(frame):
+    return frame["n"] > 0
+
+
+@filter_(batch="numpy")
+def positive_in_numpy(columns):
+    return columns["n"] > 0
+
+
+FORMS = {
+    "arrow": (in_arrow, positive_in_arrow),
+    "pandas": (in_pandas, positive_in_pandas),
+    "polars": (in_polars, positive_in_polars),
+    "numpy": (in_numpy, positive_in_numpy),
+}
+ROWS = st.lists(
+    st.tuples(
+        st.integers(-(2**62), 2**62),
+        st.floats(allow_nan=False),
+        st.text("abÄ ", max_size=3),
+        st.lists(st.integers(-5, 5), max_size=2),
+    ),
+    max_size=9,
+)
+
+
+def outcome(mapped, kept, rows, schema=SCHEMA, **options):
+    app = App("Batches")
+    return app.source(feed(rows), schema).map(mapped, schema).filter(kept).collect(**options)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=15)
+@given(rows=ROWS)
+def test_a_batch_function_gives_what_it_gives_tuple_by_tuple(form, rows):
+    wanted = outcome(by_tuple, lambda t: t.n > 0, rows, engine="reference")
+    assert outcome(*FORMS[form], rows, engine="reference") == wanted
+    assert outcome(*FORMS[form], rows, engine="local") == wanted
+    assert outcome(*FORMS[form], rows, engine="local", channels=3) == wanted
+
+
+def test_nan_is_a_number_and_large_integers_stay_exact():
+    rows = [(2**53 + 1, float("nan"), "a", [])]
+    for mapped, _ in FORMS.values():
+        ((n, x, _, _),) = outcome(mapped, lambda t: True, rows, engine="local")
+        assert (n, x != x) == (2**53 + 2, True)
+
+
+def run_one(function, schema="int64 n"):
+    app = App("One")
+    return app.source(feed([(1,), (2,), (3,)]), "int64 n").map(function, schema).collect(engine="local")
+
+
+@pytest.mark.parametrize(
+    ("batch", "function", "message"),
+    [
+        ("pandas", lambda f: f.n, "a batch function of pandas returns a DataFrame, got Series"),
+        ("pandas", lambda f: f.rename(columns={"n": "m"}), r"expected columns \(n\), got \(m\)"),
+        ("pandas", lambda f: f.assign(n=f.n + 0.5), "attribute `n` of type int64: Float value 1.5.* was truncated"),
+        ("pandas", lambda f: f.assign(n=None), "attribute `n` of type int64: a value is missing"),
+        ("polars", lambda f: [f], "a batch function of Polars returns a DataFrame, got list"),
+        ("numpy", lambda c: {"n": c["n"][:0]}, "a map gives one row for each row, got 0 for 1"),
+        ("numpy", lambda c: {"n": ["a"] * len(c["n"])}, "attribute `n` of type int64"),
+        ("arrow", lambda b: b.to_pydict(), "a batch function returns a pyarrow RecordBatch, got dict"),
+    ],
+)
+def test_what_does_not_fit_is_named(batch, function, message):
+    with pytest.raises(OperatorFailed, match=message):
+        run_one(map_(batch=batch)(function))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda f: f.n.to_numpy() * 2, "a batch filter gives booleans, got int64"),
+        (lambda f: np.array([True, False]), "a batch filter gives one boolean for each row, got 2 for 1"),
+    ],
+)
+def test_a_mask_that_does_not_fit_is_named(function, message):
+    app = App("Masks")
+    stream = app.source(feed([(1,), (2,), (3,)]), "int64 n").filter(filter_(batch="pandas")(function))
+    with pytest.raises(OperatorFailed, match=message):
+        stream.collect(engine="local")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda f: f.assign(n=f.n.cumsum()),
+        lambda f: f.assign(n=f.n.sum()),
+        lambda f: f.assign(n=f.n.shift(fill_value=0)),
+        lambda f: f.assign(n=len(f)),
+        lambda f: f.sort_values("n", ascending=False),
+    ],
+)
+def test_a_row_that_depends_on_others_is_found_on_the_first_rows(function):
+    with pytest.raises(OperatorFailed, match="must not depend on other rows"):
+        run_one(map_(batch="pandas")(function))
+
+
+def test_with_a_model_of_unknown_state_it_gets_one_row_at_a_time_as_in_the_reference():
+    summed = map_(batch="pandas", model=OperatorModel(state=State.UNKNOWN))(lambda f: f.assign(n=f.n.cumsum()))
+    assert run_one(summed) == [(1,), (2,), (3,)]
+
+
+def test_a_sink_takes_many_rows_at_once():
+    seen = []
+    app = App("Ends")
+    app.source(feed([(1,), (2,), (3,)]), "int64 n").for_each(sink(batch="pandas")(lambda f: seen.append(list(f.n))))
+    app.run(engine="local").wait()
+    assert seen == [[1, 2, 3]]
+
+
+def test_a_form_that_there_is_not_is_refused_where_it_is_named():
+    with pytest.raises(UserError, match="there is no batch form `panda`"):
+        map_(batch="panda")(lambda f: f)
