@@ -87,7 +87,7 @@ def _values(given: Any, role: str, start: int, length: int, rows: int) -> list[A
         return [bool(keep) for keep in given[start : start + length]]
     if given.num_rows != rows:
         return None
-    return given.slice(start, length).to_pylist()
+    return list(given.slice(start, length).to_pylist())
 
 
 def _is_close(ours: Any, theirs: Any) -> bool:
