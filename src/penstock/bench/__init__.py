@@ -41,6 +41,7 @@ EXPERIMENTS = {
     "ordering": "figure 8 of the auto-parallelization paper: what keeping the order costs, on Spark",
     "crossings": "16 light operators fused and not fused, two heavy ones in one PE and in two, on Spark",
     "keyed-state": "count and sum by key against native and per-key PySpark, side by side",
+    "python": "Python functions and a keyed class against mapInArrow, Bytewax and a plain loop",
     "vs-handwritten": "bargain detection and network monitoring against the same by hand in PySpark",
     "crashes": "workers, executors and drivers killed at random moments: sinks against the reference",
 }

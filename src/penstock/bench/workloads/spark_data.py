@@ -7,7 +7,7 @@ their modification times. Penstock reads one file and cuts it into batches itsel
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -76,10 +76,13 @@ def write_csv(table: pa.Table, path: Path) -> None:
     pyarrow.csv.write_csv(table, str(path), options)
 
 
-def write_slices(table: pa.Table, folder: Path, slices: int) -> None:
-    """Write a table as files of equal length, each newer than the one before."""
+def write_slices(
+    table: pa.Table, folder: Path, slices: int, write: Callable[[pa.Table, Path], None] = write_csv
+) -> None:
+    """Write a table as files of equal length, each newer than the one before; as CSV, or by another function."""
+    folder.mkdir(parents=True, exist_ok=True)
     bounds: Sequence[int] = np.linspace(0, table.num_rows, slices + 1).astype(int).tolist()
     for i, (start, end) in enumerate(pairwise(bounds)):
-        path = folder / f"{i:04d}.csv"
-        write_csv(table.slice(start, end - start), path)
+        path = folder / f"{i:04d}"
+        write(table.slice(start, end - start), path)
         os.utime(path, (1_000_000_000 + i, 1_000_000_000 + i))
