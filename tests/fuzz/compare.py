@@ -63,15 +63,15 @@ def find_difference(program: FuzzProgram, setting: Setting, limit: float = LIMIT
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
     def stop(*_: object) -> None:
-        raise TooLong(f"not done after {seconds} seconds")
+        raise TooLong(f"not done after {seconds} seconds of work")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def differences(wanted: Outcome, found: Outcome) -> Iterator[Difference]:
