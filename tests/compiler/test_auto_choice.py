@@ -18,12 +18,16 @@ from penstock.compiler.auto_choice import choose_automatically, name_shape
 from penstock.compiler.job import Draft
 from penstock.compiler.pipeline import run_stages
 from penstock.compiler.resuming import resumed_plan
+from penstock.ir import codec
+from penstock.ir.codec import to_json
 from penstock.lang import compile_text
 from penstock.model import Profile, write_profile
 from penstock.optimizer import inner_operators, machine, plan_choice
 from penstock.optimizer.kept_profiles import keep_if_seen_more, keep_profile, kept_profile, profile_path
 from penstock.optimizer.machine import TYPICAL
-from penstock.optimizer.plan_choice import seen_tuples
+from penstock.optimizer.prediction import seen_tuples
+from penstock.parallel import regions
+from penstock.parallel.fusion_groups import fusion_groups
 from penstock.spark.checkpoint.plan_record import claim
 
 KEYED = """
@@ -122,6 +126,16 @@ def test_no_plan_has_more_workers_than_cores_have_room_for(monkeypatch):
     assert sum(pe.channels for pe in physical_plan(program.application, choice.fusion, choice.channels).pes) <= 16
     monkeypatch.setattr(plan_choice, "_WORKERS_PER_CORE", 1000)
     assert chosen(cores=2, program=program)[0].channels == 2, "or else it would be many"
+
+
+def test_what_does_not_change_is_found_out_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(regions, "fusion_groups", lambda app: asked.append("regions") or fusion_groups(app))
+    monkeypatch.setattr(codec, "to_json", lambda app: asked.append("fingerprint") or to_json(app))
+    program = compile_text(KEYED.replace("Scaled", "Raised"))
+    keep_profile(setting(program.application, HEAVY).profile, program.application)
+    chosen(program=program)
+    assert sorted(asked) == ["fingerprint", "regions"], "each takes a good part of the time that planning has"
 
 
 def test_a_number_that_is_given_is_kept():

@@ -216,7 +216,6 @@ def _prepared(
     from penstock.model import read_hosts
     from penstock.optimizer import channel_numbers, without_profile
     from penstock.optimizer.machine import machine_setting
-    from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
     from penstock.spark.job.session import cores_of, open_session
     from penstock.spark.measure.measured_runs import Measuring
 
@@ -226,7 +225,7 @@ def _prepared(
     spark = open_session(master)
     cores = cores_of(spark)
     blank = without_profile(program.application)
-    setting = machine_setting(program.application, blank, None, cores, turns_per_batch=TURNS_PER_BATCH)
+    setting = machine_setting(program.application, blank, None, cores)
     if given is not None:
         setting = replace(setting, hosts=given)
     measuring = Measuring(
@@ -235,6 +234,7 @@ def _prepared(
         spark=spark,
         mips=setting.transfer.mips,
         seconds=seconds,
+        turns_per_batch=setting.batch_tuples,
     )
     numbers = (channels,) if isinstance(channels, int) else channel_numbers(setting, cores)
     return measuring, setting, numbers

@@ -22,7 +22,8 @@ from penstock.optimizer import inner_operators
 from penstock.optimizer.channel_search import channel_numbers
 from penstock.optimizer.kept_profiles import kept_profile, profile_age
 from penstock.optimizer.machine import machine_setting
-from penstock.optimizer.plan_choice import WORTH_LEAVING, choose_plan, seen_tuples
+from penstock.optimizer.plan_choice import WORTH_LEAVING, choose_plan
+from penstock.optimizer.prediction import seen_tuples
 from penstock.profiler.sampling import Sampling
 
 if TYPE_CHECKING:

@@ -14,12 +14,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from penstock.base.diagnostics import UserError
+from penstock.base.memo import keep_for_each
 from penstock.ir import constraints, expressions, facts, graph, models, statements
 from penstock.ir.graph import Application
 from penstock.ir.types import Type, parse_type
@@ -34,6 +36,7 @@ _CLASSES: dict[str, type] = {
 }
 
 
+@keep_for_each
 def fingerprint(application: Application) -> str:
     """Tells graphs apart: equal graphs have equal ones.
 
@@ -88,11 +91,15 @@ def _encode(value: Any) -> Any:
         case tuple():
             return [_encode(v) for v in value]
     if is_dataclass(value):
-        kept = {f.name: getattr(value, f.name) for f in fields(value) if f.name != "span"}
-        defaults = {f.name: f.default for f in fields(value) if f.default is not MISSING}
-        shown = {n: v for n, v in kept.items() if n not in defaults or v != defaults[n]}
-        return {"node": type(value).__name__, **{n: _encode(v) for n, v in shown.items()}}
+        kept = ((name, getattr(value, name), default) for name, default in _fields(type(value)))
+        return {"node": type(value).__name__, **{n: _encode(v) for n, v, default in kept if v != default}}
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+@cache
+def _fields(cls: type) -> list[tuple[str, object]]:
+    """The fields of a node that are written, with their defaults; `MISSING`, which nothing is equal to, for none."""
+    return [(f.name, f.default) for f in fields(cls) if f.name != "span"]
 
 
 def _decode(value: Any) -> Any:

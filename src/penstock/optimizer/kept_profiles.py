@@ -14,7 +14,7 @@ from penstock.base.diagnostics import UserError
 from penstock.ir.codec import fingerprint
 from penstock.ir.graph import Application
 from penstock.model import Profile, read_profile, write_profile
-from penstock.optimizer.plan_choice import seen_tuples
+from penstock.optimizer.prediction import seen_tuples
 
 
 def profile_path(application: Application, folder: Path | None = None) -> Path:

@@ -10,9 +10,6 @@ Formulation:
     each core: every channel of a PE is a process, and the model knows nothing of memory. The answer is the maximum if
     it is at least `WORTH_LEAVING` times the scale of the default, and the default otherwise.
 
-    A batch has at most as many tuples as the run had in which the profile was taken: the input of a job that saw 4,000
-    tuples fills no batch of 200,000, and what a batch costs in any case then counts for more.
-
 Example:
     Two operators of 5 us on two cores: the region that holds them on two channels. The same in a job of 400 tuples: all
     in one PE.
@@ -32,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from penstock.model import Profile
 from penstock.optimizer.candidates import fused_by
 from penstock.optimizer.channel_search import ranked_on_channels
 from penstock.optimizer.prediction import model_plan, predict, throughput_model
@@ -71,7 +67,6 @@ def choose_plan(
     Raises:
         Infeasible: No fusion keeps the constraints.
     """
-    setting = replace(setting, batch_tuples=min(setting.batch_tuples, seen_tuples(setting.profile)))
     at_first = replace(setting, channels=numbers[0])
     default = Candidate(groups=fused_by("all", at_first), channels=numbers[0])
     model = throughput_model(at_first)
@@ -86,13 +81,3 @@ def _has_room(candidate: Candidate, setting: Setting) -> bool:
     """Whether the cores can be expected to have the memory for all Python workers."""
     pes = model_plan(replace(setting, channels=candidate.channels), candidate.groups).pes
     return sum(pe.channels for pe in pes) <= _WORKERS_PER_CORE * sum(host.cores for host in setting.hosts.hosts)
-
-
-def seen_tuples(profile: Profile) -> float:
-    """How many tuples the sources gave while a profile was taken; infinity if it does not say how long that was.
-
-    Example:
-        >>> seen_tuples(Profile(mips=1.0))
-        inf
-    """
-    return profile.seconds * sum(profile.source_rates.values()) if profile.seconds else float("inf")

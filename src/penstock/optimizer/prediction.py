@@ -28,19 +28,33 @@ from penstock.codegen.plan.channels import Channels
 from penstock.codegen.plan.physical import PE, PhysicalPlan, Route, physical_plan
 from penstock.codegen.transport.batches import ITEMS_PER_VALUE
 from penstock.ir.graph import Application
-from penstock.model import PlacedPE, Plan, Prediction, ThroughputModel
+from penstock.model import PlacedPE, Plan, Prediction, Profile, ThroughputModel
 from penstock.optimizer.spark_problem import Groups, Setting
 
 
 def throughput_model(setting: Setting) -> ThroughputModel:
-    """The model of an application where it will run."""
+    """The model of an application where it will run.
+
+    A batch has at most as many tuples as the run had in which the profile was taken: the input of a job that saw 4,000
+    tuples fills no batch of 200,000, and what a batch costs in any case then counts for more.
+    """
     return ThroughputModel(
         setting.profile,
         setting.hosts,
         setting.transfer,
-        batch_tuples=setting.batch_tuples,
+        batch_tuples=min(setting.batch_tuples, seen_tuples(setting.profile)),
         piece_tuples=ITEMS_PER_VALUE,
     )
+
+
+def seen_tuples(profile: Profile) -> float:
+    """How many tuples the sources gave while a profile was taken; infinity if it does not say how long that was.
+
+    Example:
+        >>> seen_tuples(Profile(mips=1.0))
+        inf
+    """
+    return profile.seconds * sum(profile.source_rates.values()) if profile.seconds else float("inf")
 
 
 def predict(model: ThroughputModel, setting: Setting, groups: Groups) -> Prediction:

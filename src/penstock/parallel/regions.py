@@ -44,6 +44,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from penstock.base.memo import keep_for_each
 from penstock.ir.graph import Application
 from penstock.parallel.analysis import operator_analyses
 from penstock.parallel.extensions import PAPER, Extensions
@@ -57,6 +58,7 @@ from penstock.parallel.region_plan import Boundary, Entry, Exit, ParallelRegions
 from penstock.parallel.strategies import choose_strategies
 
 
+@keep_for_each
 def parallel_regions(application: Application, extensions: Extensions = PAPER) -> ParallelRegions:
     """The parallel regions of an application, with joints, strategies, and the reason for every boundary.
 

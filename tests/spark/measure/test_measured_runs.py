@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from penstock.compiler.short_profile import find_profile
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.model import Profile
+from penstock.running.options import RunOptions
 from penstock.spark.measure import measured_runs, profiling
 from penstock.spark.measure.measured_runs import Measuring
 from penstock.spark.measure.profiling import ProfileRun, measure_shortly
@@ -67,3 +70,32 @@ def test_ctrl_c_in_a_short_profile_ends_the_command(monkeypatch, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         find_profile(Draft(program=compile_text(PROGRAM), options=Options(measure=measure)), 1)
+
+
+def run_of(batches: list[tuple[int, float]], asked: list[int]):
+    """A run that shows some batches: the tuples so far, and milliseconds."""
+
+    def run(job: CompiledJob, *given: object, on_progress: Any, **options: object) -> ProfileRun:
+        asked.append(job.options.batch)
+        for total, milliseconds in batches:
+            on_progress({"totals": SimpleNamespace(submitted={"In": [total]}), "batchDuration": milliseconds})
+        return ProfileRun(profile=Profile(mips=1.0), run=SimpleNamespace(stopped="ended"), python_metrics={})  # type: ignore[arg-type]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("batches", "runs", "rate"),
+    [
+        ([(9, 5000.0)], 2, 1.8),
+        ([(9, 30_000.0)], 1, 0.3),
+        ([(9, 5000.0), (29, 1000.0)], 1, 20.0),
+    ],
+)
+def test_runs_have_the_batches_of_a_real_run_and_one_short_batch_is_not_enough(
+    monkeypatch, batches, runs, rate
+):
+    asked: list[int] = []
+    monkeypatch.setattr(measured_runs, "profile_on_spark", run_of(batches, asked))
+    assert measuring().run([["In"], ["Out"]], 1)[1] == pytest.approx(rate)
+    assert asked == [RunOptions().batch] * runs

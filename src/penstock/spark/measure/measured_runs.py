@@ -13,14 +13,15 @@ from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
 from penstock.model import Profile
 from penstock.profiler.sampling import Sampling
+from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
 from penstock.spark.measure.profiling import profile_on_spark
 from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MEASURED_TURNS = 50_000
-"""The same for a measured run: it is short, and its first batch, which starts processes, should not be the only one."""
+_SHORT_SECONDS = 10.0
+"""A run of a single batch that took less is repeated: most of it may be the start of processes."""
 
 
 class BatchRates:
@@ -58,6 +59,17 @@ class BatchRates:
             return counted[0][0] / counted[0][1]
         return (counted[-1][0] - counted[0][0]) / sum(seconds for _, seconds in counted[1:])
 
+    def is_mostly_start(self) -> bool:
+        """Whether all there was is one short batch, the one in which processes start.
+
+        Example:
+            >>> rates = BatchRates(["In"])
+            >>> rates.add(100, 5000)
+            >>> rates.is_mostly_start()
+            True
+        """
+        return len(self._batches) == 1 and 0 < self._batches[0][1] < _SHORT_SECONDS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
@@ -70,7 +82,7 @@ class Measuring:
         mips: The speed of one core.
         seconds: For how long at most; without it, until the input ends.
         rate: The fraction of tuples that signals look at.
-        turns_per_batch: How many turns a source takes for one batch.
+        turns_per_batch: How many turns a source takes for one batch; as many as in the run that is planned.
     """
 
     program: Program
@@ -79,10 +91,12 @@ class Measuring:
     mips: float
     seconds: float | None = None
     rate: float = 0.001
-    turns_per_batch: int = MEASURED_TURNS
+    turns_per_batch: int = TURNS_PER_BATCH
 
     def run(self, groups: Sequence[Sequence[str]], channels: int | None) -> tuple[Profile, float]:
         """Run a fusion; gives its profile, and the tuples that left the sources in a second of processing.
+
+        A run that ends with its first batch, within seconds, is made once more, when processes have started.
 
         Args:
             groups: The operators of each PE.
@@ -92,6 +106,17 @@ class Measuring:
             UserError: An operator failed, or no tuple came.
             KeyboardInterrupt: The user does not want to wait; what was measured until then is not the whole.
         """
+        profile, rates = self._run_once(groups, channels)
+        if rates.is_mostly_start():
+            profile, rates = self._run_once(groups, channels)
+        if rates.tuples_per_second() <= 0:
+            raise UserError(
+                f"no tuple came from the sources of `{self.program.application.name}`, so nothing can be measured",
+                hint="give it input (--data DIR), or more time (--for SECONDS)",
+            )
+        return profile, rates.tuples_per_second()
+
+    def _run_once(self, groups: Sequence[Sequence[str]], channels: int | None) -> tuple[Profile, BatchRates]:
         application = self.program.application
         rates = BatchRates([o.id for o in application.operators if not o.inputs])
         with tempfile.TemporaryDirectory() as folder:
@@ -114,9 +139,4 @@ class Measuring:
             )
         if found.run.stopped == "interrupted":
             raise KeyboardInterrupt
-        if rates.tuples_per_second() <= 0:
-            raise UserError(
-                f"no tuple came from the sources of `{application.name}`, so nothing can be measured",
-                hint="give it input (--data DIR), or more time (--for SECONDS)",
-            )
-        return found.profile, rates.tuples_per_second()
+        return found.profile, rates
