@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import networkx as nx
 import numpy as np
 import pytest
 from fusion_instances import partitions, size_by_definition, valid_fusions, varied_problem
@@ -22,6 +23,7 @@ from penstock.fusion.cuts.improvement import improve_cut
 from penstock.fusion.cuts.leighton_rao import cut_by_flow, ratio_bound
 from penstock.fusion.cuts.ratio_cut import minimum_ratio_cut
 from penstock.fusion.cuts.spectral import cut_by_spectrum
+from penstock.fusion.graph import pe_order
 from penstock.fusion.graph.coarsest import coarsest_groups
 from penstock.fusion.graph.pe_order import Order
 from penstock.fusion.graph.splitting import Splitter
@@ -222,6 +224,25 @@ def test_the_order_refuses_exactly_the_merges_that_close_a_cycle(seed):
         if order.may_merge(one, other):
             order.merge(one, other)
             label = merged
+
+
+@pytest.mark.parametrize("closest", [pe_order._CLOSEST, 0.9])
+def test_an_order_of_many_nodes_stays_one_while_they_are_merged(monkeypatch, closest):
+    monkeypatch.setattr(pe_order, "_CLOSEST", closest)
+    rng = np.random.default_rng(1)
+    for seed in range(12):
+        graph = super_graph(random_problem(seed, operators=40, hosts=1), acyclic=True)
+        order, whole = Order(graph.successors, graph.predecessors), nx.DiGraph()
+        whole.add_nodes_from(range(40))
+        whole.add_edges_from((u, v) for u in range(40) for v in graph.successors[u])
+        for _ in range(120):
+            one, other = rng.choice(list(whole), 2, replace=False).tolist()
+            merged = nx.contracted_nodes(whole, one, other, self_loops=False)
+            assert order.may_merge(one, other) == nx.is_directed_acyclic_graph(merged)
+            if order.may_merge(one, other) and len(whole) > 3:
+                order.merge(one, other)
+                whole = merged
+            assert all(order.rank[u] < order.rank[v] for u, v in whole.edges)
 
 
 @given(SEEDS)

@@ -64,6 +64,15 @@ class Deadline:
         """Whether it is time to stop."""
         return self.clock() >= self.at
 
+    def is_near(self, part: float = 0.15) -> bool:
+        """Whether there is less time left than a part of the time that has gone: too little for one more large step.
+
+        Example:
+            >>> Deadline(10.0, 0.0, clock=lambda: 9.0).is_near(), Deadline(10.0, 0.0, clock=lambda: 8.0).is_near()
+            (True, False)
+        """
+        return self.left() <= part * self.elapsed()
+
     def check(self) -> None:
         """Return if there is time left.
 

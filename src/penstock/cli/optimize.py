@@ -234,7 +234,7 @@ def _prepared(
         spark=spark,
         mips=setting.transfer.mips,
         seconds=seconds,
-        turns_per_batch=setting.batch_tuples,
+        turns_per_batch=int(setting.batch_tuples),
     )
     numbers = (channels,) if isinstance(channels, int) else channel_numbers(setting, cores)
     return measuring, setting, numbers

@@ -90,14 +90,14 @@ def _encode(value: Any) -> Any:
             return {"set": sorted(map(_encode, value))}
         case tuple():
             return [_encode(v) for v in value]
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         kept = ((name, getattr(value, name), default) for name, default in _fields(type(value)))
         return {"node": type(value).__name__, **{n: _encode(v) for n, v, default in kept if v != default}}
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 @cache
-def _fields(cls: type) -> list[tuple[str, object]]:
+def _fields(cls: Any) -> list[tuple[str, object]]:
     """The fields of a node that are written, with their defaults; `MISSING`, which nothing is equal to, for none."""
     return [(f.name, f.default) for f in fields(cls) if f.name != "span"]
 

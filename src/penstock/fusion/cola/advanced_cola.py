@@ -39,15 +39,17 @@ Reference:
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from penstock.base.deadline import Deadline
-from penstock.fusion.algorithms.place_pes import NoHosts
+from penstock.fusion.algorithms.place_pes import NoHosts, place_pes
 from penstock.fusion.cola.basic_cola import fuse_by_cola
 from penstock.fusion.cola.lemma import fuse_by_lemma
 from penstock.fusion.cola.make_fit import is_hopeless, make_fit, merge_to_fit
 from penstock.fusion.cola.pe_scheduler import Schedule, quick, schedule, utilization
 from penstock.fusion.cola.postprocess import merge_where_it_fits
+from penstock.fusion.cuts.cut_starts import cut_starts
 from penstock.fusion.graph.coarsest import coarsest_groups
 from penstock.fusion.graph.splitting import Splitter
 from penstock.fusion.graph.super_graph import Group, Pe, SuperGraph
@@ -190,7 +192,11 @@ class _Run:
 
     def make_fit(self) -> Assignment:
         """No state was feasible: the least overloaded one, or what other methods find, relieved."""
-        return make_fit(self.graph, self.state.groups, self.settings, self.deadline)
+        starts = list(cut_starts(self.graph, self.settings, self.deadline.share(0.5)))
+        with suppress(NoHosts):
+            pes = [pe for group in self.state.groups for pe in self.graph.real(group)]
+            starts.append(place_pes(self.graph, pes, self.deadline.share(0.5)))
+        return make_fit(self.graph, self.graph, starts, self.deadline)
 
     def _split_largest(self) -> bool:
         number = self.splitter.largest()

@@ -38,7 +38,9 @@ Reference:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 
 import numpy as np
 
@@ -60,8 +62,8 @@ from penstock.fusion.problem.settings import Settings
 from penstock.fusion.search.descent import Descent
 from penstock.fusion.search.live import Live
 
-_SHARE_FOR_STARTS, _SHARE_FOR_METIS, _SHARE_FOR_SPLITTING = 0.4, 0.7, 0.5
-_SHARE_FOR_MERGING, _SHARE_FOR_FITTING = 0.5, 0.8
+_SHARE_FOR_STARTS, _SHARE_FOR_GREEDY, _SHARE_FOR_SPLITTING, _SHARE_FOR_FITTING = 0.4, 0.8, 0.7, 0.8
+_LARGE = 1000
 _GOAL = Goal(objective="cut")
 
 
@@ -76,40 +78,51 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
         [0, 0, 1, 1]
     """
     whole, graph = graph, fuse_by_lemma(graph)
-    found = _other_starts(whole, graph, settings, deadline.share(_SHARE_FOR_STARTS))
-    spent = deadline.elapsed()
-    if any(not _GOAL.rank(graph.problem, start)[0] for start in found) and deadline.left() < spent:
-        # Splitting takes longer than what there is already, and would not end in time.
-        return _lower_best(whole, graph, found, deadline)
-    splitter = Splitter(graph, coarsest_groups(graph), seed=settings.seed)
-    groups = split_until_it_fits(splitter, deadline.share(_SHARE_FOR_SPLITTING))
-    fitting = merge_to_fit(graph, groups, deadline.share(_SHARE_FOR_MERGING))
-    if fitting is not None:
-        found.append(_finish(graph, fitting, deadline.share(_SHARE_FOR_MERGING)))
-    elif all(_GOAL.rank(graph.problem, start)[0] for start in found):
-        found.append(_make_fit(graph, groups, settings, deadline.share(_SHARE_FOR_FITTING)))
-    return _lower_best(whole, graph, found, deadline)
-
-
-def _lower_best(whole: SuperGraph, graph: SuperGraph, found: list[Assignment], deadline: Deadline) -> Assignment:
+    starts = _other_starts(whole, graph, settings, deadline)
+    found = list(islice(starts, 1))
+    if found and graph.vertices > _LARGE and not _has_fit(graph, found):
+        # On a large graph all others together may take too long; what fits comes before what cuts little.
+        found.append(make_fit(whole, graph, found, deadline.share(_SHARE_FOR_STARTS)))
+    found += starts
+    if not found or deadline.left() >= deadline.elapsed():
+        # Otherwise splitting takes longer than what there is already, and would not end in time.
+        found += _split(graph, settings, deadline.share(_SHARE_FOR_SPLITTING))
+    if not _has_fit(graph, found):
+        found.append(make_fit(whole, graph, found, deadline.share(_SHARE_FOR_FITTING)))
     best = min(found, key=lambda start: _GOAL.rank(graph.problem, start))
     return lower_cut(graph if graph.holds(best) else whole, best, deadline)
 
 
-def _other_starts(whole: SuperGraph, graph: SuperGraph, settings: Settings, deadline: Deadline) -> list[Assignment]:
-    """The fusions of METIS and GreedyFuse; none where the hosts hold all operators in as few PEs as possible."""
+def _has_fit(graph: SuperGraph, found: list[Assignment]) -> bool:
+    return any(not _GOAL.rank(graph.problem, start)[0] for start in found)
+
+
+def _other_starts(whole: SuperGraph, graph: SuperGraph, settings: Settings, deadline: Deadline) -> Iterator[Assignment]:
+    """The fusions of METIS and GreedyFuse; none where the hosts hold all operators in as few PEs as possible.
+
+    The first of METIS comes before GreedyFuse, which takes longer, and the others after it.
+    """
     if fits_by_lpt(graph, coarsest_groups(graph)):
-        return []
-    found = list(cut_starts(graph, settings, deadline.share(_SHARE_FOR_METIS)))
+        return
+    in_time = deadline.share(_SHARE_FOR_STARTS)
+    others = cut_starts(graph, settings, in_time)
+    yield from islice(others, 1)
     with suppress(NoHosts):
-        found.append(fuse_greedily(whole, settings, deadline))
-    return found
+        yield fuse_greedily(whole, settings, deadline.share(_SHARE_FOR_GREEDY))
+    yield from others
 
 
-def _make_fit(graph: SuperGraph, groups: list[Group], settings: Settings, deadline: Deadline) -> Assignment:
-    if deadline.has_passed():
-        return place_pes(graph, [pe for group in groups for pe in graph.real(group)], deadline)
-    return make_fit(graph, groups, settings, deadline)
+def _split(graph: SuperGraph, settings: Settings, deadline: Deadline) -> list[Assignment]:
+    """The fusion of the paper, if LPT places it or what it is merged to; else the least utilized state, if valid."""
+    splitter = Splitter(graph, coarsest_groups(graph), seed=settings.seed)
+    groups = split_until_it_fits(splitter, deadline.share(0.5))
+    fitting = merge_to_fit(graph, groups, deadline.share(0.8))
+    if fitting is not None:
+        return [_finish(graph, fitting, deadline)]
+    try:
+        return [place_pes(graph, [pe for group in groups for pe in graph.real(group)], deadline)]
+    except NoHosts:
+        return []
 
 
 def split_until_it_fits(splitter: Splitter, deadline: Deadline) -> list[Group]:
@@ -135,7 +148,7 @@ def split_until_it_fits(splitter: Splitter, deadline: Deadline) -> list[Group]:
 
 def lower_cut(graph: SuperGraph, assignment: Assignment, deadline: Deadline) -> Assignment:
     """The fusion after single moves and merges that cut less and still fit."""
-    if deadline.has_passed():
+    if deadline.is_near():
         return assignment
     live = Live(graph, graph.pes_of(assignment), assignment.host_of.tolist())
     Descent(live, np.random.default_rng(1), deadline, by_host_only=True).lower_cut()

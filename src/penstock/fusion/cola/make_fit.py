@@ -16,8 +16,8 @@ When it does not apply:
 
 Algorithm:
     PEs are merged by benefit up to several parts of a host (`_merged_up_to`), and LPT is asked each time. If none fits,
-    METIS parts are looked at, too (`cut_starts`). If none of them does, the integer program places the
-    least loaded one, and then single operators are moved (`relief`).
+    the least loaded of the fusions at hand (METIS parts, GreedyFuse, no fusion) are looked at, and single operators are
+    moved (`relief`).
 
 Preserves:
     Validity.
@@ -28,22 +28,24 @@ Reference:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from penstock.base.deadline import Deadline
 from penstock.fusion.algorithms.place_pes import NoHosts, place_pes
 from penstock.fusion.cola.pe_scheduler import quick
 from penstock.fusion.cola.relief import relieve
-from penstock.fusion.cuts.cut_starts import cut_starts
 from penstock.fusion.graph.merging import Merger
 from penstock.fusion.graph.splitting import Splitter
 from penstock.fusion.graph.super_graph import Group, SuperGraph
 from penstock.fusion.problem.costs import TOLERANCE
 from penstock.fusion.problem.fusion_problem import Assignment
 from penstock.fusion.problem.objective import Goal
-from penstock.fusion.problem.settings import Settings
 
 _PARTS_OF_A_HOST = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15)
 """Up to which PEs are merged that do not fit. Large PEs save the most; small ones are easier to place."""
 
+_MOST_RELIEVED = 3
 _CUT = Goal(objective="cut")
 
 
@@ -69,30 +71,31 @@ def merge_to_fit(graph: SuperGraph, groups: list[Group], deadline: Deadline) -> 
     return None
 
 
-def make_fit(graph: SuperGraph, groups: list[Group], settings: Settings, deadline: Deadline) -> Assignment:
-    """The least overloaded of many fusions, relieved; `groups` is a valid one that does not fit.
+def make_fit(whole: SuperGraph, graph: SuperGraph, starts: Sequence[Assignment], deadline: Deadline) -> Assignment:
+    """The least overloaded of some fusions and of no fusion at all, relieved.
+
+    Args:
+        whole: What is fused.
+        graph: The same with what the lemma glues, where starts keep that together.
+        starts: Valid fusions that do not fit.
+        deadline: When to stop.
 
     Raises:
-        NoHosts: No valid hosts were found for any.
+        NoHosts: There is no start, and no valid hosts were found for the operators.
     """
-    found = list(cut_starts(graph, settings, deadline.share(0.5)))
-    for state in (groups, [(template,) for template in range(len(graph.templates))]):
-        if found and deadline.has_passed():
-            break
-        try:
-            found.append(place_pes(graph, [pe for group in state for pe in graph.real(group)], deadline.share(0.5)))
-        except NoHosts:
-            continue
+    found = list(starts)
+    if not found or not deadline.has_passed():
+        with suppress(NoHosts):
+            found.append(place_pes(graph, [(v,) for v in range(graph.vertices)], deadline.share(0.5)))
     if not found:
         raise NoHosts
-    best: Assignment | None = None
-    for start in sorted(found, key=lambda start: _CUT.rank(graph.problem, start))[:3]:
-        relieved = relieve(graph, start, deadline.share(0.5))
-        if best is None or _CUT.rank(graph.problem, relieved) < _CUT.rank(graph.problem, best):
-            best = relieved
+    found.sort(key=lambda start: _CUT.rank(graph.problem, start))
+    best = found[0]
+    for start in found[:_MOST_RELIEVED]:
+        relieved = relieve(graph if graph.holds(start) else whole, start, deadline.share(0.7))
+        best = min((best, relieved), key=lambda fusion: _CUT.rank(graph.problem, fusion))
         if not _CUT.rank(graph.problem, best)[0] or deadline.has_passed():
             break
-    assert best is not None
     return best
 
 

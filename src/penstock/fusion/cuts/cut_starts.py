@@ -84,11 +84,13 @@ def _metis_parts(
     shares = graph.problem.hosts.capacities[hosts] / graph.problem.hosts.capacities[hosts].sum()
     matrix = inside.matrix()
     ends = np.repeat(np.arange(graph.vertices), np.diff(matrix.indptr))
+    took = 0.0
     for ufactor in _UFACTORS:
         weights: Floats = inside.weights
         for number in range(_ROUNDS):
-            if deadline.has_passed():
+            if deadline.left() <= took:
                 return
+            before = deadline.elapsed()
             options = (
                 pymetis.Options(seed=seed + number)
                 if ufactor is None
@@ -103,6 +105,7 @@ def _metis_parts(
                 shares=shares.tolist(),
                 options=options,
             )
+            took = deadline.elapsed() - before
             yield parts, hosts
             paid = np.where(parts[ends] != parts[matrix.indices], matrix.data, 0.0)
             weights = inside.weights + np.bincount(ends, weights=paid, minlength=graph.vertices)

@@ -118,7 +118,7 @@ class Descent:
                 if found < best:
                     best, chosen = found, change
             live.roll_back(mark)
-            if number % 32 == 31 and self.deadline.has_passed():
+            if self.deadline.has_passed():
                 break
         if chosen is None:
             return False
@@ -223,7 +223,7 @@ class Descent:
         group = tuple(sorted({self._number[v] for v in live.members[pe]}))
         if not 3 <= len(group) <= _SPLIT_VERTICES:
             return
-        first, *rest = halves(live.graph, group)
+        first, *rest = halves(live.graph, group, deadline=self.deadline)
         if len(rest) > 1:
             return
         for half, is_first in ((first, True), (rest[0], False)):

@@ -46,7 +46,7 @@ def fuse_parts(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Ass
     if len(host_of_part) == 1:
         raise NoHosts
     shares = (hosts.core_mips / hosts.capacities.sum())[host_of_part]
-    found = (_pes(graph, parts, host_of_part) for parts in _partitions(graph, shares, settings.seed))
+    found = (_pes(graph, parts, host_of_part) for parts in _partitions(graph, shares, settings.seed, deadline))
     return min(found, key=lambda assignment: measure(graph.problem, assignment).bottleneck)
 
 
@@ -57,7 +57,7 @@ def _pes(graph: SuperGraph, parts: Ints, host_of_part: Ints) -> Assignment:
     return graph.assignment(list(pes.values()), [int(host_of_part[part]) for part, _ in pes])
 
 
-def _partitions(graph: SuperGraph, shares: Floats, seed: int) -> Iterator[Ints]:
+def _partitions(graph: SuperGraph, shares: Floats, seed: int, deadline: Deadline) -> Iterator[Ints]:
     edges = ((v, u, cost) for v, row in enumerate(graph.neighbours) for u, cost in row.items() if v < u)
     inside = cut_graph(graph.costs, edges)
     matrix = inside.matrix()
@@ -66,6 +66,7 @@ def _partitions(graph: SuperGraph, shares: Floats, seed: int) -> Iterator[Ints]:
     ends = np.repeat(np.arange(graph.vertices), np.diff(matrix.indptr))
     weights = inside.weights
     for number in range(_ROUNDS):
+        before = deadline.elapsed()
         parts = part_graph(
             len(shares),
             matrix.indptr,
@@ -76,5 +77,7 @@ def _partitions(graph: SuperGraph, shares: Floats, seed: int) -> Iterator[Ints]:
             options=pymetis.Options(seed=seed + number, ufactor=_UFACTOR),
         )
         yield parts
+        if deadline.left() < deadline.elapsed() - before:
+            return
         paid = np.where(parts[ends] != parts[matrix.indices], matrix.data, 0.0)
         weights = inside.weights + np.bincount(ends, weights=paid, minlength=graph.vertices)
