@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from admission_instances import random_problem
@@ -18,7 +20,18 @@ from penstock.scheduler.macroq.lists import job_lists
 from penstock.scheduler.macroq.macroq import solve
 from penstock.scheduler.macroq.nsdp import plan_component
 from penstock.scheduler.macroq.resolution import common_measure
-from penstock.scheduler.problem.admission_problem import Flow, Job, Linear, Output, Pe, Problem, Table, Template
+from penstock.scheduler.problem.admission_problem import (
+    PRIMAL,
+    Flow,
+    Job,
+    Limits,
+    Linear,
+    Output,
+    Pe,
+    Problem,
+    Table,
+    Template,
+)
 from penstock.scheduler.problem.components import weak_components
 from penstock.scheduler.problem.composition import compose
 
@@ -285,6 +298,26 @@ def test_connected_jobs_with_loops_share_what_there_is_before_any_search() -> No
     answer = solve(problem(600.0, *jobs), deadline=Deadline.after(0.0))
     assert answer.mips_used <= 600.0
     assert answer.importance > 100.0
+
+
+def test_loops_that_fill_slowly_are_left_when_time_is_up() -> None:
+    def looping(number: int) -> Job:
+        reads = (f"b{number}", f"a{number}")
+        table = Table(points=((0.0, 0.0), (500.0, 1e5), (1000.0, 1.5e5)))
+        pes = []
+        for own, back in zip(reversed(reads), reads, strict=True):
+            is_fed = own[0] == "a"
+            offered = ((back, 0.9999), *(((PRIMAL, 1.0),) if is_fed else ()))
+            out = Output(stream=own, rate=Limits(allowed=table, offered=offered), value=Linear(slope=1.0))
+            pe = Pe(id=f"P{own}", max_mips=1000.0, inputs=(back,), offered_tps=2.0 * is_fed, outputs=(out,))
+            pes.append(pe)
+        return job(f"J{number}", *pes)
+
+    # By the time of this thread, so that it does not matter who else is at work.
+    deadline = Deadline.after(1.0, clock=time.thread_time)
+    answer = solve(problem(20_000.0, *(looping(number) for number in range(25))), deadline=deadline)
+    assert deadline.elapsed() < 2.0
+    assert answer.importance > 0
 
 
 @pytest.mark.parametrize("gain", [0.5, 1.0])

@@ -92,9 +92,7 @@ def run_of(batches: list[tuple[int, float]], asked: list[int]):
         ([(9, 5000.0), (29, 1000.0)], 1, 20.0),
     ],
 )
-def test_runs_have_the_batches_of_a_real_run_and_one_short_batch_is_not_enough(
-    monkeypatch, batches, runs, rate
-):
+def test_runs_have_the_batches_of_a_real_run_and_one_short_batch_is_not_enough(monkeypatch, batches, runs, rate):
     asked: list[int] = []
     monkeypatch.setattr(measured_runs, "profile_on_spark", run_of(batches, asked))
     assert measuring().run([["In"], ["Out"]], 1)[1] == pytest.approx(rate)

@@ -102,10 +102,11 @@ class _Search:
         self.best: Assignment | None = None
         self.value: tuple[bool, float, float] = (True, float("inf"), float("inf"))
         self.bound = lower_bound(self.graph)
+        self._share_of_a_start = 0.8 if self.graph.vertices <= _MOST_ADVANCED else 0.5
 
     def starts(self) -> Iterator[Assignment]:
         """The fusions of the other algorithms, the quick ones first; each gets a part of the time left for starts."""
-        in_time = self.deadline.sooner(_SHARE_FOR_STARTS * self.deadline.left())
+        in_time = self.deadline.share(_SHARE_FOR_STARTS)
         algorithms = [fuse_cut_start, fuse_greedily, fuse_parts, fuse_runs, fuse_by_cola, leave_unfused, fuse_all]
         if self.graph.vertices <= _MOST_ADVANCED:
             algorithms.append(fuse_by_advanced_cola)
@@ -113,7 +114,7 @@ class _Search:
             if self.best is not None and in_time.has_passed():
                 return
             try:
-                start = algorithm(self.whole, self.settings, in_time.sooner(0.8 * in_time.left()))
+                start = algorithm(self.whole, self.settings, in_time.share(self._share_of_a_start))
             except NoHosts:
                 continue
             self._keep(start)
@@ -123,7 +124,8 @@ class _Search:
         """Keep what local search makes of a start; on the graph of the lemma, if the start shares PEs as that says."""
         graph = self.graph if self.graph.holds(start) else self.whole
         live = Live(graph, graph.pes_of(start), start.host_of.tolist())
-        Descent(live, self.rng, self.deadline.sooner(0.5 * self.deadline.left())).run(goal=self.bound)
+        # What fits comes before anything else.
+        Descent(live, self.rng, self.deadline.share(0.9 if self.value[0] else 0.5)).run(goal=self.bound)
         self._keep(graph.assignment(*live.pes()))
 
     def explore(self) -> None:

@@ -145,7 +145,7 @@ class _Elimination:
                 rates |= {stream: labels.loads[frozenset((stream,))][:, None] for stream in inputs}
             else:
                 outside[pe.id] = (pe.offered_tps + _load(labels, inputs))[:, None]
-        propagate(batch, mips, outside, rates)
+        propagate(batch, mips, outside, rates, self._deadline)
         self._undecided -= {pe.id for pe in batch}
         made = {out.stream: rates[out.stream] for pe in batch for out in pe.outputs}
         cross = self._crossed(batch, labels, units.sum(axis=1), made)
@@ -198,6 +198,7 @@ class _Elimination:
 
     def _reduced(self, cross: _Cross) -> tuple[IntArray, IntArray]:
         """The pairs of the cross product to keep."""
+        self._deadline.check()
         objectives = cross.objectives()
         if len(objectives) <= 1:
             objective = objectives[0] if objectives else np.zeros((len(cross.left), len(cross.right)))

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.problem.admission_problem import PRIMAL, Pe
 from penstock.scheduler.problem.cycles import cycle_rates
 from penstock.scheduler.problem.resource_functions import Amounts, depends_on_each_input, importance_of, rate_of
 
+_SAME = 1e-12
 CYCLE_ROUNDS = 2_000
 """Rounds given to a cycle with functions of single inputs; flows need none."""
 
@@ -73,23 +75,31 @@ def propagate(
     mips: Mapping[str, Amounts],
     outside: Mapping[str, Amounts],
     rates: dict[str, Amounts],
+    deadline: Deadline | None = None,
 ) -> dict[str, Amounts]:
     """Add the rates of the streams of one batch of `ready_order`; return the load of each of its PEs.
 
     `outside` is what comes into each PE besides the streams in `rates`.
+
+    Raises:
+        OutOfTime: The deadline has passed before a cycle was full.
     """
     known = {pe.id: _load(pe, outside[pe.id], rates) for pe in batch}
     if not is_loop(batch):
         return _round(batch, mips, outside, rates)
     if sees_each_input(batch):
-        return _fill(batch, mips, outside, rates)
-    own = cycle_rates(batch, mips, known)
+        return _fill(batch, mips, outside, rates, deadline)
+    own = cycle_rates(batch, mips, known, deadline)
     rates.update({stream: float(rate) if rate.ndim == 0 else rate for stream, rate in own.items()})
     return {pe.id: _load(pe, known[pe.id], {s: rates[s] for s in own}) for pe in batch}
 
 
 def _fill(
-    batch: Sequence[Pe], mips: Mapping[str, Amounts], outside: Mapping[str, Amounts], rates: dict[str, Amounts]
+    batch: Sequence[Pe],
+    mips: Mapping[str, Amounts],
+    outside: Mapping[str, Amounts],
+    rates: dict[str, Amounts],
+    deadline: Deadline | None,
 ) -> dict[str, Amounts]:
     """Fill a cycle round by round; what still grows after the last round is understated."""
     own = [output.stream for pe in batch for output in pe.outputs]
@@ -97,9 +107,15 @@ def _fill(
     for _ in range(CYCLE_ROUNDS):
         before = [rates[stream] for stream in own]
         loads = _round(batch, mips, outside, rates)
-        if all(np.allclose(old, rates[s], rtol=1e-12, atol=0.0) for old, s in zip(before, own, strict=True)):
+        if all(_is_same(old, rates[s]) for old, s in zip(before, own, strict=True)):
             break
+        if deadline is not None:
+            deadline.check()
     return loads
+
+
+def _is_same(before: Amounts, after: Amounts) -> bool:
+    return bool(np.all(np.abs(np.subtract(after, before)) <= _SAME * np.abs(after)))
 
 
 def _round(

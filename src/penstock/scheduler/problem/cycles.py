@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.problem.admission_problem import Flow, Output, Pe
 from penstock.scheduler.problem.resource_functions import Amounts, FloatArray, rate_of
 
@@ -46,26 +47,32 @@ ROUNDING = 1e-12
 
 
 def cycle_rates(
-    batch: Sequence[Pe], mips: Mapping[str, Amounts], outside: Mapping[str, Amounts]
+    batch: Sequence[Pe], mips: Mapping[str, Amounts], outside: Mapping[str, Amounts], deadline: Deadline | None = None
 ) -> dict[str, FloatArray]:
     """The rate of each stream that the PEs of a cycle produce, for many allocations at once.
 
-    Example:
-        >>> from penstock.scheduler.problem.admission_problem import Flow, Output
-        >>> out = Output(stream="s", rate=Flow(mips_per_tps=1.0, selectivity=1.0))
-        >>> loop = Pe(id="p", max_mips=100.0, inputs=("s",), outputs=(out,))
-        >>> cycle_rates([loop], {"p": np.array([0.0, 100.0])}, {"p": 2.0})["s"].tolist()
-        [0.0, 100.0]
+        Raises:
+            OutOfTime: The deadline has passed before all were solved.
+
+        Example:
+            >>> from penstock.base.deadline import Deadline
+    from penstock.scheduler.problem.admission_problem import Flow, Output
+            >>> out = Output(stream="s", rate=Flow(mips_per_tps=1.0, selectivity=1.0))
+            >>> loop = Pe(id="p", max_mips=100.0, inputs=("s",), outputs=(out,))
+            >>> cycle_rates([loop], {"p": np.array([0.0, 100.0])}, {"p": 2.0})["s"].tolist()
+            [0.0, 100.0]
     """
     shape = np.broadcast_shapes(*(np.shape(mips[pe.id]) for pe in batch), *(np.shape(outside[pe.id]) for pe in batch))
     flat = {pe.id: np.broadcast_to(mips[pe.id], shape).ravel() for pe in batch}
     inflow = {pe.id: np.broadcast_to(outside[pe.id], shape).ravel() for pe in batch}
     loop = _Loop(batch)
     size = len(next(iter(flat.values())))
-    parts = [
-        loop.rates({p: m[i : i + CHUNK] for p, m in flat.items()}, {p: r[i : i + CHUNK] for p, r in inflow.items()})
-        for i in range(0, size, CHUNK)
-    ]
+    parts = []
+    for i in range(0, size, CHUNK):
+        if deadline is not None:
+            deadline.check()
+        own, fed = ({p: amounts[i : i + CHUNK] for p, amounts in every.items()} for every in (flat, inflow))
+        parts.append(loop.rates(own, fed))
     rates = np.concatenate(parts) if parts else np.zeros((0, len(loop.outputs)))
     return {out.stream: rates[:, i].reshape(shape) for i, (_, out) in enumerate(loop.outputs)}
 
