@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import Infeasible
+from penstock.bench.workloads.solver_shapes import shaped_problem
+from penstock.fusion import fuse
 from penstock.fusion.algorithms.unfused import leave_unfused
 from penstock.fusion.cola.lemma import fuse_by_lemma
 from penstock.fusion.cola.lpt import schedule_by_lpt
@@ -224,6 +226,16 @@ def test_the_order_refuses_exactly_the_merges_that_close_a_cycle(seed):
         if order.may_merge(one, other):
             order.merge(one, other)
             label = merged
+
+
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_top_down_fusion_starts_without_cycles_whatever_flows_between_replicas(seed):
+    problem = shaped_problem("tree", operators=300, hosts=20, seed=seed)
+    graph = super_graph(problem, acyclic=True)
+    pes = [pe for group in coarsest_groups(graph) for pe in graph.real(group)]
+    assert is_acyclic(problem, graph.assignment(pes, [0] * len(pes)))
+    if seed == 2:
+        assert fuse(problem, "cola", Settings(acyclic=True), deadline_seconds=2.0).feasible
 
 
 @pytest.mark.parametrize("closest", [pe_order._CLOSEST, 0.9])

@@ -3,10 +3,10 @@
 Super operators of different kinds (regions, replicas, dedicated ones) can never share a PE, so there is a PE for each
 kind: the paper's one PE for each replica and a catch-all for the rest.
 
-In an acyclic plan that may be too coarse: streams can leave a kind and come back. Each super operator gets a level, the
-largest number of changes of kind on a path to it, and there is a PE for each kind *and level*. A stream between two
-such PEs always goes to a higher level, so no cycle can close, and splitting these PEs so that streams go one way keeps
-it so.
+In an acyclic plan that may be too coarse: streams can leave a kind, or a replica, and come back. Each super operator
+gets a level, the largest number of such changes on a path to it, and there is a PE for each kind *and level*. A stream
+between two such PEs always goes to a higher level, so no cycle can close, and splitting these PEs so that streams go
+one way keeps it so.
 
 Example:
     >>> from penstock.fusion.problem.fusion_problem import fusion_problem
@@ -42,8 +42,12 @@ def _levels(graph: SuperGraph, kinds: list[tuple[int, ...]]) -> list[int] | None
     order = topological(after, before)
     if len(order) < len(kinds):
         return None
+    replica_of = {v: replica for template in graph.templates for replica, v in enumerate(template)}
     levels = [0] * len(kinds)
     for t in order:
-        for u in after[t]:
-            levels[u] = max(levels[u], levels[t] + (kinds[u] != kinds[t]))
+        for v in graph.templates[t]:
+            for u in graph.successors[v]:
+                other = template_of[u]
+                is_apart = kinds[other] != kinds[t] or replica_of[u] != replica_of[v]
+                levels[other] = max(levels[other], levels[t] + is_apart)
     return levels

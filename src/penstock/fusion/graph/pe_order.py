@@ -35,7 +35,9 @@ class Order:
         self.rank = [0.0] * count
         # The order as a ring, with a mark behind the last: who stands behind whom, and before whom.
         self._next, self._last = [count] * (count + 1), [count] * (count + 1)
-        for node in topological(self.after, self.before):
+        ordered = topological(self.after, self.before)
+        assert len(ordered) == count, "nodes on a cycle"
+        for node in ordered:
             self._insert([node], self._last[count])
         self._into = list(range(count))
         # Of pairs with a path between them a node on it: the path is there until that node joins one of the two.
