@@ -25,6 +25,7 @@ Algorithm:
     4. Post-processor: merge what still fits (`postprocess`).
     5. METIS k-way and GreedyFuse (`cut_starts`) where they fit and cut less; then single moves and merges that lower
        the cut and still fit (`lower_cut`). So the answer is never worse than either. The paper ends with step 4.
+       On a large graph these starts come first, and steps 2 to 4 only if half of the time is left behind them.
     At most as many splits as there are operators, usually little more than there are hosts. In large PEs a side should
     have a tenth of the weight, so that 10,000 operators do not come off one by one. Splitting ends early where it
     cannot help any more (`make_fit.is_hopeless`): quick infeasibility, which the paper leaves to future work.
@@ -63,6 +64,7 @@ from penstock.fusion.search.descent import Descent
 from penstock.fusion.search.live import Live
 
 _SHARE_FOR_STARTS, _SHARE_FOR_GREEDY, _SHARE_FOR_SPLITTING, _SHARE_FOR_FITTING = 0.4, 0.8, 0.7, 0.8
+_SHARE_FOR_FIRST_FIT = 0.5
 _LARGE = 1000
 _GOAL = Goal(objective="cut")
 
@@ -82,7 +84,7 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
     found = list(islice(starts, 1))
     if found and graph.vertices > _LARGE and not _has_fit(graph, found):
         # On a large graph all others together may take too long; what fits comes before what cuts little.
-        found.append(make_fit(whole, graph, found, deadline.share(_SHARE_FOR_STARTS)))
+        found.append(make_fit(whole, graph, found, deadline.share(_SHARE_FOR_FIRST_FIT)))
     found += starts
     if not found or deadline.left() >= deadline.elapsed():
         # Otherwise splitting takes longer than what there is already, and would not end in time.
