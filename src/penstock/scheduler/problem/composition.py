@@ -115,6 +115,8 @@ def _fill(
 
 
 def _is_same(before: Amounts, after: Amounts) -> bool:
+    if isinstance(before, float) and isinstance(after, float):
+        return abs(after - before) <= _SAME * abs(after)
     return bool(np.all(np.abs(np.subtract(after, before)) <= _SAME * np.abs(after)))
 
 
