@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any
 
 from penstock.base.diagnostics import UserError
+from penstock.base.modules import load_text
 from penstock.expr.analysis import functions_used, logic_parts, variables_of
 from penstock.expr.emit.expressions import owned
 from penstock.expr.emit.functions import emit_functions, emit_logic, tuple_names
@@ -195,9 +196,7 @@ def _add_function(
 
 @cache
 def _prelude() -> dict[str, Any]:
-    names: dict[str, Any] = {}
-    exec(compile(PRELUDE, "<penstock>", "exec"), names)
-    return names
+    return load_text(PRELUDE, {})
 
 
 def load(text: str, **given: Any) -> dict[str, Any]:
@@ -207,9 +206,7 @@ def load(text: str, **given: Any) -> dict[str, Any]:
         >>> load("def double(x):\\n    return 2 * x")["double"](4)
         8
     """
-    names = {**_prelude(), **given}
-    exec(compile(text, "<penstock>", "exec"), names)
-    return names
+    return load_text(text, {**_prelude(), **given})
 
 
 @contextmanager

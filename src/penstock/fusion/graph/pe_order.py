@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from penstock.base.topological_order import sort_topologically
+
 
 class Order:
     """Nodes in topological order, with their streams.
@@ -28,7 +30,7 @@ class Order:
     def __init__(self, successors: Sequence[Iterable[int]], predecessors: Sequence[Iterable[int]]) -> None:
         self.after = [set(nodes) for nodes in successors]
         self.before = [set(nodes) for nodes in predecessors]
-        self.at = topological(self.after, self.before)
+        self.at = sort_topologically(dict(enumerate(self.after)))
         self.rank = [0] * len(self.at)
         for rank, node in enumerate(self.at):
             self.rank[node] = rank
@@ -97,20 +99,3 @@ class Order:
         forward[one] -= {one, other}
         forward[other] = set()
         backward[one] -= {one, other}
-
-
-def topological(after: Sequence[Iterable[int]], before: Sequence[Iterable[int]]) -> list[int]:
-    """Nodes so that each stands before whom it sends to; nodes on a cycle, and what follows them, are left out.
-
-    Example:
-        >>> topological([[], [0], [0, 1]], [[1, 2], [2], []])
-        [2, 1, 0]
-    """
-    waiting = [len(set(nodes)) for nodes in before]
-    found = [node for node, count in enumerate(waiting) if count == 0]
-    for node in found:
-        for following in after[node]:
-            waiting[following] -= 1
-            if waiting[following] == 0:
-                found.append(following)
-    return found
