@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,13 +15,11 @@ import click
 from penstock.cli.engines.together import check_exchange
 from penstock.cli.output.summary import Summary
 from penstock.reference import run
-from penstock.reference.result import DEAD_LETTERS
 from penstock.toolkit.files.output_locks import hold_outputs
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
     from penstock.reference.engine import Engine
-    from penstock.reference.result import RunResult
     from penstock.toolkit.core.program import Program
 
 PROGRESS_SECONDS = 3.0
@@ -50,7 +47,7 @@ def run_on_reference(
         received=result.received,
         submitted=result.submitted,
         rejected=result.rejected,
-        dead_letters_file=_write_dead_letters(result, environment.output_directory),
+        dead_letters_file=result.write_dead_letters(environment.output_directory),
         more={"metrics": dict(result.metrics)},
     )
 
@@ -69,11 +66,3 @@ def _show_progress(engine: Engine) -> None:
             click.echo(f"{engine.source_tuples:,} tuples from the sources, at {time_s:,.1f} s", err=True)
 
     threading.Thread(target=report, daemon=True).start()
-
-
-def _write_dead_letters(result: RunResult, folder: Path) -> Path | None:
-    if not result.dead_letters:
-        return None
-    path = folder / DEAD_LETTERS
-    path.write_bytes(b"".join(letter.line() for letter in result.dead_letters))
-    return path

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -46,6 +44,7 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     from penstock.cli.engines.relaunch import run_again
     from penstock.cli.output.live_progress import live_progress
     from penstock.compiler import compile
+    from penstock.running.on_spark import keep_state
     from penstock.spark.job.run import run_on_spark
     from penstock.spark.job.session import open_session
     from penstock.spark.measure.profiling import keep_profile_of
@@ -53,16 +52,14 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     _check(program, settings)
     _tell(f"starting Spark at {settings.master}")
     spark = open_session(settings.master)
-    checkpoint = settings.checkpoint
     job = compile(program, _options(program, environment, settings, spark))
-    folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
-    with folder as place, live_progress(program.application) as on_progress:
+    with keep_state(settings.checkpoint) as checkpoint, live_progress(program.application) as on_progress:
 
         def run_once(count: int) -> SparkRun:
             return run_on_spark(
                 job,
                 spark,
-                checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
+                checkpoint=checkpoint,
                 seconds=settings.seconds,
                 on_progress=on_progress,
                 notice=_tell,
@@ -71,10 +68,9 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
             )
 
         outcome = run_again(run_once, settings.relaunches, _tell)
-    if job.choice.sampling is not None:
-        keep_profile_of(outcome, program.application)
+    keep_profile_of(job, outcome, program.application)
     if outcome.stopped != "done":
-        _tell(_how_to_resume(checkpoint))
+        _tell(_how_to_resume(settings.checkpoint))
     return _summary(program, job, outcome)
 
 
