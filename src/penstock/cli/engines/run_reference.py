@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.cli.engines.together import check_exchange
+from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.cli.output.summary import Summary
 from penstock.reference import run
 from penstock.toolkit.files.output_locks import hold_outputs
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from penstock.expr.environment import Environment
     from penstock.reference.engine import Engine
     from penstock.toolkit.core.program import Program
+
 
 PROGRESS_SECONDS = 3.0
 
@@ -66,3 +68,33 @@ def _show_progress(engine: Engine) -> None:
             click.echo(f"{engine.source_tuples:,} tuples from the sources, at {time_s:,.1f} s", err=True)
 
     threading.Thread(target=report, daemon=True).start()
+
+
+_TOGETHER = "give the exporting application too with `--with`, or run both on Spark with the same --streams"
+
+
+def check_exchange(programs: Sequence[Program], environment: Environment) -> None:
+    """Refuse streams that nobody would bring: an Import gets what the applications of the run export, and no more.
+
+    Raises:
+        UserError: Streams are to come from a folder, or an Import takes none of the streams of this run.
+    """
+    from penstock.expr.evaluate import Evaluator
+    from penstock.toolkit.adapters.import_ import offer_of, takes
+
+    evaluators = [Evaluator(functions=p.application.functions, environment=environment) for p in programs]
+    operators = [
+        (p.application, o, e) for p, e in zip(programs, evaluators, strict=True) for o in p.application.operators
+    ]
+    exports = [(a, o, e) for a, o, e in operators if o.model.facts.exports]
+    imports = [(o, e) for _, o, e in operators if o.model.facts.imports]
+    folder = os.environ.get("PENSTOCK_STREAMS")
+    for operator in [o for _, o, _ in exports] + [o for o, _ in imports]:
+        if folder:
+            message = f"`{operator.id}`: the reference interpreter does not use the streams in `{folder}`"
+            raise UserError(Diagnostic(message=message, span=operator.span, hint=f"leave out --streams; {_TOGETHER}"))
+    offers = [offer_of(operator, application.name, evaluator) for application, operator, evaluator in exports]
+    for operator, evaluator in imports:
+        if not any(takes(operator, offer, evaluator) for offer in offers):
+            message = f"Import `{operator.id}` takes none of the streams that this run exports"
+            raise UserError(Diagnostic(message=message, span=operator.span, hint=_TOGETHER))
