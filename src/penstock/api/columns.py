@@ -15,10 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from os import PathLike, fspath
 from typing import Any
 
 from penstock.api.rows import conform_value
-from penstock.base.diagnostics import Span, UserError
+from penstock.api.spans import caller_span
+from penstock.base.diagnostics import Diagnostic, Span, UserError
 from penstock.expr import typing
 from penstock.ir.expressions import Expression
 from penstock.ir.types import TIMESTAMP, Schema, Type, parse_type
@@ -338,6 +340,8 @@ def lift(value: Any) -> Column:
         case datetime():
             nanoseconds = conform_value(TIMESTAMP)(value)
             return Column(lambda scope: typing.literal(nanoseconds, TIMESTAMP, scope.span), repr(value))
+        case PathLike():
+            return lift(fspath(value))
         case list() | tuple():
             return _collection(typing.list_literal, value, "[{}]")
         case set() | frozenset():
@@ -349,7 +353,8 @@ def lift(value: Any) -> Column:
                 lambda s: typing.map_literal([k.build(s) for k in keys], [v.build(s) for v in values], s.span),
                 f"{{{written}}}",
             )
-    raise UserError(f"{value!r} cannot stand in an expression", hint="use a column, a number, text, or a collection")
+    message, hint = f"{value!r} cannot stand in an expression", "use a column, a number, text, or a collection"
+    raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
 
 
 def _binary(operator: str, left: Any, right: Any, text: str | None = None) -> Column:

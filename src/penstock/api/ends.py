@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from penstock.api.readers import checked_separator
@@ -27,7 +28,7 @@ class StreamEnds:
 
     def write_csv(
         self,
-        path: str,
+        path: str | PathLike[str],
         *,
         separator: str = ",",
         quote_strings: bool = True,
@@ -76,7 +77,7 @@ class StreamEnds:
 
     def write_json(
         self,
-        path: str,
+        path: str | PathLike[str],
         *,
         partition_by: str | Sequence[str] = (),
         append: bool = False,
@@ -102,7 +103,12 @@ class StreamEnds:
         self._write(path, "json", partition_by, append, compression, name, {"encoding": encoding, **params})
 
     def write_parquet(
-        self, path: str, *, partition_by: str | Sequence[str] = (), name: str | None = None, **params: Any
+        self,
+        path: str | PathLike[str],
+        *,
+        partition_by: str | Sequence[str] = (),
+        name: str | None = None,
+        **params: Any,
     ) -> None:
         """Write the tuples to a folder of Parquet files.
 
@@ -123,7 +129,7 @@ class StreamEnds:
 
     def write_text(
         self,
-        path: str,
+        path: str | PathLike[str],
         *,
         append: bool = False,
         encoding: str | None = None,
@@ -147,7 +153,7 @@ class StreamEnds:
         """
         self._write(path, "line", (), append, compression, name, {"encoding": encoding, **params})
 
-    def write_file(self, path: str, *, name: str | None = None, **params: Any) -> None:
+    def write_file(self, path: str | PathLike[str], *, name: str | None = None, **params: Any) -> None:
         """Write the tuples to a file of any format of FileSink: `csv` (the default), `txt`, `line`, `bin`, ...
 
         Example:
@@ -239,7 +245,7 @@ class StreamEnds:
 
     def _write(
         self,
-        path: str,
+        path: str | PathLike[str],
         format_: str,
         partition_by: str | Sequence[str],
         append: bool,

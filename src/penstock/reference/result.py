@@ -53,6 +53,18 @@ class RunResult:
         submitted: For each operator, the tuples that went out by each output port.
         dead_letters: What was set aside, in order.
         collected: The tuples of each stream that the caller asked for; of the reference interpreter punctuations, too.
+
+    Example:
+        >>> letters = (DeadLetter(operator="B", reason="a division by zero", record="{x=0}"),)
+        >>> result = RunResult(
+        ...     stopped=StopReason.DONE,
+        ...     received={"B": (2,)},
+        ...     submitted={"A": (2,), "B": (1,)},
+        ...     dead_letters=letters,
+        ...     collected={"B": [(1,)]},
+        ... )
+        >>> result.tuples, result.rejected, result.tuples_of("B")
+        (2, {'B': 1}, [(1,)])
     """
 
     stopped: StopReason
@@ -63,23 +75,49 @@ class RunResult:
 
     @property
     def tuples(self) -> int:
-        """The tuples received, summed over all operators."""
+        """The tuples received, summed over all operators.
+
+        Example:
+            >>> RunResult(stopped=StopReason.DONE, received={"B": (2, 1), "C": (4,)}, submitted={}).tuples
+            7
+        """
         return sum(sum(ports) for ports in self.received.values())
 
     @property
     def rejected(self) -> dict[str, int]:
-        """For each operator that set records aside, how many."""
+        """For each operator that set records aside, how many.
+
+        Example:
+            >>> letters = (DeadLetter(operator="B", reason="not a number", record="x"),) * 2
+            >>> RunResult(stopped=StopReason.DONE, received={}, submitted={}, dead_letters=letters).rejected
+            {'B': 2}
+        """
         counts: dict[str, int] = {}
         for letter in self.dead_letters:
             counts[letter.operator] = counts.get(letter.operator, 0) + 1
         return counts
 
     def tuples_of(self, stream: str) -> list[Tuple]:
-        """The tuples of a stream that was collected, without its punctuations."""
+        """The tuples of a stream that was collected, without its punctuations.
+
+        Example:
+            >>> items = [(1,), Punctuation.WINDOW, (2,), Punctuation.FINAL]
+            >>> RunResult(stopped=StopReason.DONE, received={}, submitted={}, collected={"A": items}).tuples_of("A")
+            [(1,), (2,)]
+        """
         return [item for item in self.collected[stream] if not isinstance(item, Punctuation)]
 
     def write_dead_letters(self, folder: Path) -> Path | None:
-        """Write the file of dead letters; returns it, or None if there are none."""
+        """Write the file of dead letters; returns it, or None if there are none.
+
+        Example:
+            >>> import tempfile
+            >>> folder = Path(tempfile.mkdtemp())
+            >>> letters = (DeadLetter(operator="B", reason="not a number", record="x"),)
+            >>> result = RunResult(stopped=StopReason.DONE, received={}, submitted={}, dead_letters=letters)
+            >>> print(result.write_dead_letters(folder).read_text(), end="")
+            {"operator": "B", "reason": "not a number", "record": "x"}
+        """
         if not self.dead_letters:
             return None
         path = folder / DEAD_LETTERS
