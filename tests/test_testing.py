@@ -90,6 +90,11 @@ def test_a_source_that_could_wait_for_more_ends(tmp_path):
     assert [name.rsplit("/", 1)[-1] for (name,) in outputs(app, names)] == ["one.txt"]
 
 
+@pytest.mark.parametrize("engine", ["local", "reference"])
+def test_an_application_without_operators_is_done_at_once(engine):
+    assert run(App(), engine=engine).received == {}
+
+
 def test_rows_come_from_spark_as_well():
     pytest.importorskip("pyspark")
     from spark_session import session
