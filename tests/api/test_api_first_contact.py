@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from pathlib import Path
 
 import pytest
 
 from penstock import App, Stream, UserError, agg, col, count, fn, lhs, rhs, sliding, tumbling, when
+from penstock.api.streams import _ELSEWHERE
 from penstock.testing import feed, outputs, run
 
 ROWS = [(3, "a"), (1, "b"), (2, "a")]
@@ -116,3 +119,19 @@ def test_a_function_that_returns_other_attributes_is_told_of_the_schema():
     app = App()
     with pytest.raises(UserError, match=r"expected attributes \(x\), got \(y\); give the schema of what is returned"):
         outputs(app, app.source(feed([(1,)]), "int32 x").map(lambda t: {"y": t.x}))
+
+
+def test_a_name_that_others_have_for_it_is_answered_with_ours():
+    stream = numbers(App())
+    with pytest.raises(AttributeError, match=r"a stream has no `where`; write `filter\(\.\.\.\)`"):
+        stream.where(col.x > 1)
+    with pytest.raises(AttributeError, match="a stream has no `fliter`; did you mean `filter`"):
+        stream.fliter(col.x > 1)
+    assert not hasattr(stream, "nothing_of_the_kind")
+    assert copy.copy(stream).id == stream.id
+
+
+def test_what_we_propose_for_the_names_of_others_exists():
+    for here in _ELSEWHERE.values():
+        for method in re.findall(r"^(\w+)|`(\w+)", here):
+            assert hasattr(numbers(App()), "".join(method))

@@ -56,6 +56,14 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}: {', '.join(map(str, self.schema.attributes))}>"
 
+    if not TYPE_CHECKING:  # A type checker shall go on to refuse what is not there.
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what a thing is called here that PySpark or Polars have by another name."""
+            here = _ELSEWHERE.get(name)
+            hint = f"write `{here}`" if here else did_you_mean(name, [n for n in dir(Stream) if n[0] != "_"])
+            raise AttributeError(f"a stream has no `{name}`{f'; {hint}' if hint else ''}", name=name, obj=None)
+
     def named(self, name: str) -> Self:
         """Name the stream, and the operator that makes it if this is its first output.
 
@@ -325,3 +333,25 @@ def _split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
     """The settings of an invocation, and the parameters of its operator."""
     settings = {k: v for k, v in options.items() if k in ("name", "on_error", "annotations")}
     return settings, {k: v for k, v in options.items() if k not in settings}
+
+
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("groupBy", "group_by", "groupby", "agg"), "aggregate(w.tumbling(w.count(100)), by=..., total=...)"
+    ),
+    **dict.fromkeys(("withColumn", "withColumns", "assign"), "with_columns(...)"),
+    **dict.fromkeys(("withColumnRenamed", "rename"), 'select("other", col.old.alias("new"))'),
+    **dict.fromkeys(("limit", "head", "take", "first", "fetch"), "collect(n)"),
+    **dict.fromkeys(("dropDuplicates", "distinct", "unique"), 'apply("DeDuplicate", key=[...])'),
+    **dict.fromkeys(("orderBy", "order_by"), "sort(...)"),
+    **dict.fromkeys(("unionAll", "unionByName", "concat"), "union(...)"),
+    **dict.fromkeys(("foreach", "foreachBatch"), "for_each(...)"),
+    **dict.fromkeys(("mapInArrow", "mapInPandas", "map_batches"), "map(map_(function, batch=True), schema)"),
+    **dict.fromkeys(("flatMap", "explode"), "flat_map(...)"),
+    **dict.fromkeys(("write", "writeStream"), "write_csv(path)`, `write_json`, `write_parquet` or `write_text"),
+    **dict.fromkeys(("printSchema", "columns", "dtypes"), "schema"),
+    "where": "filter(...)",
+    "toPandas": "collect()",
+    "alias": "named(...)",
+}
+"""What PySpark, Polars and pandas call by other names."""
