@@ -42,6 +42,22 @@ def test_dead_letters_lie_in_the_folder_that_a_test_names_and_nowhere_else(tmp_p
     assert [path.name for path in out.iterdir()] == [DEAD_LETTERS]
 
 
+@pytest.mark.parametrize("engine", ["local", "reference"])
+def test_files_lie_beside_the_program_unless_a_test_names_a_folder(engine, tmp_path, monkeypatch):
+    for folder in ("program", "program/data", "elsewhere", "named"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (tmp_path / "program/data/in.csv").write_text("1\n")
+    app = App("Test", directory=tmp_path / "program")
+    app.read_csv("in.csv", "int32 x").write_csv("out.csv")
+    run(app, engine=engine)
+    assert (tmp_path / "program/data/out.csv").read_text() == "1\n"
+    if engine == "local":
+        run(app, engine=engine, out=tmp_path / "named")
+        assert (tmp_path / "named/out.csv").read_text() == "1\n"
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_letters_of_an_earlier_run_are_not_those_of_this_one(tmp_path):
     environment = Environment(output_directory=tmp_path)
     run(halves(), environment=environment)

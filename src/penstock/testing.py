@@ -43,6 +43,7 @@ from penstock.ir.graph import Application
 from penstock.reference import DeadLetter, RunResult, StopReason
 from penstock.reference import run as run_on_reference
 from penstock.reference.result import DEAD_LETTERS
+from penstock.reference.run import default_environment
 from penstock.running.collecting import collecting
 from penstock.running.engines import prepare
 from penstock.running.handle import Control
@@ -98,7 +99,8 @@ def _check_streams(ids: Iterable[str], application: Application) -> None:
 
 
 def _run(program: Program, ids: Iterable[str], environment: Environment | None, given: Mapping[str, Any]) -> RunResult:
-    options, own = make_options(given), program.application.operator
+    own = program.application.operator
+    options = make_options({"data": default_environment([program]).data_directory, **given})
     chosen = environment or options.environment(program)
     with ExitStack() as collections:
         rows = {}

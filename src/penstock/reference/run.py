@@ -70,7 +70,7 @@ def run(
         UserError: A program cannot start.
     """
     together = [programs] if isinstance(programs, Program) else list(programs)
-    environment = environment or _default_environment(together)
+    environment = environment or default_environment(together)
     start_ns = environment.clock.now_ns
     limit_ns = None if max_time_ns is None else start_ns + max_time_ns
     engine = Engine(environment, Limits(time_ns=limit_ns, tuples=max_tuples))
@@ -94,7 +94,8 @@ def run(
     return _result(engine, nodes, collected, start_ns)
 
 
-def _default_environment(programs: Sequence[Program]) -> Environment:
+def default_environment(programs: Sequence[Program]) -> Environment:
+    """The environment where none is given: files lie in the `data` folder beside the first program, or beside it."""
     if not programs:
         return Environment()
     directory = programs[0].directory
