@@ -252,9 +252,8 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> points = app.source(feed([((1, 2),)]), "tuple<int32 x, int32 y> at")
+            >>> points = app.from_rows([((1, 2),)], "tuple<int32 x, int32 y> at")
             >>> points.select(x=col.at.field("x")).collect()
             [Row(x=1)]
         """
@@ -266,8 +265,7 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
-            >>> texts = App().source(feed([("41",), ("42",)]), "rstring x")
+            >>> texts = App().from_rows([("41",), ("42",)], "rstring x")
             >>> texts.select(x=col.x.cast("int32") + 1).collect()
             [Row(x=42), Row(x=43)]
         """
@@ -280,8 +278,7 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
-            >>> symbols = App().source(feed([("IBM",), ("HPQ",), ("T",)]), "rstring sym")
+            >>> symbols = App().from_rows([("IBM",), ("HPQ",), ("T",)], "rstring sym")
             >>> symbols.filter(col.sym.is_in(["IBM", "T"])).collect()
             [Row(sym='IBM'), Row(sym='T')]
         """
@@ -292,8 +289,7 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (None,)]), "optional<int32> x")
+            >>> numbers = App().from_rows([(1,), (None,)], "optional<int32> x")
             >>> numbers.select(x=col.x.or_else(0)).collect()
             [Row(x=1), Row(x=0)]
         """
@@ -304,8 +300,7 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (None,)]), "optional<int32> x")
+            >>> numbers = App().from_rows([(1,), (None,)], "optional<int32> x")
             >>> numbers.filter(~col.x.is_null()).select(x=col.x.unwrap() + 1).collect()
             [Row(x=2)]
         """
@@ -317,8 +312,7 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (None,)]), "optional<int32> x")
+            >>> numbers = App().from_rows([(1,), (None,)], "optional<int32> x")
             >>> numbers.select(missing=col.x.is_null()).collect()
             [Row(missing=False), Row(missing=True)]
         """

@@ -56,9 +56,8 @@ class StreamEnds:
             >>> import pathlib, tempfile
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([("IBM", 1)]), "rstring sym, int32 n").write_csv("n.csv", separator=";")
+            >>> app.from_rows([("IBM", 1)], "rstring sym, int32 n").write_csv("n.csv", separator=";")
             >>> app.run(engine="reference", out=folder).wait().status
             'done'
             >>> (folder / "n.csv").read_text()
@@ -92,9 +91,8 @@ class StreamEnds:
             >>> import pathlib, tempfile
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([("IBM", 1)]), "rstring sym, int32 n").write_json("n.json")
+            >>> app.from_rows([("IBM", 1)], "rstring sym, int32 n").write_json("n.json")
             >>> app.run(engine="reference", out=folder).wait().status
             'done'
             >>> print((folder / "n.json").read_text(), end="")
@@ -117,9 +115,8 @@ class StreamEnds:
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> from pyarrow import parquet
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([("IBM", 1)]), "rstring sym, int32 n").write_parquet("numbers")
+            >>> app.from_rows([("IBM", 1)], "rstring sym, int32 n").write_parquet("numbers")
             >>> app.run(engine="reference", out=folder).wait().status
             'done'
             >>> parquet.read_table(folder / "numbers").to_pylist()
@@ -143,9 +140,8 @@ class StreamEnds:
             >>> import pathlib, tempfile
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([("to be",), ("or not",)]), "rstring line").write_text("lines.txt")
+            >>> app.from_rows([("to be",), ("or not",)], "rstring line").write_text("lines.txt")
             >>> app.run(engine="reference", out=folder).wait().status
             'done'
             >>> (folder / "lines.txt").read_text()
@@ -160,9 +156,8 @@ class StreamEnds:
             >>> import pathlib, tempfile
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([("IBM", 1)]), "rstring sym, int32 n").write_file("n.txt", format="txt")
+            >>> app.from_rows([("IBM", 1)], "rstring sym, int32 n").write_file("n.txt", format="txt")
             >>> app.run(engine="reference", out=folder).wait().status
             'done'
             >>> (folder / "n.txt").read_text()
@@ -175,9 +170,9 @@ class StreamEnds:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed, run
+            >>> from penstock.testing import run
             >>> app = App()
-            >>> app.source(feed([("IBM", 1)]), "rstring sym, int32 n").print()
+            >>> app.from_rows([("IBM", 1)], "rstring sym, int32 n").print()
             >>> _ = run(app)
             {sym="IBM",n=1}
         """

@@ -87,8 +87,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (2,), (3,)]), "int32 x")
+            >>> numbers = App().from_rows([(1,), (2,), (3,)], "int32 x")
             >>> numbers.filter(col.x > 1).filter(lambda t: t.x < 3).collect()
             [Row(x=2)]
         """
@@ -106,8 +105,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> even, odd = App().source(feed([(1,), (2,), (3,)]), "int32 x").partition(col.x % 2 == 0)
+            >>> even, odd = App().from_rows([(1,), (2,), (3,)], "int32 x").partition(col.x % 2 == 0)
             >>> even.collect(), odd.collect()
             ([Row(x=2)], [Row(x=1), Row(x=3)])
         """
@@ -126,8 +124,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1, "a"), (2, "b")]), "int32 x, rstring s")
+            >>> numbers = App().from_rows([(1, "a"), (2, "b")], "int32 x, rstring s")
             >>> numbers.select("s", (col.x * 2).alias("by"), {"name": col.s}).collect()
             [Row(s='a', by=2, name='a'), Row(s='b', by=4, name='b')]
         """
@@ -144,8 +141,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App, fn
-            >>> from penstock.testing import feed
-            >>> people = App().source(feed([("ann",)]), "rstring name")
+            >>> people = App().from_rows([("ann",)], "rstring name")
             >>> people.with_columns({"name": fn.upper(col.name)}, fn.length(col.name).alias("count")).collect()
             [Row(name='ANN', count=3)]
         """
@@ -177,8 +173,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1, "a")]), "int32 x, rstring s")
+            >>> numbers = App().from_rows([(1, "a")], "int32 x, rstring s")
             >>> numbers.to("rstring s, float64 half", {"half": col.x.cast("float64") / 2.0}).collect()
             [Row(s='a', half=0.5)]
         """
@@ -194,8 +189,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (2,)]), "int32 x")
+            >>> numbers = App().from_rows([(1,), (2,)], "int32 x")
             >>> numbers.map(lambda t, *, name: {"s": name * t.x}, "rstring s", params={"name": "ab"}).collect()
             [Row(s='ab'), Row(s='abab')]
         """
@@ -206,8 +200,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> lines = App().source(feed([("to be",), ("or not",)]), "rstring line")
+            >>> lines = App().from_rows([("to be",), ("or not",)], "rstring line")
             >>> lines.flat_map(lambda t: t.line.split(), "rstring word").collect()
             [Row(word='to'), Row(word='be'), Row(word='or'), Row(word='not')]
         """
@@ -218,9 +211,9 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed, run
+            >>> from penstock.testing import run
             >>> app = App()
-            >>> app.source(feed([(1,), (2,)]), "int32 x").for_each(lambda t: print(t.x))
+            >>> app.from_rows([(1,), (2,)], "int32 x").for_each(lambda t: print(t.x))
             >>> _ = run(app)
             1
             2
@@ -233,8 +226,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (1,), (2,)]), "int32 x")
+            >>> numbers = App().from_rows([(1,), (1,), (2,)], "int32 x")
             >>> numbers.apply("DeDuplicate", key=[col.x]).collect()
             [Row(x=1), Row(x=2)]
         """
@@ -249,9 +241,8 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> a, b = (app.source(feed([(i,)]), "int32 x") for i in (1, 2))
+            >>> a, b = (app.from_rows([(i,)], "int32 x") for i in (1, 2))
             >>> a.union(b).collect()
             [Row(x=1), Row(x=2)]
         """
@@ -262,8 +253,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> even, odd = App().source(feed([(1,), (2,)]), "int32 x").split(col.x % 2, "Even", "Odd")
+            >>> even, odd = App().from_rows([(1,), (2,)], "int32 x").split(col.x % 2, "Even", "Odd")
             >>> even.collect(), odd.collect()
             ([Row(x=2)], [Row(x=1)])
         """
@@ -277,9 +267,8 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> a, b = (app.source(feed([(i,), (i + 2,)]), "int32 x") for i in (1, 2))
+            >>> a, b = (app.from_rows([(i,), (i + 2,)], "int32 x") for i in (1, 2))
             >>> a.combine(b, by="x").collect()
             [Row(x=1), Row(x=2), Row(x=3), Row(x=4)]
         """

@@ -125,9 +125,8 @@ class Run:
 
     Example:
         >>> from penstock import App
-        >>> from penstock.testing import feed
         >>> app = App("Numbers")
-        >>> app.source(feed([(1,), (2,)]), "int32 x", name="Numbers").for_each(lambda t: None, name="Sink")
+        >>> app.from_rows([(1,), (2,)], "int32 x", name="Numbers").for_each(lambda t: None, name="Sink")
         >>> run = app.run(engine="reference").wait()
         >>> run
         <Run of Numbers on reference: done>
@@ -164,9 +163,8 @@ class Run:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([(1,)]), "int32 x").for_each(lambda t: None)
+            >>> app.from_rows([(1,)], "int32 x").for_each(lambda t: None)
             >>> app.run(engine="reference").wait().status
             'done'
         """
@@ -180,9 +178,8 @@ class Run:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([(1,), (2,)]), "int32 x", name="Numbers").for_each(lambda t: None)
+            >>> app.from_rows([(1,), (2,)], "int32 x", name="Numbers").for_each(lambda t: None)
             >>> app.run(engine="reference").wait().totals["Numbers"]
             Counts(received=0, submitted=2, rejected=0, late=0)
         """
@@ -194,9 +191,8 @@ class Run:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([(1,), (2,)]), "int32 x").for_each(lambda t: None)
+            >>> app.from_rows([(1,), (2,)], "int32 x").for_each(lambda t: None)
             >>> app.run(engine="reference").wait().progress.tuples
             2
         """
@@ -232,9 +228,8 @@ class Run:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([(0,)]), "int32 x").map(lambda t: (1 // t.x,)).for_each(lambda t: None)
+            >>> app.from_rows([(0,)], "int32 x").map(lambda t: (1 // t.x,)).for_each(lambda t: None)
             >>> app.run(engine="reference").wait()
             Traceback (most recent call last):
             penstock.reference.failure.OperatorFailed: ...: error: operator `function` (function) failed on {x=0}: ...
