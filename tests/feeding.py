@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from penstock import testing
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Operator
 from penstock.ir.models import UNKNOWN_MODEL
@@ -108,8 +109,13 @@ def items_of(graph: str, stream: str, **given: Any) -> list[Any]:
 
 
 def tuples_of(graph: str, stream: str, **given: Any) -> list[tuple[Any, ...]]:
-    """The tuples of a stream."""
-    return [item for item in items_of(graph, stream, **given) if item is not WINDOW]
+    """The tuples of a stream: what the reference gives, and the local engine as well."""
+    tuples = [item for item in items_of(graph, stream, **given) if item is not WINDOW]
+    if not given.keys() & {"environment", "max_time_ns", "max_tuples"}:
+        locally = testing.outputs(program(graph, **given), stream)
+        # Not a number equals nothing, but it is printed alike.
+        assert locally == tuples or repr(locally) == repr(tuples)
+    return tuples
 
 
 def numbers(count: int, start: int = 0) -> Feed:

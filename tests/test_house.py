@@ -1,6 +1,7 @@
 """The house in order: short modules and functions, readable folders, and tests that lie where their subject lies."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,3 +66,20 @@ def test_a_test_lies_where_its_subject_lies(test: Path) -> None:
 def test_no_two_tests_have_one_name() -> None:
     names = [path.name for path in TESTS.rglob("test_*.py")]
     assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+ONCE = {
+    r"graphlib|topological_sort\(": set(),
+    r"\bexec\(|\bspec_from_file_location\b": {"base/modules.py"},
+    r"\bmilp\b": {"base/integer_program.py"},
+    r"^class Deadline\b": {"base/deadline.py"},
+    r"^class JsonReader\b": {"base/json_reader.py"},
+    r"^def sort_topologically\b": {"base/topological_order.py"},
+}
+"""What the house has once, and in which module."""
+
+
+@pytest.mark.parametrize("what", ONCE)
+def test_what_several_packages_need_is_there_once(what: str) -> None:
+    found = {p.relative_to(PACKAGE).as_posix() for p in modules() if re.search(what, p.read_text(), re.MULTILINE)}
+    assert found == ONCE[what]

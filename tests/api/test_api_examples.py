@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import pytest
 
 import penstock
-from penstock import running
+from penstock import running, testing, windows
 from penstock.api.column_words import Then, When
 from penstock.api.columns import Column
 
@@ -18,8 +19,11 @@ CLASSES = (Column, When, Then, running.Run, running.Explanation, running.Counts,
 
 
 def public() -> dict[str, Any]:
-    named = {f"penstock.{name}": getattr(penstock, name) for name in penstock.__all__}
-    named |= {f"penstock.windows.{name}": getattr(penstock.windows, name) for name in ("count", "sliding", "tumbling")}
+    named = {
+        f"{module.__name__}.{name}": getattr(module, name) for module in (penstock, testing) for name in module.__all__
+    }
+    own = ((name, value) for name, value in inspect.getmembers(windows, inspect.isfunction) if not name.startswith("_"))
+    named |= {f"penstock.windows.{name}": value for name, value in own if value.__module__ == windows.__name__}
     return named | {f"{cls.__module__}.{cls.__name__}": cls for cls in CLASSES}
 
 
@@ -34,11 +38,13 @@ def documented() -> Iterator[tuple[str, Any]]:
 
 def methods(owner: type) -> Iterator[tuple[str, Any]]:
     for name, member in inspect.getmembers(owner):
-        function = member.fget if isinstance(member, property) else member
-        if name.startswith("_") or not inspect.isfunction(function):
-            continue
-        if function.__module__.startswith("penstock"):
-            yield name, function
+        if isinstance(member, property):
+            member = member.fget
+        elif isinstance(member, cached_property):
+            member = member.func
+        is_ours = str(getattr(member, "__module__", "")).startswith("penstock")
+        if not name.startswith("_") and inspect.isroutine(member) and is_ours:
+            yield name, member
 
 
 @pytest.mark.parametrize(
@@ -48,3 +54,33 @@ def test_it_has_an_example(name, value):
     text = inspect.getdoc(value) or ""
     assert "Example:" in text, name
     assert ">>> " in text, name
+    assert "+SKIP" not in text, name
+
+
+def test_methods_of_every_kind_are_looked_at():
+    class Base:
+        def inherited(self): ...
+
+    class Owner(Base):
+        def own(self): ...
+
+        @classmethod
+        def of_class(cls): ...
+
+        @staticmethod
+        def of_none(): ...
+
+        @property
+        def asked(self): ...
+
+        @cached_property
+        def kept(self): ...
+
+        def _hidden(self): ...
+
+    for cls in (Base, Owner):
+        for member in vars(cls).values():
+            if hasattr(member, "__module__") and not isinstance(member, property | cached_property):
+                getattr(member, "__func__", member).__module__ = "penstock.mine"
+    Owner.asked.fget.__module__ = vars(Owner)["kept"].func.__module__ = "penstock.mine"
+    assert [name for name, _ in methods(Owner)] == ["asked", "inherited", "kept", "of_class", "of_none", "own"]

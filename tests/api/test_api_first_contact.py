@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import re
+from pathlib import Path
+
 import pytest
 
 from penstock import App, Stream, UserError, agg, col, count, fn, lhs, rhs, sliding, tumbling, when
-from penstock.testing import feed, outputs
+from penstock.api.streams import _ELSEWHERE
+from penstock.testing import feed, outputs, run
 
 ROWS = [(3, "a"), (1, "b"), (2, "a")]
 
@@ -75,6 +80,11 @@ WRONG = {
         lambda a: a.join(a, on=(lhs.x, rhs.x, rhs.s), windows=(sliding(count(1)),) * 2, x=lhs.x),
         "`on` takes names, or one expression for each side, found 3",
     ),
+    "a value that is none of ours": (lambda a: a.select(y=object), "<class 'object'> cannot stand in an expression"),
+    "a folder instead of a file": (
+        lambda a: a.app.read_parquet(Path(__file__).parent),
+        "cannot be inferred: it is a folder; name a file in it",
+    ),
     "an unknown function": (lambda a: a.select(y=fn.lowr(col.s)), "there is no function `lowr`; did you mean `lower`?"),
 }
 
@@ -93,3 +103,35 @@ def test_a_row_that_does_not_fit_is_explained_without_names_of_our_classes():
     app = App()
     with pytest.raises(UserError, match=r"failed on \('q',\): attribute `x` is int32, got 'q'"):
         outputs(app, app.source(feed([("q",)]), "int32 x"))
+
+
+def test_a_file_is_named_by_a_path_object_as_well(tmp_path):
+    (tmp_path / "in.csv").write_text("1\n2\n")
+    app = App()
+    read = app.read_csv(tmp_path / "in.csv")
+    read.write_csv(tmp_path / "out.csv")
+    read.apply("Functor").write_file(tmp_path / "again.csv")
+    run(app)
+    assert (tmp_path / "out.csv").read_text() == (tmp_path / "again.csv").read_text() == "1\n2\n"
+
+
+def test_a_function_that_returns_other_attributes_is_told_of_the_schema():
+    app = App()
+    with pytest.raises(UserError, match=r"expected attributes \(x\), got \(y\); give the schema of what is returned"):
+        outputs(app, app.source(feed([(1,)]), "int32 x").map(lambda t: {"y": t.x}))
+
+
+def test_a_name_that_others_have_for_it_is_answered_with_ours():
+    stream = numbers(App())
+    with pytest.raises(AttributeError, match=r"a stream has no `where`; write `filter\(\.\.\.\)`"):
+        stream.where(col.x > 1)
+    with pytest.raises(AttributeError, match="a stream has no `fliter`; did you mean `filter`"):
+        stream.fliter(col.x > 1)
+    assert not hasattr(stream, "nothing_of_the_kind")
+    assert copy.copy(stream).id == stream.id
+
+
+def test_what_we_propose_for_the_names_of_others_exists():
+    for here in _ELSEWHERE.values():
+        for method in re.findall(r"^(\w+)|`(\w+)", here):
+            assert hasattr(numbers(App()), "".join(method))

@@ -96,7 +96,7 @@ class App(AppSources, AppRunning):
         self,
         kind: Kind,
         *inputs: Stream | Sequence[Stream],
-        outputs: Sequence[Output] = (),
+        outputs: Sequence[Output | SchemaLike] = (),
         params: Mapping[str, Any] | None = None,
         windows: Sequence[WindowSpec | None] = (),
         partitioned: bool = False,
@@ -110,7 +110,7 @@ class App(AppSources, AppRunning):
         Args:
             kind: A standard operator's name, a function, or a subclass of `Operator`.
             inputs: One argument for each input port; a list of streams is fan-in.
-            outputs: One for each output port.
+            outputs: One for each output port: an `Output`, or a schema alone.
             params: Values by name: columns and literals, attribute names, or words of the operator, as it asks.
             windows: One for each input port.
             partitioned: Whether the windows are partitioned.
@@ -123,9 +123,8 @@ class App(AppSources, AppRunning):
             UserError: The invocation is wrong; the message says what and where.
 
         Example:
-            >>> from penstock import Output
             >>> app = App()
-            >>> (x,) = app.invoke("Beacon", outputs=[Output(schema="int32 x")], params={"iterations": 3}, name="X")
+            >>> (x,) = app.invoke("Beacon", outputs=["int32 x"], params={"iterations": 3}, name="X")
             >>> x
             <Stream X: int32 x>
         """
@@ -134,15 +133,16 @@ class App(AppSources, AppRunning):
         ports = tuple((port,) if isinstance(port, Stream) else tuple(port) for port in inputs)
         self._check_own(ports, span)
         schemas = tuple(port_schema(port, span) for port in ports)
-        given = [n for n in (name, *(o.name for o in outputs)) if n is not None]
+        made_outputs = [o if isinstance(o, Output) else Output(schema=o) for o in outputs]
+        given = [n for n in (name, *(o.name for o in made_outputs)) if n is not None]
         name = self._new_id(given[0] if given else None, definition.name)
         operator = self._checked(
             definition,
             span,
             id=name,
             inputs=input_ports(ports, schemas, windows, partitioned, span),
-            outputs=output_ports(definition, name, outputs, schemas, span),
-            params=made_params(definition, params or {}, schemas, outputs, span),
+            outputs=output_ports(definition, name, made_outputs, schemas, span),
+            params=made_params(definition, params or {}, schemas, made_outputs, span),
             annotations=annotations,
             on_error=ErrorPolicy(on_error),
         )

@@ -69,8 +69,7 @@ class Then:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (20,)]), "int32 x")
+            >>> numbers = App().from_rows([(1,), (20,)], "int32 x")
             >>> numbers.select(size=when(col.x > 9).then("large").otherwise("small")).collect()
             [Row(size='small'), Row(size='large')]
         """
@@ -266,8 +265,7 @@ def submission_value(name: str, default: Any = None, *, type: str = "rstring") -
 
     Example:
         >>> from penstock import App
-        >>> from penstock.testing import feed
-        >>> numbers = App().source(feed([(1,), (9,)]), "int32 x")
+        >>> numbers = App().from_rows([(1,), (9,)], "int32 x")
         >>> numbers.filter(col.x > submission_value("least", 5, type="int32")).collect()
         [Row(x=9)]
     """

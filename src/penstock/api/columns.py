@@ -15,10 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from os import PathLike, fspath
 from typing import Any
 
 from penstock.api.rows import conform_value
-from penstock.base.diagnostics import Span, UserError
+from penstock.api.spans import caller_span
+from penstock.base.diagnostics import Diagnostic, Span, UserError
 from penstock.expr import typing
 from penstock.ir.expressions import Expression
 from penstock.ir.types import TIMESTAMP, Schema, Type, parse_type
@@ -250,9 +252,8 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> points = app.source(feed([((1, 2),)]), "tuple<int32 x, int32 y> at")
+            >>> points = app.from_rows([((1, 2),)], "tuple<int32 x, int32 y> at")
             >>> points.select(x=col.at.field("x")).collect()
             [Row(x=1)]
         """
@@ -264,8 +265,7 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
-            >>> texts = App().source(feed([("41",), ("42",)]), "rstring x")
+            >>> texts = App().from_rows([("41",), ("42",)], "rstring x")
             >>> texts.select(x=col.x.cast("int32") + 1).collect()
             [Row(x=42), Row(x=43)]
         """
@@ -278,8 +278,7 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
-            >>> symbols = App().source(feed([("IBM",), ("HPQ",), ("T",)]), "rstring sym")
+            >>> symbols = App().from_rows([("IBM",), ("HPQ",), ("T",)], "rstring sym")
             >>> symbols.filter(col.sym.is_in(["IBM", "T"])).collect()
             [Row(sym='IBM'), Row(sym='T')]
         """
@@ -290,8 +289,7 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (None,)]), "optional<int32> x")
+            >>> numbers = App().from_rows([(1,), (None,)], "optional<int32> x")
             >>> numbers.select(x=col.x.or_else(0)).collect()
             [Row(x=1), Row(x=0)]
         """
@@ -302,8 +300,7 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (None,)]), "optional<int32> x")
+            >>> numbers = App().from_rows([(1,), (None,)], "optional<int32> x")
             >>> numbers.filter(~col.x.is_null()).select(x=col.x.unwrap() + 1).collect()
             [Row(x=2)]
         """
@@ -315,8 +312,7 @@ class Column:
 
         Example:
             >>> from penstock import App, col
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (None,)]), "optional<int32> x")
+            >>> numbers = App().from_rows([(1,), (None,)], "optional<int32> x")
             >>> numbers.select(missing=col.x.is_null()).collect()
             [Row(missing=False), Row(missing=True)]
         """
@@ -338,6 +334,8 @@ def lift(value: Any) -> Column:
         case datetime():
             nanoseconds = conform_value(TIMESTAMP)(value)
             return Column(lambda scope: typing.literal(nanoseconds, TIMESTAMP, scope.span), repr(value))
+        case PathLike():
+            return lift(fspath(value))
         case list() | tuple():
             return _collection(typing.list_literal, value, "[{}]")
         case set() | frozenset():
@@ -349,7 +347,8 @@ def lift(value: Any) -> Column:
                 lambda s: typing.map_literal([k.build(s) for k in keys], [v.build(s) for v in values], s.span),
                 f"{{{written}}}",
             )
-    raise UserError(f"{value!r} cannot stand in an expression", hint="use a column, a number, text, or a collection")
+    message, hint = f"{value!r} cannot stand in an expression", "use a column, a number, text, or a collection"
+    raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
 
 
 def _binary(operator: str, left: Any, right: Any, text: str | None = None) -> Column:

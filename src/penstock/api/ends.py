@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from penstock.api.readers import checked_separator
@@ -27,7 +28,7 @@ class StreamEnds:
 
     def write_csv(
         self,
-        path: str,
+        path: str | PathLike[str],
         *,
         separator: str = ",",
         quote_strings: bool = True,
@@ -55,9 +56,8 @@ class StreamEnds:
             >>> import pathlib, tempfile
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([("IBM", 1)]), "rstring sym, int32 n").write_csv("n.csv", separator=";")
+            >>> app.from_rows([("IBM", 1)], "rstring sym, int32 n").write_csv("n.csv", separator=";")
             >>> app.run(engine="reference", out=folder).wait().status
             'done'
             >>> (folder / "n.csv").read_text()
@@ -76,7 +76,7 @@ class StreamEnds:
 
     def write_json(
         self,
-        path: str,
+        path: str | PathLike[str],
         *,
         partition_by: str | Sequence[str] = (),
         append: bool = False,
@@ -91,9 +91,8 @@ class StreamEnds:
             >>> import pathlib, tempfile
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([("IBM", 1)]), "rstring sym, int32 n").write_json("n.json")
+            >>> app.from_rows([("IBM", 1)], "rstring sym, int32 n").write_json("n.json")
             >>> app.run(engine="reference", out=folder).wait().status
             'done'
             >>> print((folder / "n.json").read_text(), end="")
@@ -102,7 +101,12 @@ class StreamEnds:
         self._write(path, "json", partition_by, append, compression, name, {"encoding": encoding, **params})
 
     def write_parquet(
-        self, path: str, *, partition_by: str | Sequence[str] = (), name: str | None = None, **params: Any
+        self,
+        path: str | PathLike[str],
+        *,
+        partition_by: str | Sequence[str] = (),
+        name: str | None = None,
+        **params: Any,
     ) -> None:
         """Write the tuples to a folder of Parquet files.
 
@@ -111,9 +115,8 @@ class StreamEnds:
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> from pyarrow import parquet
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([("IBM", 1)]), "rstring sym, int32 n").write_parquet("numbers")
+            >>> app.from_rows([("IBM", 1)], "rstring sym, int32 n").write_parquet("numbers")
             >>> app.run(engine="reference", out=folder).wait().status
             'done'
             >>> parquet.read_table(folder / "numbers").to_pylist()
@@ -123,7 +126,7 @@ class StreamEnds:
 
     def write_text(
         self,
-        path: str,
+        path: str | PathLike[str],
         *,
         append: bool = False,
         encoding: str | None = None,
@@ -137,9 +140,8 @@ class StreamEnds:
             >>> import pathlib, tempfile
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([("to be",), ("or not",)]), "rstring line").write_text("lines.txt")
+            >>> app.from_rows([("to be",), ("or not",)], "rstring line").write_text("lines.txt")
             >>> app.run(engine="reference", out=folder).wait().status
             'done'
             >>> (folder / "lines.txt").read_text()
@@ -147,16 +149,15 @@ class StreamEnds:
         """
         self._write(path, "line", (), append, compression, name, {"encoding": encoding, **params})
 
-    def write_file(self, path: str, *, name: str | None = None, **params: Any) -> None:
+    def write_file(self, path: str | PathLike[str], *, name: str | None = None, **params: Any) -> None:
         """Write the tuples to a file of any format of FileSink: `csv` (the default), `txt`, `line`, `bin`, ...
 
         Example:
             >>> import pathlib, tempfile
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([("IBM", 1)]), "rstring sym, int32 n").write_file("n.txt", format="txt")
+            >>> app.from_rows([("IBM", 1)], "rstring sym, int32 n").write_file("n.txt", format="txt")
             >>> app.run(engine="reference", out=folder).wait().status
             'done'
             >>> (folder / "n.txt").read_text()
@@ -169,9 +170,9 @@ class StreamEnds:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed, run
+            >>> from penstock.testing import run
             >>> app = App()
-            >>> app.source(feed([("IBM", 1)]), "rstring sym, int32 n").print()
+            >>> app.from_rows([("IBM", 1)], "rstring sym, int32 n").print()
             >>> _ = run(app)
             {sym="IBM",n=1}
         """
@@ -239,7 +240,7 @@ class StreamEnds:
 
     def _write(
         self,
-        path: str,
+        path: str | PathLike[str],
         format_: str,
         partition_by: str | Sequence[str],
         append: bool,

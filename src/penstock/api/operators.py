@@ -255,12 +255,12 @@ def sink(function: Any = None, /, **options: Any) -> Any:
 
     Example:
         >>> from penstock import App
-        >>> from penstock.testing import feed, run
+        >>> from penstock.testing import run
         >>> @sink
         ... def shown(t, *, mark: str):
         ...     print(mark, t.x)
         >>> app = App()
-        >>> app.source(feed([(1,)]), "int32 x").for_each(shown, mark=">")
+        >>> app.from_rows([(1,)], "int32 x").for_each(shown, mark=">")
         >>> _ = run(app)
         > 1
     """

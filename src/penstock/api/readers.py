@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ class AppSources:
 
     def read_csv(
         self,
-        path: str,
+        path: str | PathLike[str],
         schema: SchemaLike | None = None,
         *,
         header: bool | int = False,
@@ -66,9 +67,9 @@ class AppSources:
             >>> file = pathlib.Path(tempfile.mkdtemp()) / "trades.csv"
             >>> _ = file.write_text("sym;price\\nIBM;83.5\\nHPQ;\\n")
             >>> from penstock import App
-            >>> App().read_csv(str(file), header=True, separator=";")
+            >>> App().read_csv(file, header=True, separator=";")
             <Stream FileSource: rstring sym, optional<float64> price>
-            >>> App().read_csv(str(file), "rstring sym, float64 price", header=True, separator=";").collect()
+            >>> App().read_csv(file, "rstring sym, float64 price", header=True, separator=";").collect()
             [Row(sym='IBM', price=83.5), Row(sym='HPQ', price=0.0)]
         """
         given = {
@@ -79,13 +80,13 @@ class AppSources:
             "compression": compression,
             **params,
         }
-        file = SampledFile(path=path, folder=self._data_folder(), compression=compression)
+        file = SampledFile(path=fspath(path), folder=self._data_folder(), compression=compression)
         found = schema if schema is not None else infer_csv(file, int(header), separator, encoding or "utf-8")
         return self._read(path, "csv", schema_of(found), name, given)
 
     def read_json(
         self,
-        path: str,
+        path: str | PathLike[str],
         schema: SchemaLike | None = None,
         *,
         ignore_errors: bool = False,
@@ -113,14 +114,14 @@ class AppSources:
             >>> App().read_json(str(file)).collect()
             [Row(name='ann', age=41), Row(name='bob', age=None)]
         """
-        file = SampledFile(path=path, folder=self._data_folder(), compression=compression)
+        file = SampledFile(path=fspath(path), folder=self._data_folder(), compression=compression)
         found = schema if schema is not None else infer_json(file, encoding or "utf-8")
         parsing = "permissive" if ignore_errors else None
         given = {"parsing": parsing, "encoding": encoding, "compression": compression, **params}
         return self._read(path, "json", schema_of(found), name, given)
 
     def read_parquet(
-        self, path: str, schema: SchemaLike | None = None, *, name: str | None = None, **params: Any
+        self, path: str | PathLike[str], schema: SchemaLike | None = None, *, name: str | None = None, **params: Any
     ) -> Stream:
         """The rows of a Parquet file, columns by name; without a schema, all that the file has.
 
@@ -136,13 +137,13 @@ class AppSources:
             >>> App().read_parquet(str(file), "int32 x").collect()
             [Row(x=1), Row(x=2)]
         """
-        file = SampledFile(path=path, folder=self._data_folder())
+        file = SampledFile(path=fspath(path), folder=self._data_folder())
         found = schema if schema is not None else infer_parquet(file)
         return self._read(path, "parquet", schema_of(found), name, params)
 
     def read_text(
         self,
-        path: str,
+        path: str | PathLike[str],
         *,
         column: str = "value",
         encoding: str | None = None,
@@ -163,7 +164,9 @@ class AppSources:
         given = {"encoding": encoding, "compression": compression, **params}
         return self._read(path, "line", schema_of({column: str}), name, given)
 
-    def read_file(self, path: str, schema: SchemaLike, *, name: str | None = None, **params: Any) -> Stream:
+    def read_file(
+        self, path: str | PathLike[str], schema: SchemaLike, *, name: str | None = None, **params: Any
+    ) -> Stream:
         """The tuples of a file of any format of FileSource: `csv` (the default), `line`, `txt`, `bin`, `block`, ...
 
         Example:
@@ -277,7 +280,9 @@ class AppSources:
         """Where relative names are looked up unless a run says otherwise."""
         return self.directory / "data" if (self.directory / "data").is_dir() else Path()
 
-    def _read(self, path: str, format_: str, schema: Schema, name: str | None, params: Mapping[str, Any]) -> Stream:
+    def _read(
+        self, path: str | PathLike[str], format_: str, schema: Schema, name: str | None, params: Mapping[str, Any]
+    ) -> Stream:
         given = _given(file=path, format=format_, **params)
         return self._app.invoke("FileSource", outputs=[Output(schema=schema, name=name)], params=given)[0]
 

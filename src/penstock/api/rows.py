@@ -147,7 +147,8 @@ def _by_name(value: object, names: tuple[str, ...]) -> list[object]:
         missing = [n for n in names if n not in value]
         extra = [n for n in value if n not in names]
         if missing or extra:
-            raise ConformError(f"expected attributes ({', '.join(names)}), got ({', '.join(map(str, value))})")
+            found = f"expected attributes ({', '.join(names)}), got ({', '.join(map(str, value))})"
+            raise ConformError(f"{found}; give the schema of what is returned")
         return [value[n] for n in names]
     missing = [n for n in names if not hasattr(value, n)]
     if not missing:

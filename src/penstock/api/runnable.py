@@ -85,9 +85,8 @@ class AppRunning:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App("Hello")
-            >>> app.source(feed([("world",)]), "rstring name").print()
+            >>> app.from_rows([("world",)], "rstring name").print()
             >>> app.run("reference").wait()
             {name="world"}
             <Run of Hello on reference: done>

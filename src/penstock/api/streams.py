@@ -56,6 +56,14 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}: {', '.join(map(str, self.schema.attributes))}>"
 
+    if not TYPE_CHECKING:  # A type checker shall go on to refuse what is not there.
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what a thing is called here that PySpark or Polars have by another name."""
+            here = _ELSEWHERE.get(name)
+            hint = f"write `{here}`" if here else did_you_mean(name, [n for n in dir(Stream) if n[0] != "_"])
+            raise AttributeError(f"a stream has no `{name}`{f'; {hint}' if hint else ''}", name=name, obj=None)
+
     def named(self, name: str) -> Self:
         """Name the stream, and the operator that makes it if this is its first output.
 
@@ -79,8 +87,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (2,), (3,)]), "int32 x")
+            >>> numbers = App().from_rows([(1,), (2,), (3,)], "int32 x")
             >>> numbers.filter(col.x > 1).filter(lambda t: t.x < 3).collect()
             [Row(x=2)]
         """
@@ -98,8 +105,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> even, odd = App().source(feed([(1,), (2,), (3,)]), "int32 x").partition(col.x % 2 == 0)
+            >>> even, odd = App().from_rows([(1,), (2,), (3,)], "int32 x").partition(col.x % 2 == 0)
             >>> even.collect(), odd.collect()
             ([Row(x=2)], [Row(x=1), Row(x=3)])
         """
@@ -118,8 +124,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1, "a"), (2, "b")]), "int32 x, rstring s")
+            >>> numbers = App().from_rows([(1, "a"), (2, "b")], "int32 x, rstring s")
             >>> numbers.select("s", (col.x * 2).alias("by"), {"name": col.s}).collect()
             [Row(s='a', by=2, name='a'), Row(s='b', by=4, name='b')]
         """
@@ -136,8 +141,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App, fn
-            >>> from penstock.testing import feed
-            >>> people = App().source(feed([("ann",)]), "rstring name")
+            >>> people = App().from_rows([("ann",)], "rstring name")
             >>> people.with_columns({"name": fn.upper(col.name)}, fn.length(col.name).alias("count")).collect()
             [Row(name='ANN', count=3)]
         """
@@ -169,8 +173,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1, "a")]), "int32 x, rstring s")
+            >>> numbers = App().from_rows([(1, "a")], "int32 x, rstring s")
             >>> numbers.to("rstring s, float64 half", {"half": col.x.cast("float64") / 2.0}).collect()
             [Row(s='a', half=0.5)]
         """
@@ -186,8 +189,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (2,)]), "int32 x")
+            >>> numbers = App().from_rows([(1,), (2,)], "int32 x")
             >>> numbers.map(lambda t, *, name: {"s": name * t.x}, "rstring s", params={"name": "ab"}).collect()
             [Row(s='ab'), Row(s='abab')]
         """
@@ -198,8 +200,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> lines = App().source(feed([("to be",), ("or not",)]), "rstring line")
+            >>> lines = App().from_rows([("to be",), ("or not",)], "rstring line")
             >>> lines.flat_map(lambda t: t.line.split(), "rstring word").collect()
             [Row(word='to'), Row(word='be'), Row(word='or'), Row(word='not')]
         """
@@ -210,9 +211,9 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed, run
+            >>> from penstock.testing import run
             >>> app = App()
-            >>> app.source(feed([(1,), (2,)]), "int32 x").for_each(lambda t: print(t.x))
+            >>> app.from_rows([(1,), (2,)], "int32 x").for_each(lambda t: print(t.x))
             >>> _ = run(app)
             1
             2
@@ -225,8 +226,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(1,), (1,), (2,)]), "int32 x")
+            >>> numbers = App().from_rows([(1,), (1,), (2,)], "int32 x")
             >>> numbers.apply("DeDuplicate", key=[col.x]).collect()
             [Row(x=1), Row(x=2)]
         """
@@ -241,9 +241,8 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> a, b = (app.source(feed([(i,)]), "int32 x") for i in (1, 2))
+            >>> a, b = (app.from_rows([(i,)], "int32 x") for i in (1, 2))
             >>> a.union(b).collect()
             [Row(x=1), Row(x=2)]
         """
@@ -254,8 +253,7 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
-            >>> even, odd = App().source(feed([(1,), (2,)]), "int32 x").split(col.x % 2, "Even", "Odd")
+            >>> even, odd = App().from_rows([(1,), (2,)], "int32 x").split(col.x % 2, "Even", "Odd")
             >>> even.collect(), odd.collect()
             ([Row(x=2)], [Row(x=1)])
         """
@@ -269,9 +267,8 @@ class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> a, b = (app.source(feed([(i,), (i + 2,)]), "int32 x") for i in (1, 2))
+            >>> a, b = (app.from_rows([(i,), (i + 2,)], "int32 x") for i in (1, 2))
             >>> a.combine(b, by="x").collect()
             [Row(x=1), Row(x=2), Row(x=3), Row(x=4)]
         """
@@ -325,3 +322,25 @@ def _split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
     """The settings of an invocation, and the parameters of its operator."""
     settings = {k: v for k, v in options.items() if k in ("name", "on_error", "annotations")}
     return settings, {k: v for k, v in options.items() if k not in settings}
+
+
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("groupBy", "group_by", "groupby", "agg"), "aggregate(w.tumbling(w.count(100)), by=..., total=...)"
+    ),
+    **dict.fromkeys(("withColumn", "withColumns", "assign"), "with_columns(...)"),
+    **dict.fromkeys(("withColumnRenamed", "rename"), 'select("other", col.old.alias("new"))'),
+    **dict.fromkeys(("limit", "head", "take", "first", "fetch"), "collect(n)"),
+    **dict.fromkeys(("dropDuplicates", "distinct", "unique"), 'apply("DeDuplicate", key=[...])'),
+    **dict.fromkeys(("orderBy", "order_by"), "sort(...)"),
+    **dict.fromkeys(("unionAll", "unionByName", "concat"), "union(...)"),
+    **dict.fromkeys(("foreach", "foreachBatch"), "for_each(...)"),
+    **dict.fromkeys(("mapInArrow", "mapInPandas", "map_batches"), "map(map_(function, batch=True), schema)"),
+    **dict.fromkeys(("flatMap", "explode"), "flat_map(...)"),
+    **dict.fromkeys(("write", "writeStream"), "write_csv(path)`, `write_json`, `write_parquet` or `write_text"),
+    **dict.fromkeys(("printSchema", "columns", "dtypes"), "schema"),
+    "where": "filter(...)",
+    "toPandas": "collect()",
+    "alias": "named(...)",
+}
+"""What PySpark, Polars and pandas call by other names."""

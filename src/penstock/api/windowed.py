@@ -51,8 +51,7 @@ class StreamWindows:
         Example:
             >>> from penstock import App
             >>> from penstock import windows as w
-            >>> from penstock.testing import feed
-            >>> sales = App().source(feed([("a", 1), ("b", 5), ("a", 2)]), "rstring shop, int32 n")
+            >>> sales = App().from_rows([("a", 1), ("b", 5), ("a", 2)], "rstring shop, int32 n")
             >>> sales.aggregate(w.tumbling(w.count(2)), {"count": agg.count()}, by="shop", n=agg.sum(col.n)).collect()
             [Row(shop='a', count=2, n=3)]
         """
@@ -104,10 +103,9 @@ class StreamWindows:
         Example:
             >>> from penstock import App
             >>> from penstock import windows as w
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> people = app.source(feed([(1, "ann")]), "int32 id, rstring name")
-            >>> ages = app.source(feed([(1, 41)]), "int32 id, int32 age")
+            >>> people = app.from_rows([(1, "ann")], "int32 id, rstring name")
+            >>> ages = app.from_rows([(1, 41)], "int32 id, int32 age")
             >>> both = (w.sliding(w.count(9)), w.sliding(w.count(9)))
             >>> people.join(ages, {"name": lhs.name, "age": rhs.age}, on="id", windows=both).collect()
             [Row(name='ann', age=41)]
@@ -147,8 +145,7 @@ class StreamWindows:
         Example:
             >>> from penstock import App
             >>> from penstock import windows as w
-            >>> from penstock.testing import feed
-            >>> numbers = App().source(feed([(3,), (1,), (2,)]), "int32 x")
+            >>> numbers = App().from_rows([(3,), (1,), (2,)], "int32 x")
             >>> numbers.sort("x", window=w.tumbling(w.count(3)), order="descending").collect()
             [Row(x=3), Row(x=2), Row(x=1)]
         """

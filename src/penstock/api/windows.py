@@ -126,8 +126,7 @@ def tumbling(policy: PolicySpec, *, partition_age: Duration | None = None) -> Wi
     Example:
         >>> from penstock import App, agg, col
         >>> from penstock import windows as w
-        >>> from penstock.testing import feed
-        >>> numbers = App().source(feed([(1,), (2,), (3,), (4,)]), "int32 x")
+        >>> numbers = App().from_rows([(1,), (2,), (3,), (4,)], "int32 x")
         >>> numbers.aggregate(w.tumbling(w.count(2)), total=agg.sum(col.x)).collect()
         [Row(total=3), Row(total=7)]
     """
@@ -145,8 +144,7 @@ def sliding(
     Example:
         >>> from penstock import App, agg, col
         >>> from penstock import windows as w
-        >>> from penstock.testing import feed
-        >>> numbers = App().source(feed([(1,), (2,), (3,), (4,)]), "int32 x")
+        >>> numbers = App().from_rows([(1,), (2,), (3,), (4,)], "int32 x")
         >>> numbers.aggregate(w.sliding(w.count(2), every=w.count(1)), total=agg.sum(col.x)).collect()
         [Row(total=3), Row(total=5), Row(total=7)]
     """

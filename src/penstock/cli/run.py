@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from penstock.cli import print_json
 from penstock.cli.engines.relaunch import choose_relaunches, run_again
+from penstock.cli.engines.settings import RunSettings
 from penstock.cli.options.application_options import AppArguments, takes_application
 from penstock.cli.options.option_types import ChannelsType, LocalFolder
 from penstock.cli.options.spark_environment import takes_spark_environment
@@ -247,40 +248,30 @@ def command(
     environment = replace(environment, output_map=_output_map(mapped, environment.output_directory))
     if seconds is None and not until_done:
         _tell_of_end(program, environment, engine)
+    settings = RunSettings(
+        master=master,
+        fusion=fusion,
+        plan=plan,
+        profile=profile,
+        channels=channels,
+        loops=loops,
+        checkpoint=checkpoint,
+        batch=batch,
+        until_done=until_done,
+        continuous=continuous,
+        seconds=seconds,
+        take_over=take_over,
+        accept_changed_code=accept_changed_code,
+        relaunches=most,
+    )
     if engine == "spark":
-        from penstock.cli.engines.run_spark import SparkSettings, run_with
+        from penstock.cli.engines.run_spark import run_with
 
-        settings = SparkSettings(
-            master=master,
-            fusion=fusion,
-            plan=plan,
-            profile=profile,
-            channels=channels,
-            loops=loops,
-            checkpoint=checkpoint,
-            batch=batch,
-            until_done=until_done,
-            continuous=continuous,
-            seconds=seconds,
-            take_over=take_over,
-            accept_changed_code=accept_changed_code,
-            relaunches=most,
-        )
         summary = run_with(program, environment, settings)
     elif engine == "local":
-        from penstock.cli.engines.run_local import LocalSettings, run_in_process
+        from penstock.cli.engines.run_local import run_in_process
 
-        local = LocalSettings(
-            fusion=fusion,
-            plan=plan,
-            channels=channels,
-            loops=loops,
-            batch=batch,
-            until_done=until_done,
-            continuous=continuous,
-            seconds=seconds,
-        )
-        summary = run_in_process(program, environment, local)
+        summary = run_in_process(program, environment, settings)
     else:
         from penstock.cli.engines.run_reference import run_on_reference
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 from penstock.base.diagnostics import UserError
+from penstock.base.modules import load_file
 
 _HERE = Path(__file__).parent
 _PLACES = (_HERE / "bargains", *(parent / "examples/bargains" for parent in _HERE.parents[2:3]))
@@ -27,9 +27,4 @@ def folder() -> Path:
 
 def module(name: str) -> ModuleType:
     """A Python file of the example, loaded."""
-    spec = importlib.util.spec_from_file_location(f"penstock_demo_{name}", folder() / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
+    return load_file(folder() / f"{name}.py", f"penstock_demo_{name}")

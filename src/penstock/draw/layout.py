@@ -22,6 +22,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from penstock.base.topological_order import sort_topologically
+
 SWEEPS = 8
 ROUNDS = 12
 
@@ -97,19 +99,13 @@ def _without_back_edges(vertices: Sequence[str], edges: Sequence[tuple[str, str]
 
 
 def _longest_paths(vertices: Sequence[str], edges: Iterable[tuple[str, str]]) -> dict[str, int]:
-    outgoing: dict[str, list[str]] = defaultdict(list)
-    waits = dict.fromkeys(vertices, 0)
+    outgoing: dict[str, list[str]] = {v: [] for v in vertices}
     for a, b in edges:
         outgoing[a].append(b)
-        waits[b] += 1
     layer = dict.fromkeys(vertices, 0)
-    ready = [v for v in vertices if waits[v] == 0]
-    for vertex in ready:
+    for vertex in sort_topologically(outgoing):
         for target in outgoing[vertex]:
             layer[target] = max(layer[target], layer[vertex] + 1)
-            waits[target] -= 1
-            if waits[target] == 0:
-                ready.append(target)
     return layer
 
 

@@ -19,11 +19,12 @@ from functools import cache
 from typing import Any
 
 from penstock.base.diagnostics import UserError
+from penstock.base.modules import load_text
 from penstock.expr.analysis import functions_used, logic_parts, variables_of
 from penstock.expr.emit.expressions import owned
 from penstock.expr.emit.functions import emit_functions, emit_logic, tuple_names
 from penstock.expr.emit.parts import LogicState
-from penstock.expr.emit.scope import INDENT, PRELUDE, Locals, Module, Place, Scope, state_text
+from penstock.expr.emit.scope import INDENT, PRELUDE, Locals, Module, Scope, Storage, state_text
 from penstock.expr.environment import Environment, Tuple
 from penstock.ir.expressions import Expression
 from penstock.ir.statements import Function, Logic, Statement
@@ -187,7 +188,7 @@ def _add_function(
     scope = Scope(module=module, locals=Locals(taken=tuples), ports=tuple(ports), tuples=tuples)
     names = [*tuples, *(scope.declare(name) for name in variables)]
     for name in sorted(variables_of(*expressions).difference(variables)):
-        scope.variables[name] = Place(state_text(name), owned=True)
+        scope.variables[name] = Storage(state_text(name), owned=True)
     texts = [owned(x, scope).text for x in expressions]
     value = f"({', '.join(texts)}{',' if len(texts) == 1 else ''})" if as_tuple else texts[0]
     module.add([f"def evaluate({', '.join(names)}):", f"{INDENT}return {value}"])
@@ -195,9 +196,7 @@ def _add_function(
 
 @cache
 def _prelude() -> dict[str, Any]:
-    names: dict[str, Any] = {}
-    exec(compile(PRELUDE, "<penstock>", "exec"), names)
-    return names
+    return load_text(PRELUDE, {})
 
 
 def load(text: str, **given: Any) -> dict[str, Any]:
@@ -207,9 +206,7 @@ def load(text: str, **given: Any) -> dict[str, Any]:
         >>> load("def double(x):\\n    return 2 * x")["double"](4)
         8
     """
-    names = {**_prelude(), **given}
-    exec(compile(text, "<penstock>", "exec"), names)
-    return names
+    return load_text(text, {**_prelude(), **given})
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from functools import cached_property
 from heapq import heappop, heappush
 
 from penstock.base.diagnostics import Span
+from penstock.base.topological_order import sort_topologically
 from penstock.ir.constraints import Constraint
 from penstock.ir.expressions import Expression
 from penstock.ir.facts import Facts
@@ -262,19 +263,9 @@ class Application:
             {'A': 0, 'Sink': 1}
         """
         declared = {o.id: i for i, o in enumerate(self.operators)}
-        waits = dict.fromkeys(declared, 0)
-        successors: dict[str, list[str]] = {id_: [] for id_ in declared}
+        after: dict[int, list[int]] = {i: [] for i in range(len(self.operators))}
         for producer, consumer, _, is_feedback in self.edges():
             if not is_feedback:
-                waits[consumer] += 1
-                successors[producer].append(consumer)
-        ready = [declared[id_] for id_, count in waits.items() if count == 0]
-        found: dict[str, int] = {}
-        while ready:
-            id_ = self.operators[heappop(ready)].id
-            found[id_] = len(found)
-            for consumer in successors[id_]:
-                waits[consumer] -= 1
-                if waits[consumer] == 0:
-                    heappush(ready, declared[consumer])
-        return found
+                after[declared[producer]].append(declared[consumer])
+        order = sort_topologically(after, put=heappush, take=heappop)
+        return {self.operators[i].id: rank for rank, i in enumerate(order)}

@@ -84,21 +84,6 @@ def _verify_constraints(application: Application, found: Diagnostics) -> None:
 
 
 def _verify_acyclic(application: Application, found: Diagnostics) -> None:
-    """Kahn's algorithm over the edges that are not feedback."""
-    successors: dict[str, list[str]] = {o.id: [] for o in application.operators}
-    waits = dict.fromkeys(successors, 0)
-    for producer, consumer, _, feedback in application.edges():
-        if not feedback:
-            successors[producer].append(consumer)
-            waits[consumer] += 1
-    ready = [id_ for id_, count in waits.items() if count == 0]
-    done = 0
-    while ready:
-        done += 1
-        for consumer in successors[ready.pop()]:
-            waits[consumer] -= 1
-            if waits[consumer] == 0:
-                ready.append(consumer)
-    if done < len(waits):
-        loop = ", ".join(f"`{id_}`" for id_, count in waits.items() if count)
+    if len(application.rank) < len(application.operators):
+        loop = ", ".join(f"`{o.id}`" for o in application.operators if o.id not in application.rank)
         found.error(f"a loop without a feedback edge goes through {loop}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -56,7 +56,9 @@ class Line:
         sources = own_sources(plan)
         self._environment = environment
         self._planner_in = partial(make_planner, program, plan, pes=sources, continuous=continuous, rounds=rounds)
-        self._column_pe_in = partial(ColumnPE, program, plan, sources[0], follows=continuous)
+        self._column_pe_in: Callable[[Environment], ColumnPE] = lambda environment: ColumnPE(
+            program, plan, sources[0], environment, follows=continuous
+        )
         self._planner: Planner = self._planner_in(environment.renewed())
         self._column_pe: ColumnPE | None = None
         self._routing = {edge: route for pe in sources for edge, route in routing_of(plan, pe).items()}

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from penstock.base.deadline import Deadline
 from penstock.compiler import CompiledJob
 from penstock.local.line import Line, LineBatch
 from penstock.local.local_sinks import check_operators, make_sinks
@@ -107,7 +108,7 @@ class _Run:
 
     def to_end(self, next_size: Callable[[], int], seconds: float | None, is_stopped: Callable[[], bool]) -> str:
         """Run until nothing follows, or somebody asks to stop; returns which."""
-        until = None if seconds is None else time.monotonic() + seconds
+        deadline = Deadline.after(seconds)
         with on_interrupt(self._interrupt):
             while True:
                 began = time.perf_counter()
@@ -118,7 +119,7 @@ class _Run:
                         return "done"
                 if self._is_interrupted or is_stopped():
                     return "interrupted"
-                if until is not None and time.monotonic() >= until:
+                if deadline.has_passed():
                     return "time"
                 if batch is None:
                     time.sleep(REST_SECONDS)

@@ -16,23 +16,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
+from penstock.base.topological_order import sort_topologically, turn_edges
+
 Node = TypeVar("Node", bound=Hashable)
 
 
 def in_order(before: Mapping[Node, Sequence[Node]]) -> list[Node] | None:
     """The nodes in an order in which each comes after those before it; None if there is a cycle."""
-    waiting = {node: len(first) for node, first in before.items()}
-    after: dict[Node, list[Node]] = {node: [] for node in before}
-    for node, first in before.items():
-        for other in first:
-            after[other].append(node)
-    ready = [node for node, count in waiting.items() if count == 0]
-    for node in ready:
-        for other in after[node]:
-            waiting[other] -= 1
-            if waiting[other] == 0:
-                ready.append(other)
-    return ready if len(ready) == len(before) else None
+    order = sort_topologically(turn_edges(before))
+    return order if len(order) == len(before) else None
 
 
 def longest_way(

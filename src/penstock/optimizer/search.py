@@ -38,7 +38,7 @@ from operator import itemgetter
 
 from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import UserError
-from penstock.fusion.graph.pe_order import topological
+from penstock.base.topological_order import sort_topologically
 from penstock.fusion.graph.super_graph import SuperGraph
 from penstock.model import ThroughputModel, WhatIf
 from penstock.optimizer.prediction import model_plan
@@ -70,7 +70,7 @@ class _Ascent:
         self.setting = setting
         ids = graph.problem.ids
         self.names = [tuple(ids[operator] for operator in members) for members in graph.members]
-        self.order = topological(graph.successors, graph.predecessors)
+        self.order = sort_topologically(dict(enumerate(graph.successors)))
         self.near = [sorted({*graph.successors[v], *graph.predecessors[v]}) for v in range(graph.vertices)]
         self._start_from(start)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from penstock.base.topological_order import sort_topologically
 from penstock.ir.graph import Application
 
 Connection = tuple[str, str]
@@ -26,18 +27,9 @@ class Neighbourhood:
 
     def order(self) -> list[str]:
         """The operators with producers before consumers, feedback aside; declaration order breaks ties."""
-        forward = {id_: [c for c in self.after[id_] if c not in self.feedback] for id_ in self.after}
-        waits = dict.fromkeys(self.before, 0)
-        for connections in forward.values():
-            for _, consumer in connections:
-                waits[consumer] += 1
-        ready = [id_ for id_, count in waits.items() if count == 0]
-        for id_ in ready:
-            for _, consumer in forward[id_]:
-                waits[consumer] -= 1
-                if waits[consumer] == 0:
-                    ready.append(consumer)
-        return ready
+        return sort_topologically(
+            {id_: [c[1] for c in connections if c not in self.feedback] for id_, connections in self.after.items()}
+        )
 
 
 def neighbourhood(application: Application) -> Neighbourhood:

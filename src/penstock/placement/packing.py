@@ -33,9 +33,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from penstock.base.diagnostics import Infeasible
+from penstock.base.integer_program import IntegerProgram
 from penstock.placement.measure import fair_loads, imbalance, is_within, limits, loads
 from penstock.placement.problem import Floats, Ints, PlacementProblem
 
@@ -143,26 +143,20 @@ def _pack_exactly(problem: PlacementProblem, packed: Ints) -> Ints:
     tasks, count = problem.graph.tasks, problem.machines.count
     if tasks * count > _EXACT_CELLS:
         return packed
-    cells = tasks * count
-    # The variables: task by task, whether it is on each machine; and last the imbalance.
-    once = np.column_stack([np.kron(np.eye(tasks), np.ones((1, count))), np.zeros(tasks)])
-    constraints = [LinearConstraint(once, 1, 1)]
-    for weights, fair, room in zip(
-        problem.graph.weights.T, fair_loads(problem).T, limits(problem, np.inf).T, strict=True
-    ):
-        load = np.kron(weights[None, :], np.eye(count))
-        constraints.append(LinearConstraint(np.column_stack([load, -fair]), -np.inf, 0))
-        constraints.append(LinearConstraint(np.column_stack([load, np.zeros(count)]), -np.inf, room))
-    answer = milp(
-        np.append(np.zeros(cells), 1.0),
-        integrality=np.append(np.ones(cells), 0),
-        bounds=Bounds(np.append(np.zeros(cells), problem.imbalance), np.append(np.ones(cells), np.inf)),
-        constraints=constraints,
-        options={"time_limit": _EXACT_SECONDS, "node_limit": _EXACT_NODES, "mip_rel_gap": _EXACT_GAP},
-    )
-    if answer.x is None:
+    program = IntegerProgram()
+    is_on = np.array(program.binaries(tasks * count)).reshape(tasks, count).tolist()
+    worst = program.column(lower=problem.imbalance, cost=1.0)
+    program.rows((dict.fromkeys(machines, 1.0) for machines in is_on), least=1.0, most=1.0)
+    fair, room = fair_loads(problem), limits(problem, np.inf)
+    for resource, weights in enumerate(problem.graph.weights.T.tolist()):
+        for machine in range(count):
+            load = {is_on[task][machine]: weight for task, weight in enumerate(weights)}
+            program.row(load | {worst: -float(fair[machine, resource])}, most=0.0)
+            program.row(load, most=float(room[machine, resource]))
+    values = program.solve(seconds=_EXACT_SECONDS, nodes=_EXACT_NODES, gap=_EXACT_GAP).values
+    if values is None:
         return packed
-    exact = answer.x[:-1].reshape(tasks, count).argmax(axis=1).astype(np.int64)
+    exact = values[:worst].reshape(tasks, count).argmax(axis=1).astype(np.int64)
     return _better(problem, exact, packed)
 
 

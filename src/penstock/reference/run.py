@@ -30,7 +30,7 @@ from penstock.reference.engine import Engine, Limits
 from penstock.reference.exchange import Exchange
 from penstock.reference.interrupt import on_interrupt
 from penstock.reference.node import Node
-from penstock.reference.result import RunResult, StopReason
+from penstock.reference.result import ReferenceResult, StopReason
 from penstock.reference.stack import with_room_for
 from penstock.reference.streams import Item
 from penstock.reference.wiring import Tap, depth, wire
@@ -49,7 +49,7 @@ def run(
     max_time_ns: int | None = None,
     max_tuples: int | None = None,
     watch: Callable[[Engine], None] | None = None,
-) -> RunResult:
+) -> ReferenceResult:
     """Run programs to their end, or to a limit.
 
     Several programs run together in one process: what one exports, the others import. Stopping at a limit, or by
@@ -70,7 +70,7 @@ def run(
         UserError: A program cannot start.
     """
     together = [programs] if isinstance(programs, Program) else list(programs)
-    environment = environment or _default_environment(together)
+    environment = environment or default_environment(together)
     start_ns = environment.clock.now_ns
     limit_ns = None if max_time_ns is None else start_ns + max_time_ns
     engine = Engine(environment, Limits(time_ns=limit_ns, tuples=max_tuples))
@@ -94,7 +94,8 @@ def run(
     return _result(engine, nodes, collected, start_ns)
 
 
-def _default_environment(programs: Sequence[Program]) -> Environment:
+def default_environment(programs: Sequence[Program]) -> Environment:
+    """The environment where none is given: files lie in the `data` folder beside the first program, or beside it."""
     if not programs:
         return Environment()
     directory = programs[0].directory
@@ -148,9 +149,9 @@ def _taps(on_tuple: OnTuple | None, collected: dict[str, list[Item]]) -> Callabl
     return tap
 
 
-def _result(engine: Engine, nodes: list[Node], collected: dict[str, list[Item]], start_ns: int) -> RunResult:
+def _result(engine: Engine, nodes: list[Node], collected: dict[str, list[Item]], start_ns: int) -> ReferenceResult:
     dropped = {n.id: n.dropped for n in nodes}
-    return RunResult(
+    return ReferenceResult(
         stopped=engine.stopped or StopReason.DONE,
         received={n.id: tuple(sum(e.count for e in edges) for edges in n.edges) for n in nodes if n.edges},
         submitted={n.id: tuple(s.count for s in n.streams) for n in nodes if n.streams},

@@ -7,7 +7,8 @@ engine runs its sinks in this process, so the tuples need no way back.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ ENGINE = "local"
 """The engine of `collect` and `show` unless another is given: it starts at once."""
 
 
-class _Collection:
+class Collection:
     """The tuples that have been collected, up to a limit."""
 
     def __init__(self, limit: int | None) -> None:
@@ -57,7 +58,7 @@ class _Collection:
             self._run.stop()
 
 
-_COLLECTIONS: dict[str, _Collection] = {}
+_COLLECTIONS: dict[str, Collection] = {}
 """By a name that goes with the sink's function, which may be copied on its way to the engine."""
 
 
@@ -73,26 +74,32 @@ def collect(stream: Stream, limit: int | None, given: Mapping[str, Any]) -> list
     # A run stops at the end of a batch: where few tuples are wanted, batches are small.
     small = {} if limit is None else {"batch": 1000 + limit}
     options = make_options({"engine": ENGINE, **small, **given})
+    with collecting(upstream(stream.app.program(), stream.id), stream.id, limit) as (program, collection):
+        return [] if limit == 0 else collection.wait(start(program, options))
+
+
+@contextmanager
+def collecting(program: Program, stream: str, limit: int | None = None) -> Iterator[tuple[Program, Collection]]:
+    """The program with a sink behind a stream, and what that sink has collected."""
     name = uuid.uuid4().hex
-    collection = _COLLECTIONS[name] = _Collection(limit)
+    _COLLECTIONS[name] = Collection(limit)
 
     def keep(row: Any) -> None:
         take_row(name, row)
 
-    program = with_sink(upstream(stream.app.program(), stream.id), stream, keep)
     try:
-        return [] if limit == 0 else collection.wait(start(program, options))
+        yield with_sink(program, stream, keep), _COLLECTIONS[name]
     finally:
         del _COLLECTIONS[name]
 
 
-def with_sink(program: Program, stream: Stream, function: Callable[[Any], None]) -> Program:
+def with_sink(program: Program, stream: str, function: Callable[[Any], None]) -> Program:
     """The program with a sink behind a stream, that calls a function for each tuple."""
-    definition = definition_of(function, role="sink", name="Collected")
-    taken = program.application.operator
+    taken = {*program.application.operator, *program.registry.names()}
     name = next(id_ for n in range(len(taken) + 1) if (id_ := f"Collected{n or ''}") not in taken)
+    definition = definition_of(function, role="sink", name=name)
     found = Diagnostics()
-    port = InputPort(streams=(stream.id,), schema=stream.schema)
+    port = InputPort(streams=(stream,), schema=program.application.streams[stream].schema)
     operator = invoke(definition, id=name, inputs=[port], outputs=[], found=found)
     found.raise_if_any()
     assert operator is not None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError, did_you_mean
+from penstock.expr.environment import Environment
 from penstock.running.handle import Run, Work
 from penstock.running.on_local import prepare_on_local
 from penstock.running.on_reference import prepare_on_reference
@@ -17,7 +18,7 @@ from penstock.toolkit.core.program import Program
 if TYPE_CHECKING:
     from penstock.api.application import App
 
-Prepare = Callable[[Program, RunOptions], Work]
+Prepare = Callable[[Program, RunOptions, Environment], Work]
 """Checks what can be checked at once, and returns what is left to do in the background."""
 
 ENGINES: Mapping[str, Prepare] = {
@@ -39,8 +40,17 @@ def run(app: App, given: Mapping[str, Any]) -> Run:
 
 def start(program: Program, options: RunOptions) -> Run:
     """Start a program on the engine that the options name; Python operators are checked on their first tuples."""
-    prepare = ENGINES.get(options.engine)
-    if prepare is None:
+    return Run(program.application.name, options.engine, prepare(verify_some(program), options))
+
+
+def prepare(program: Program, options: RunOptions, environment: Environment | None = None) -> Work:
+    """The work of the engine that the options name; in the environment that follows from them if none is given.
+
+    Raises:
+        UserError: There is no such engine, or it cannot run the program so.
+    """
+    by_engine = ENGINES.get(options.engine)
+    if by_engine is None:
         hint = did_you_mean(options.engine, ENGINES) or f"the engines are {', '.join(ENGINES)}"
         raise UserError(f"there is no engine `{options.engine}`", hint=hint)
-    return Run(program.application.name, options.engine, prepare(verify_some(program), options))
+    return by_engine(program, options, environment or options.environment(program))

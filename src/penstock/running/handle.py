@@ -7,10 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.base.diagnostics import PenstockError
 from penstock.reference.interrupt import on_interrupt
+
+if TYPE_CHECKING:
+    from penstock.local.run import LocalRun
+    from penstock.spark.job.run import SparkRun
 
 Ports = Mapping[str, Sequence[int]]
 """From operator id to the tuples of each port."""
@@ -45,11 +49,41 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a run: why it stopped (`done`, `interrupted`, `time`), and the counts of its operators."""
+    """The outcome of a run.
+
+    Attributes:
+        stopped: Why it stopped: `done`, `interrupted`, `time`.
+        received: The tuples of each input port, by operator.
+        submitted: The tuples of each output port, by operator.
+        rejected: The tuples that were set aside, by operator.
+        late: The tuples that came behind the clock, by source.
+        batches: How many batches there were.
+    """
 
     stopped: str
-    totals: Mapping[str, Counts]
+    received: Ports
+    submitted: Ports
+    rejected: Mapping[str, int]
+    late: Mapping[str, int] = field(default_factory=dict)
     batches: int = 1
+
+    @staticmethod
+    def of(run: LocalRun | SparkRun) -> Outcome:
+        """The outcome of a run in batches."""
+        totals = run.totals
+        return Outcome(
+            stopped=run.stopped,
+            received=totals.received,
+            submitted=totals.submitted,
+            rejected=totals.rejected,
+            late=totals.late,
+            batches=run.batches,
+        )
+
+    @property
+    def totals(self) -> dict[str, Counts]:
+        """The counts of all operators."""
+        return count_operators(self.received, self.submitted, self.rejected, self.late)
 
 
 @dataclass(slots=True)
@@ -91,9 +125,8 @@ class Run:
 
     Example:
         >>> from penstock import App
-        >>> from penstock.testing import feed
         >>> app = App("Numbers")
-        >>> app.source(feed([(1,), (2,)]), "int32 x", name="Numbers").for_each(lambda t: None, name="Sink")
+        >>> app.from_rows([(1,), (2,)], "int32 x", name="Numbers").for_each(lambda t: None, name="Sink")
         >>> run = app.run(engine="reference").wait()
         >>> run
         <Run of Numbers on reference: done>
@@ -130,9 +163,8 @@ class Run:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([(1,)]), "int32 x").for_each(lambda t: None)
+            >>> app.from_rows([(1,)], "int32 x").for_each(lambda t: None)
             >>> app.run(engine="reference").wait().status
             'done'
         """
@@ -146,13 +178,12 @@ class Run:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([(1,), (2,)]), "int32 x", name="Numbers").for_each(lambda t: None)
+            >>> app.from_rows([(1,), (2,)], "int32 x", name="Numbers").for_each(lambda t: None)
             >>> app.run(engine="reference").wait().totals["Numbers"]
             Counts(received=0, submitted=2, rejected=0, late=0)
         """
-        return dict(self._outcome.totals if self._outcome is not None else self._control.totals)
+        return self._outcome.totals if self._outcome is not None else dict(self._control.totals)
 
     @property
     def progress(self) -> Progress:
@@ -160,9 +191,8 @@ class Run:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([(1,), (2,)]), "int32 x").for_each(lambda t: None)
+            >>> app.from_rows([(1,), (2,)], "int32 x").for_each(lambda t: None)
             >>> app.run(engine="reference").wait().progress.tuples
             2
         """
@@ -198,9 +228,8 @@ class Run:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> app = App()
-            >>> app.source(feed([(0,)]), "int32 x").map(lambda t: (1 // t.x,)).for_each(lambda t: None)
+            >>> app.from_rows([(0,)], "int32 x").map(lambda t: (1 // t.x,)).for_each(lambda t: None)
             >>> app.run(engine="reference").wait()
             Traceback (most recent call last):
             penstock.reference.failure.OperatorFailed: ...: error: operator `function` (function) failed on {x=0}: ...

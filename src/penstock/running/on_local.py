@@ -5,15 +5,16 @@ from __future__ import annotations
 from penstock.base.diagnostics import UserError
 from penstock.compiler import CompiledJob, Options, compile
 from penstock.compiler.fusion_names import AUTO, WITHOUT_COSTS
+from penstock.expr.environment import Environment
 from penstock.local.local_options import fit_to_process
 from penstock.local.local_sinks import check_operators
 from penstock.local.run import run_locally
-from penstock.running.handle import Control, Outcome, Work, count_operators
+from penstock.running.handle import Control, Outcome, Work
 from penstock.running.options import RunOptions, goes_on, tell_warnings
 from penstock.toolkit.core.program import Program
 
 
-def prepare_on_local(program: Program, options: RunOptions) -> Work:
+def prepare_on_local(program: Program, options: RunOptions, environment: Environment) -> Work:
     """Compile, at once; the job runs in the background.
 
     Raises:
@@ -26,7 +27,6 @@ def prepare_on_local(program: Program, options: RunOptions) -> Work:
         hint = f"the local engine takes {AUTO}, {', '.join(WITHOUT_COSTS)}"
         raise UserError(f"`fusion={options.fusion!r}` weighs the costs of a cluster", hint=hint)
     check_operators(program.application)
-    environment = options.environment(program)
     given = Options(
         environment=environment,
         channels=options.channels,
@@ -39,13 +39,11 @@ def prepare_on_local(program: Program, options: RunOptions) -> Work:
 
 
 def _run(job: CompiledJob, options: RunOptions, control: Control) -> Outcome:
-    outcome = run_locally(
+    run = run_locally(
         job,
         seconds=options.seconds,
         on_progress=control.look,
         notice=tell_warnings,
         is_stopped=lambda: control.stops > 0,
     )
-    totals = outcome.totals
-    counts = count_operators(totals.received, totals.submitted, totals.rejected, totals.late)
-    return Outcome(stopped=outcome.stopped, totals=counts, batches=outcome.batches)
+    return Outcome.of(run)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from penstock.expr.environment import Environment
 from penstock.reference import run as run_programs
 from penstock.reference.engine import Engine
-from penstock.reference.result import DEAD_LETTERS, StopReason
-from penstock.running.handle import Control, Outcome, Work, count_operators
+from penstock.reference.result import StopReason
+from penstock.running.handle import Control, Outcome, Work
 from penstock.running.options import RunOptions
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.files.output_locks import hold_outputs
 
 
-def prepare_on_reference(program: Program, options: RunOptions) -> Work:
+def prepare_on_reference(program: Program, options: RunOptions, environment: Environment) -> Work:
     """A run to the end, or until it is stopped; `seconds` are those of the application's own time."""
-    environment = options.environment(program)
     return lambda control: _run(program, options, environment, control)
 
 
@@ -27,9 +26,10 @@ def _run(program: Program, options: RunOptions, environment: Environment, contro
     limit_ns = None if options.seconds is None else round(options.seconds * 1e9)
     with hold_outputs(program.application, environment):
         result = run_programs(program, environment=environment, max_time_ns=limit_ns, watch=watch)
-    if result.dead_letters:
-        letters = b"".join(letter.line() for letter in result.dead_letters)
-        (environment.output_directory / DEAD_LETTERS).write_bytes(letters)
+    result.write_dead_letters(environment.output_directory)
     return Outcome(
-        stopped=result.stopped.value, totals=count_operators(result.received, result.submitted, result.rejected)
+        stopped=result.stopped.value,
+        received=result.received,
+        submitted=result.submitted,
+        rejected=result.rejected,
     )

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from penstock.base.diagnostics import PenstockError, UserError
 from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
-from penstock.running.handle import Control, Outcome, Work, count_operators
+from penstock.running.handle import Control, Outcome, Work
 from penstock.running.options import RunOptions, goes_on, tell_warnings
 from penstock.toolkit.core.program import Program
 
 
-def prepare_on_spark(program: Program, options: RunOptions) -> Work:
+def prepare_on_spark(program: Program, options: RunOptions, environment: Environment) -> Work:
     """Open the session, at once; the job is compiled and run in the background.
 
     Raises:
@@ -27,7 +28,6 @@ def prepare_on_spark(program: Program, options: RunOptions) -> Work:
 
     if options.checkpoint is not None:
         check_unlocked(options.checkpoint)
-    environment = options.environment(program)
     session = find_session(options.spark, options.master)
 
     def work(control: Control) -> Outcome:
@@ -60,23 +60,28 @@ def _run(program: Program, options: RunOptions, environment: Environment, sessio
             measure=lambda job: measure_shortly(job, session),
         ),
     )
-    kept = options.checkpoint
-    folder: Any = tempfile.TemporaryDirectory() if kept is None else nullcontext(kept)
-    with folder as place:
-        outcome = run_on_spark(
+    with keep_state(options.checkpoint) as checkpoint:
+        run = run_on_spark(
             job,
             session,
-            checkpoint=Path(place) / "job" if kept is None else kept,
+            checkpoint=checkpoint,
             seconds=options.seconds,
             on_progress=control.look,
             notice=tell_warnings,
             stops=lambda: control.stops,
         )
-    if job.choice.sampling is not None:
-        keep_profile_of(outcome, program.application)
-    totals = outcome.totals
-    counts = count_operators(totals.received, totals.submitted, totals.rejected, totals.late)
-    return Outcome(stopped=outcome.stopped, totals=counts, batches=outcome.batches)
+    keep_profile_of(job, run, program.application)
+    return Outcome.of(run)
+
+
+@contextmanager
+def keep_state(checkpoint: Path | None) -> Iterator[Path]:
+    """The folder that the state of a job is kept in: the one given, or else one that is gone after the run."""
+    if checkpoint is not None:
+        yield checkpoint
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "job"
 
 
 def _in_users_terms(error: Exception, session: Any) -> Exception:

@@ -21,7 +21,7 @@ from penstock.reference import run
 from penstock.runtime.sources.outside_rows import source_pe
 from penstock.spark.job.outside_sources import import_options
 from penstock.spark.job.run import run_on_spark
-from penstock.spark.streams.imported import ImportReader, Stretch
+from penstock.spark.streams.imported import ImportedBatch, ImportReader
 from penstock.testing import feed
 from sink_runner import Sinks
 from spark_session import environment, everything_fused, session
@@ -190,7 +190,7 @@ def test_a_table_of_another_version_is_refused(tmp_path):
 
 
 def test_a_stretch_can_be_pickled():
-    assert pickle.loads(pickle.dumps(Stretch(["a"], True))).value == (("a",), True)
+    assert pickle.loads(pickle.dumps(ImportedBatch(["a"], True))).value == (("a",), True)
 
 
 @pytest.mark.xdist_group("spark")

@@ -132,14 +132,13 @@ class KeyedOperator:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> class Late(KeyedOperator):
             ...     partition_by = "user"
             ...     def process(self, t):
             ...         self.wake(30.0)
             ...     def on_wake(self):
             ...         yield {"user": self.key.user}
-            >>> App().source(feed(["ann"], every=60.0), "rstring user").apply(Late).collect()
+            >>> App().from_rows(["ann"], "rstring user", every=60.0).apply(Late).collect()
             [Row(user='ann')]
         """
         return None
@@ -149,14 +148,13 @@ class KeyedOperator:
 
         Example:
             >>> from penstock import App
-            >>> from penstock.testing import feed
             >>> class Last(KeyedOperator):
             ...     partition_by, ttl = "user", 60.0
             ...     def process(self, t):
             ...         self.last = t
             ...     def on_expire(self):
             ...         yield self.last
-            >>> App().source(feed(["ann"], every=90.0), "rstring user").apply(Last).collect()
+            >>> App().from_rows(["ann"], "rstring user", every=90.0).apply(Last).collect()
             [Row(user='ann')]
         """
         return None

@@ -56,6 +56,8 @@ class SampledFile:
         found = self.folder / self.path
         if not found.is_file():
             where = "" if Path(self.path).is_absolute() else f" in `{self.folder.absolute()}`"
+            if found.is_dir():
+                raise self.problem(f"it is a folder{where}", hint="name a file in it")
             raise self.problem(f"there is no such file{where}")
         return found
 
@@ -72,10 +74,10 @@ class SampledFile:
         is_cut = len(sample) >= SAMPLE_BYTES and not sample.endswith(b"\n")
         return islice(lines[:-1] if is_cut else lines, SAMPLE_ROWS)
 
-    def problem(self, why: str) -> UserError:
+    def problem(self, why: str, hint: str = "give the schema") -> UserError:
         """The error that the schema is not known because of something."""
         message = f"the schema of `{self.path}` cannot be inferred: {why}"
-        return UserError(Diagnostic(message=message, span=caller_span(), hint="give the schema"))
+        return UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
 
 
 def _up_to(limit: int, chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.api.sources.line_blocks import LineBlock, read_block
-from penstock.api.sources.line_stretch import Place, Stretch, TimedFile
+from penstock.api.sources.line_stretch import FilePosition, Stretch, TimedFile
 from penstock.ir.types import Schema
 from penstock.toolkit.core.column_source import Chunk, Extent, Planned, Position
 from penstock.toolkit.files import file_blocks
@@ -67,7 +67,7 @@ class LineColumns:
         idle_ns = round(self.source.idle_seconds * 1e9)
         seen, reached = dict(position["seen"]), []
         for file in self._files(position):
-            place = Place(**position["files"].get(str(file.path), {}))
+            place = FilePosition(**position["files"].get(str(file.path), {}))
             stretch = file.stretch(place, file_blocks.BLOCK_BYTES, file_blocks.BLOCK_BYTES)
             if stretch.lines:
                 seen[str(file.path)] = now_ns
@@ -142,7 +142,7 @@ def _step(
         max(file_blocks.BLOCK_BYTES // count, min(file_blocks.BLOCK_BYTES, _LEAST_BYTES)),
     )
     places = position["files"]
-    stretches = [f.stretch(Place(**places.get(str(f.path), {})), lines, length) for f in files]
+    stretches = [f.stretch(FilePosition(**places.get(str(f.path), {})), lines, length) for f in files]
     ends = [(s.end.time_ns, s.file.rank) for s in stretches if s.has_more]
     if until_ns is not None:
         ends.append((until_ns, len(files)))

@@ -14,8 +14,8 @@ from penstock.toolkit.files.file_blocks import Stamp, check_stamp, cut, opened, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where one stands in a file.
+class FilePosition:
+    """A position in a file.
 
     Attributes:
         byte: The beginning of the next line.
@@ -43,8 +43,8 @@ class Stretch:
 
     file: TimedFile
     block: bytes
-    start: Place
-    end: Place
+    start: FilePosition
+    end: FilePosition
     lines: int
     has_more: bool
 
@@ -94,7 +94,7 @@ class TimedFile:
     rank: int
     is_live: bool
 
-    def stretch(self, start: Place, lines: int, length: int) -> Stretch:
+    def stretch(self, start: FilePosition, lines: int, length: int) -> Stretch:
         """So many lines from a place on, or as many as about so many bytes hold."""
         with opened(self.path) as file:
             stamp = stamp_of(file)
@@ -134,7 +134,7 @@ class TimedFile:
         end = self._behind(replace(stretch.start, stamp=stretch.end.stamp), block)
         return replace(stretch, block=block, end=end, lines=low, has_more=True)
 
-    def _behind(self, start: Place, block: bytes) -> Place:
+    def _behind(self, start: FilePosition, block: bytes) -> FilePosition:
         time_ns = self._last_time(block, len(block), start.time_ns)
         return replace(start, byte=start.byte + len(block), time_ns=time_ns)
 

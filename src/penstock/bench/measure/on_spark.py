@@ -7,9 +7,7 @@ session, and their medians are compared, so that what else the machine does fall
 
 from __future__ import annotations
 
-import importlib.util
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from penstock.base import modules
 from penstock.base.diagnostics import UserError
 from penstock.compiler import Options, compile
 from penstock.expr.environment import Environment
@@ -141,10 +140,4 @@ def load_file(path: Path) -> ModuleType:
     """
     if not path.exists():
         raise UserError(f"this experiment needs `{path.name}`", hint="run it from a checkout of penstock")
-    spec = importlib.util.spec_from_file_location(f"checkout_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return modules.load_file(path, f"checkout_{path.stem}")

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from penstock.cli.engines.together import check_exchange
+from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.cli.output.summary import Summary
 from penstock.reference import run
-from penstock.reference.result import DEAD_LETTERS
 from penstock.toolkit.files.output_locks import hold_outputs
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
     from penstock.reference.engine import Engine
-    from penstock.reference.result import RunResult
     from penstock.toolkit.core.program import Program
+
 
 PROGRESS_SECONDS = 3.0
 
@@ -50,7 +49,7 @@ def run_on_reference(
         received=result.received,
         submitted=result.submitted,
         rejected=result.rejected,
-        dead_letters_file=_write_dead_letters(result, environment.output_directory),
+        dead_letters_file=result.write_dead_letters(environment.output_directory),
         more={"metrics": dict(result.metrics)},
     )
 
@@ -71,9 +70,31 @@ def _show_progress(engine: Engine) -> None:
     threading.Thread(target=report, daemon=True).start()
 
 
-def _write_dead_letters(result: RunResult, folder: Path) -> Path | None:
-    if not result.dead_letters:
-        return None
-    path = folder / DEAD_LETTERS
-    path.write_bytes(b"".join(letter.line() for letter in result.dead_letters))
-    return path
+_TOGETHER = "give the exporting application too with `--with`, or run both on Spark with the same --streams"
+
+
+def check_exchange(programs: Sequence[Program], environment: Environment) -> None:
+    """Refuse streams that nobody would bring: an Import gets what the applications of the run export, and no more.
+
+    Raises:
+        UserError: Streams are to come from a folder, or an Import takes none of the streams of this run.
+    """
+    from penstock.expr.evaluate import Evaluator
+    from penstock.toolkit.adapters.import_ import offer_of, takes
+
+    evaluators = [Evaluator(functions=p.application.functions, environment=environment) for p in programs]
+    operators = [
+        (p.application, o, e) for p, e in zip(programs, evaluators, strict=True) for o in p.application.operators
+    ]
+    exports = [(a, o, e) for a, o, e in operators if o.model.facts.exports]
+    imports = [(o, e) for _, o, e in operators if o.model.facts.imports]
+    folder = os.environ.get("PENSTOCK_STREAMS")
+    for operator in [o for _, o, _ in exports] + [o for o, _ in imports]:
+        if folder:
+            message = f"`{operator.id}`: the reference interpreter does not use the streams in `{folder}`"
+            raise UserError(Diagnostic(message=message, span=operator.span, hint=f"leave out --streams; {_TOGETHER}"))
+    offers = [offer_of(operator, application.name, evaluator) for application, operator, evaluator in exports]
+    for operator, evaluator in imports:
+        if not any(takes(operator, offer, evaluator) for offer in offers):
+            message = f"Import `{operator.id}` takes none of the streams that this run exports"
+            raise UserError(Diagnostic(message=message, span=operator.span, hint=_TOGETHER))

@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from penstock.cli.output.summary import Summary, in_order_of
+from penstock.cli.engines.settings import RunSettings, summarize
+from penstock.cli.output.summary import Summary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from penstock.compiler import CompiledJob, Options
+    from penstock.compiler import Options
     from penstock.expr.environment import Environment
     from penstock.spark.job.run import SparkRun
     from penstock.toolkit.core.program import Program
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkSettings:
-    """How to run on Spark: the options of the command."""
-
-    master: str
-    fusion: str
-    plan: Path | None
-    channels: int | str | None
-    checkpoint: Path | None
-    batch: int
-    until_done: bool
-    continuous: bool
-    seconds: float | None
-    profile: Path | None = None
-    loops: str = "auto"
-    take_over: bool = False
-    accept_changed_code: bool = False
-    relaunches: int = 0
-
-
-def run_with(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
+def run_with(program: Program, environment: Environment, settings: RunSettings) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
     from penstock.cli.engines.relaunch import run_again
     from penstock.cli.output.live_progress import live_progress
     from penstock.compiler import compile
+    from penstock.running.on_spark import keep_state
     from penstock.spark.job.run import run_on_spark
     from penstock.spark.job.session import open_session
     from penstock.spark.measure.profiling import keep_profile_of
@@ -53,16 +32,14 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     _check(program, settings)
     _tell(f"starting Spark at {settings.master}")
     spark = open_session(settings.master)
-    checkpoint = settings.checkpoint
     job = compile(program, _options(program, environment, settings, spark))
-    folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
-    with folder as place, live_progress(program.application) as on_progress:
+    with keep_state(settings.checkpoint) as checkpoint, live_progress(program.application) as on_progress:
 
         def run_once(count: int) -> SparkRun:
             return run_on_spark(
                 job,
                 spark,
-                checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
+                checkpoint=checkpoint,
                 seconds=settings.seconds,
                 on_progress=on_progress,
                 notice=_tell,
@@ -71,14 +48,14 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
             )
 
         outcome = run_again(run_once, settings.relaunches, _tell)
-    if job.choice.sampling is not None:
-        keep_profile_of(outcome, program.application)
+    keep_profile_of(job, outcome, program.application)
     if outcome.stopped != "done":
-        _tell(_how_to_resume(checkpoint))
-    return _summary(program, job, outcome)
+        _tell(_how_to_resume(settings.checkpoint))
+    pes = [list(pe) for pe in outcome.pes]
+    return summarize(program, environment, "spark", outcome, resumed=outcome.resumed, pes=pes, fusion=job.facts())
 
 
-def _check(program: Program, settings: SparkSettings) -> None:
+def _check(program: Program, settings: RunSettings) -> None:
     """Tell what is wrong, or will not be done, before the seconds that Spark takes to start.
 
     Raises:
@@ -99,29 +76,16 @@ def _check(program: Program, settings: SparkSettings) -> None:
         check_unlocked(settings.checkpoint)
 
 
-def _options(program: Program, environment: Environment, settings: SparkSettings, spark: SparkSession) -> Options:
-    from penstock.compiler import Options
-    from penstock.runtime.sources.following import goes_on
+def _options(program: Program, environment: Environment, settings: RunSettings, spark: SparkSession) -> Options:
     from penstock.spark.job.session import cores_of
     from penstock.spark.measure.profiling import measure_shortly
 
-    return Options(
-        environment=environment,
-        channels=settings.channels,
-        fusion=settings.fusion,
-        plan=settings.plan,
-        loops=settings.loops,
+    return settings.for_compiler(
+        program,
+        environment,
         profile=settings.profile,
-        batch=settings.batch,
         checkpoint=settings.checkpoint,
         cores=cores_of(spark),
-        continuous=goes_on(
-            program,
-            environment,
-            until_done=settings.until_done,
-            continuous=settings.continuous,
-            seconds=settings.seconds,
-        ),
         tell=_tell,
         measure=lambda job: measure_shortly(job, spark),
     )
@@ -129,29 +93,6 @@ def _options(program: Program, environment: Environment, settings: SparkSettings
 
 def _tell(text: str) -> None:
     click.echo(text, err=True)
-
-
-def _summary(program: Program, job: CompiledJob, outcome: SparkRun) -> Summary:
-    from penstock.reference.result import DEAD_LETTERS
-
-    totals = outcome.totals
-    return Summary(
-        application=program.application.name,
-        engine="spark",
-        stopped=outcome.stopped,
-        seconds=outcome.seconds,
-        received=in_order_of(program.application, totals.received),
-        submitted=in_order_of(program.application, totals.submitted),
-        rejected=totals.rejected,
-        dead_letters_file=job.options.environment.output_directory / DEAD_LETTERS if totals.rejected else None,
-        late=totals.late,
-        more={
-            "batches": outcome.batches,
-            "resumed": outcome.resumed,
-            "pes": [list(pe) for pe in outcome.pes],
-            "fusion": job.facts(),
-        },
-    )
 
 
 def _how_to_resume(checkpoint: Path | None) -> str:

@@ -7,7 +7,6 @@ that it passed through last.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean
+from penstock.base.modules import load_file
 
 if TYPE_CHECKING:
     from penstock.toolkit.core.program import Program
@@ -123,16 +123,10 @@ def _load_module(name: str) -> ModuleType:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UserError(f"there is no file `{path}`")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
     # So that the application's own modules, and later its workers, find what stands beside it.
     sys.path.insert(0, str(path.parent.resolve()))
-    sys.modules[path.stem] = module
     with _users_code(f"`{path}` cannot be imported"):
-        spec.loader.exec_module(module)
-    return module
+        return load_file(path, path.stem)
 
 
 @contextmanager

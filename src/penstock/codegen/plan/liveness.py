@@ -38,8 +38,8 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from graphlib import CycleError, TopologicalSorter
 
+from penstock.base.topological_order import sort_topologically
 from penstock.expr.analysis import attributes_of
 from penstock.expr.vector.operators import can_cast_fail
 from penstock.ir.expressions import Attribute, Binary, Cast, Conditional, Expression, Literal, OutputCall, Symbol, Unary
@@ -62,13 +62,11 @@ def dead_attributes(application: Application) -> dict[str, frozenset[str]]:
 
 def _in_order(application: Application) -> list[Operator]:
     """The operators, every producer before its consumers; those of loops anyhow."""
-    before: dict[str, set[str]] = {o.id: set() for o in application.operators}
+    after: dict[str, list[str]] = {o.id: [] for o in application.operators}
     for producer, consumer, _, _ in application.edges():
-        before[consumer].add(producer)
-    try:
-        return [application.operator[id_] for id_ in TopologicalSorter(before).static_order()]
-    except CycleError:
-        return list(application.operators)
+        after[producer].append(consumer)
+    order = sort_topologically(after)
+    return [application.operator[id_] for id_ in order] if len(order) == len(after) else list(application.operators)
 
 
 def _read(application: Application, port: OutputPort, live: dict[str, frozenset[str]]) -> frozenset[str]:

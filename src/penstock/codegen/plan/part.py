@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from graphlib import TopologicalSorter
 
+from penstock.base.topological_order import sort_topologically, turn_edges
 from penstock.codegen.plan.physical import Edge, PhysicalPlan
 from penstock.ir.graph import Operator
 from penstock.ir.types import Schema
@@ -110,4 +110,4 @@ def _in_order(inputs: dict[str, tuple[tuple[str, ...], ...]], inside: dict[str, 
         id_: [maker[s] for streams in ports for s in streams if s in maker and (id_, s) not in feedback]
         for id_, ports in inputs.items()
     }
-    return TopologicalSorter(before).static_order()
+    return sort_topologically(turn_edges(before))

@@ -20,6 +20,7 @@ from enum import Enum
 from functools import cached_property
 
 from penstock.base.diagnostics import UserError
+from penstock.base.topological_order import sort_topologically
 from penstock.codegen.plan.channels import Channels, choose_channels
 from penstock.codegen.plan.liveness import dead_attributes
 from penstock.codegen.plan.region_cuts import cut_at_regions
@@ -173,7 +174,7 @@ def physical_plan(
     """
     chosen = channels if isinstance(channels, Channels) else choose_channels(application, channels)
     groups = _groups(application, fusion, chosen)
-    order = _topological(application, groups)
+    order = _ordered(application, groups)
     pes = tuple(_pe(application, i, group, chosen) for i, group in enumerate(order))
     plan = PhysicalPlan(application=application, pes=pes, edges=())
     _check_loops(plan)
@@ -240,30 +241,21 @@ def _is_stateless(operator: Operator) -> bool:
     return operator.model.state is State.STATELESS
 
 
-def _topological(application: Application, groups: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _ordered(application: Application, groups: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The groups in an order in which every edge leads forward."""
     home = {id_: i for i, group in enumerate(groups) for id_ in group}
-    successors: dict[int, set[int]] = {i: set() for i in range(len(groups))}
+    after: dict[int, set[int]] = {i: set() for i in range(len(groups))}
     for producer, consumer, _, feedback in application.edges():
         if not feedback and home[producer] != home[consumer]:
-            successors[home[producer]].add(home[consumer])
-    waits = dict.fromkeys(successors, 0)
-    for targets in successors.values():
-        for target in targets:
-            waits[target] += 1
-    ready = [i for i, count in waits.items() if count == 0]
-    for i in ready:
-        for target in sorted(successors[i]):
-            waits[target] -= 1
-            if waits[target] == 0:
-                ready.append(target)
-    if len(ready) < len(groups):
-        stuck = next(i for i in successors if i not in ready)
+            after[home[producer]].add(home[consumer])
+    order = sort_topologically({i: sorted(following) for i, following in after.items()})
+    if len(order) < len(groups):
+        stuck = next(i for i in after if i not in order)
         raise UserError(
             f"the PEs form a cycle through {', '.join(f'`{id_}`' for id_ in groups[stuck])}",
             hint="no path may leave a PE and come back to it",
         )
-    return [groups[i] for i in ready]
+    return [groups[i] for i in order]
 
 
 def _check_loops(plan: PhysicalPlan) -> None:

@@ -36,9 +36,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from graphlib import TopologicalSorter
 from itertools import count, groupby
 
+from penstock.base.topological_order import sort_topologically, turn_edges
 from penstock.codegen.plan.part import Part, part_of
 from penstock.codegen.plan.physical import Edge, PhysicalPlan
 from penstock.codegen.write.forms import fires_by_time
@@ -157,7 +157,7 @@ def _groups(part: Part, found: Mapping[str, WhyNot], bound: frozenset[str]) -> l
         return "container" if node == _TOGETHER or node in found else node if node in alone else ""
 
     number: dict[str, int] = {}
-    for node in TopologicalSorter(before).static_order():
+    for node in sort_topologically(turn_edges(before)):
         number[node] = max((number[p] + (kind(p) != kind(node)) for p in before[node]), default=0)
     groups: dict[tuple[int, str], list[str]] = {}
     for id_ in part.plan.pes[part.pe].operators:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
+from penstock.base.topological_order import sort_topologically
 from penstock.codegen.plan.channels import Channels
 from penstock.ir.graph import Application
 
@@ -65,7 +66,7 @@ def _levels(application: Application, channels: Channels) -> dict[str, int]:
     loops = nx.condensation(graph)
     home, region = loops.graph["mapping"], channels.region
     at_least = dict.fromkeys(loops, 0)
-    for loop in nx.topological_sort(loops):
+    for loop in sort_topologically({loop: list(loops.successors(loop)) for loop in loops}):
         for producer in loops.nodes[loop]["members"]:
             for consumer in graph.successors(producer):
                 if home[consumer] != loop:

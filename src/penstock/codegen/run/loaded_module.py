@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 from itertools import count
 from typing import Any
 
+from penstock.base.modules import load_text
 from penstock.codegen.plan.python_functions import functions_of
 from penstock.codegen.write.generate import Module
 from penstock.expr.emit.parts import LogicState
@@ -103,11 +103,7 @@ class LoadedModule:
             self._names[given] = functions[id_][what]
 
     def _execute(self) -> None:
-        text = self.code.text
-        name = f"<PE {self.code.part.pe}, module {next(_loaded)}>"
-        # Tracebacks show lines of the module only if they are told where to find them.
-        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-        exec(compile(text, name, "exec"), self._names)
+        load_text(self.code.text, self._names, f"<PE {self.code.part.pe}, module {next(_loaded)}>")
 
     def _variables(self, id_: str) -> Variables:
         logic = self._program.application.operator[id_].logic

@@ -11,7 +11,7 @@ from penstock.codegen.plan.python_functions import PythonFunction
 from penstock.codegen.write.builder import Builder
 from penstock.expr.analysis import changed_roots, ports_changed_in_place
 from penstock.expr.emit.expressions import emit, owned
-from penstock.expr.emit.scope import INDENT, Place, Scope, state_text
+from penstock.expr.emit.scope import INDENT, Scope, Storage, state_text
 from penstock.expr.emit.statements import emit_body, indent
 from penstock.ir.expressions import Attribute, Expression
 from penstock.ir.graph import Operator
@@ -88,7 +88,7 @@ class Inliner:
         lines, changed, variables = self._logic(operator, row)
         return lines, changed, self._scope(operator, changed, variables)
 
-    def _scope(self, operator: Operator, row: Row, variables: dict[str, Place]) -> Scope:
+    def _scope(self, operator: Operator, row: Row, variables: dict[str, Storage]) -> Scope:
         schema = operator.inputs[0].schema
         return Scope(
             module=self.builder.module,
@@ -182,7 +182,7 @@ class Inliner:
         changed = [f"nonlocal {', '.join(self._states)}"] if self._states else []
         self.functions += [f"def {name}({', '.join(parameters)}):", *indent([*changed, *lines] or ["pass"])]
 
-    def _logic(self, operator: Operator, row: Row) -> tuple[Lines, Row, dict[str, Place]]:
+    def _logic(self, operator: Operator, row: Row) -> tuple[Lines, Row, dict[str, Storage]]:
         """The code that an operator's logic clause has for a tuple, the tuple after it, and the state variables."""
         logic = operator.logic
         if logic is None:
@@ -205,7 +205,7 @@ class Inliner:
         code = emit_body(handler.body, replace(scope, owned_ports=in_place))
         return [*lines, *(line.removeprefix(INDENT) for line in code)], row, variables
 
-    def _state_variables(self, operator: Operator) -> dict[str, Place]:
+    def _state_variables(self, operator: Operator) -> dict[str, Storage]:
         """The state variables of an operator as variables of the function around the loop."""
         assert operator.logic is not None
         if not operator.logic.state:
@@ -213,7 +213,7 @@ class Inliner:
         state = self.builder.body.name(f"{operator.id}_state")
         self.builder.states[operator.id] = "logic"
         self.before.append(f'{state} = pe.states["{operator.id}"].variables')
-        places = {}
+        storages = {}
         for declare in operator.logic.state:
             name = self.builder.body.name(declare.name)
             held = state_text(declare.name).removeprefix("state.")
@@ -221,8 +221,8 @@ class Inliner:
             if declare.mutable:
                 self.after.append(f"{state}.{held} = {name}")
                 self._states.append(name)
-            places[declare.name] = Place(name, owned=declare.mutable)
-        return places
+            storages[declare.name] = Storage(name, owned=declare.mutable)
+        return storages
 
     def _submitting(self, operator: Operator, lines: Lines) -> Lines:
         """The lines with every `submit` replaced by what follows; what follows several is a function."""

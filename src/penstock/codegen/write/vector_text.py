@@ -36,7 +36,7 @@ from penstock.codegen.write.folding import fold, is_fixed, is_nonzero, variables
 from penstock.expr.analysis import attributes_of, own_function
 from penstock.expr.emit.code import ADD, ATOM, BIT_AND, BIT_OR, COMPARE, MULTIPLY, SIGN, Code, operation
 from penstock.expr.emit.expressions import emit
-from penstock.expr.emit.scope import Locals, Place, Scope
+from penstock.expr.emit.scope import Locals, Scope, Storage
 from penstock.expr.functions.registry import resolve
 from penstock.expr.vector.frame import dtype_of
 from penstock.expr.vector.operators import binary_operation, can_cast_fail, cast_operation
@@ -226,14 +226,14 @@ class VectorText:
         variables = sorted(variables_of(x), key=lambda v: v.name)
         names = Locals()
         attributes = {(p, n): names.name(f"{n}_{p}" if p else n) for p, n in used}
-        places = {v.name: Place(names.name(v.name)) for v in variables}
+        storages = {v.name: Storage(names.name(v.name)) for v in variables}
         scope = Scope(
-            module=self.body.module, locals=names, ports=where.schemas, attributes=attributes, variables=places
+            module=self.body.module, locals=names, ports=where.schemas, attributes=attributes, variables=storages
         )
         text = emit(x, scope)
         types = [where.schemas[p].attribute(n).type for p, n in used] + [v.type for v in variables]
         columns = [f'{where.frames[p]}["{n}"]' for p, n in used] + [where.column(v) for v in variables]
-        loop = self._loop(x, text, [*attributes.values(), *(p.text for p in places.values())], columns, types, where)
+        loop = self._loop(x, text, [*attributes.values(), *(s.text for s in storages.values())], columns, types, where)
         found = self.body.shared((where.frames, tuple(where.variables.values()), x), "rows", loop)
         return Vector(Code(found), eager=False, rows=not loop.startswith("by_distinct"))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from penstock.expr.analysis import functions_used, ports_changed_in_place
 from penstock.expr.emit.calls import rebound_parameters
-from penstock.expr.emit.scope import INDENT, Locals, Module, Place, Scope, state_text
+from penstock.expr.emit.scope import INDENT, Locals, Module, Scope, Storage, state_text
 from penstock.expr.emit.statements import emit_body, indent, initial_value
 from penstock.ir.statements import Block, Declare, Function, Handler, Logic
 from penstock.ir.types import Schema, has_collection, is_collection
@@ -44,7 +44,7 @@ def tuple_names(ports: Sequence[Schema]) -> tuple[str, ...]:
 
 def emit_logic(module: Module, logic: Logic, ports: Sequence[Schema]) -> None:
     """Add a logic clause to a module: `initial_state`, `on_tuple_0`, `on_punctuation_0`, `on_process`."""
-    state: dict[str, Place] = {}
+    state: dict[str, Storage] = {}
     module.add(_initial_state(module, logic.state, state))
     for handler in logic.on_tuple:
         module.add(_on_tuple(module, handler, ports, state))
@@ -54,17 +54,17 @@ def emit_logic(module: Module, logic: Logic, ports: Sequence[Schema]) -> None:
         module.add(_on_process(module, logic.on_process, state))
 
 
-def _initial_state(module: Module, declared: Sequence[Declare], state: dict[str, Place]) -> list[str]:
+def _initial_state(module: Module, declared: Sequence[Declare], state: dict[str, Storage]) -> list[str]:
     scope = Scope(module=module, variables=state)
     lines = ["def initial_state():", f"{INDENT}state = LogicState()"]
     for declare in declared:
         value = initial_value(declare, scope)
-        state[declare.name] = Place(state_text(declare.name), owned=declare.mutable)
+        state[declare.name] = Storage(state_text(declare.name), owned=declare.mutable)
         lines.append(f"{INDENT}{state_text(declare.name)} = {value}")
     return [*lines, f"{INDENT}return state"]
 
 
-def _on_tuple(module: Module, handler: Handler, ports: Sequence[Schema], state: dict[str, Place]) -> list[str]:
+def _on_tuple(module: Module, handler: Handler, ports: Sequence[Schema], state: dict[str, Storage]) -> list[str]:
     port, schema = handler.port, ports[handler.port]
     name = tuple_names(ports)[port]
     in_place = ports_changed_in_place(handler.body, module.functions) if has_collection(schema) else frozenset()
@@ -85,12 +85,12 @@ def _on_tuple(module: Module, handler: Handler, ports: Sequence[Schema], state: 
     return [*lines, *emit_body(handler.body, scope), f"{INDENT}return {name}"]
 
 
-def _on_punctuation(module: Module, handler: Handler, ports: Sequence[Schema], state: dict[str, Place]) -> list[str]:
+def _on_punctuation(module: Module, handler: Handler, ports: Sequence[Schema], state: dict[str, Storage]) -> list[str]:
     scope = Scope(module=module, variables=dict(state))
     return [f"def on_punctuation_{handler.port}(punctuation):", *emit_body(handler.body, scope)]
 
 
-def _on_process(module: Module, body: Block, state: dict[str, Place]) -> list[str]:
+def _on_process(module: Module, body: Block, state: dict[str, Storage]) -> list[str]:
     scope = Scope(module=module, variables=dict(state), in_generator=True)
     # The last yield makes it a generator even if nothing is submitted.
     return ["def on_process():", *emit_body(body, scope), f"{INDENT}yield None"]

@@ -105,8 +105,8 @@ def state_text(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a variable lives.
+class Storage:
+    """The storage of a variable: what it is called in the generated code, and whose it is.
 
     Attributes:
         text: Its Python text, a local name or `state.name`.
@@ -166,7 +166,7 @@ class Scope:
         ports: The schema of each input port.
         tuples: The text of the current tuple of each port.
         attributes: The text of attributes that are at hand without their tuple, by port and name.
-        variables: The place of each variable in sight.
+        variables: The storage of each variable in sight.
         owned_ports: The ports whose tuples this code changes in place, so that it works on a copy.
         in_generator: Whether submitting gives other sources a turn.
         return_text: The text after a `return` without value.
@@ -179,7 +179,7 @@ class Scope:
     ports: tuple[Schema, ...] = ()
     tuples: tuple[str, ...] = ()
     attributes: Mapping[tuple[int, str], str] = field(default_factory=dict)
-    variables: dict[str, Place] = field(default_factory=dict)
+    variables: dict[str, Storage] = field(default_factory=dict)
     owned_ports: frozenset[int] = frozenset()
     in_generator: bool = False
     return_text: str = ""
@@ -206,5 +206,5 @@ class Scope:
     def declare(self, name: str, *, owned: bool = False, by_reference: bool = False) -> str:
         """Bring a local variable into sight; the text is its Python name."""
         text = self.locals.name(name)
-        self.variables[name] = Place(text, owned, by_reference)
+        self.variables[name] = Storage(text, owned, by_reference)
         return text

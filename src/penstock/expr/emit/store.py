@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from penstock.expr.emit.code import ATOM, Code
-from penstock.expr.emit.scope import Place, Scope
+from penstock.expr.emit.scope import Scope, Storage
 from penstock.ir.expressions import (
     Attribute,
     Expression,
@@ -41,7 +41,7 @@ def settle(target: Expression, scope: Scope, emit: Emit) -> tuple[Expression, li
                 return replace(target, base=settled), texts
             name = scope.locals.temporary()
             # A name that no program can have, because it is not an identifier of SPL.
-            scope.variables[f"${name}"] = Place(name)
+            scope.variables[f"${name}"] = Storage(name)
             position = Variable(type=index.type, name=f"${name}")
             return replace(target, base=settled, index=position), [*texts, f"{name} := {emit(index, scope).text}"]
     return target, []
@@ -85,12 +85,12 @@ def store_statement(target: Expression, value: Code, scope: Scope, emit: Emit) -
     return store_text(target, value, scope, emit)
 
 
-def _store_variable(place: Place, value: Code) -> str:
-    if place.by_reference:
-        return f"replace_contents({place.text}, {value.text})"
-    if place.text.startswith("state."):
-        return f'store(state, "{place.text.removeprefix("state.")}", {value.text})'
-    return f"({place.text} := {value.text})"
+def _store_variable(storage: Storage, value: Code) -> str:
+    if storage.by_reference:
+        return f"replace_contents({storage.text}, {value.text})"
+    if storage.text.startswith("state."):
+        return f'store(state, "{storage.text.removeprefix("state.")}", {value.text})'
+    return f"({storage.text} := {value.text})"
 
 
 def _rebuilt_field(base: Expression, name: str, value: Code, scope: Scope, emit: Emit) -> str:

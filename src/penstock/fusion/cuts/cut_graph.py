@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from penstock.base.topological_order import sort_topologically
 from penstock.fusion.problem.fusion_problem import Flags, Floats, Ints
 
 _METIS_UNITS = 10_000
@@ -93,27 +94,15 @@ class CutGraph:
 
     def ordered(self, keys: Floats) -> Ints:
         """Vertices by increasing key, each after its predecessors."""
+        by_key = np.argsort(keys, kind="stable")
         if not len(self.before):
-            return np.argsort(keys, kind="stable")
-        return self._ordered_after(keys.tolist())
-
-    def _ordered_after(self, keys: list[float]) -> Ints:
-        after: list[list[int]] = [[] for _ in keys]
-        waiting = [0] * len(keys)
-        for u, v in self.before.tolist():
+            return by_key
+        place = np.empty_like(by_key)
+        place[by_key] = np.arange(len(keys))
+        after: dict[int, list[int]] = {i: [] for i in range(len(keys))}
+        for u, v in place[self.before].tolist():
             after[u].append(v)
-            waiting[v] += 1
-        ready = [(keys[v], v) for v, count in enumerate(waiting) if count == 0]
-        heapify(ready)
-        order = []
-        while ready:
-            _, u = heappop(ready)
-            order.append(u)
-            for v in after[u]:
-                waiting[v] -= 1
-                if waiting[v] == 0:
-                    heappush(ready, (keys[v], v))
-        return np.array(order, np.int64)
+        return by_key[sort_topologically(after, put=heappush, take=heappop)]
 
 
 def cut_graph(

@@ -18,7 +18,7 @@ Example:
 
 from __future__ import annotations
 
-from penstock.fusion.graph.pe_order import topological
+from penstock.base.topological_order import sort_topologically
 from penstock.fusion.graph.super_graph import Group, SuperGraph
 
 
@@ -38,8 +38,7 @@ def _levels(graph: SuperGraph, kinds: list[tuple[int, ...]]) -> list[int] | None
     """The level of each template, or None if streams between replicas make a cycle of templates."""
     template_of = {v: t for t, template in enumerate(graph.templates) for v in template}
     after = [{template_of[u] for v in template for u in graph.successors[v]} for template in graph.templates]
-    before = [{template_of[u] for v in template for u in graph.predecessors[v]} for template in graph.templates]
-    order = topological(after, before)
+    order = sort_topologically(dict(enumerate(after)))
     if len(order) < len(kinds):
         return None
     replica_of = {v: replica for template in graph.templates for replica, v in enumerate(template)}

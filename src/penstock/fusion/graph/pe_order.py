@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from penstock.base.topological_order import sort_topologically
+
 _CLOSEST = 1e-6
 """How close ranks may come before all are dealt out anew."""
 
@@ -35,7 +37,7 @@ class Order:
         self.rank = [0.0] * count
         # The order as a ring, with a mark behind the last: who stands behind whom, and before whom.
         self._next, self._last = [count] * (count + 1), [count] * (count + 1)
-        ordered = topological(self.after, self.before)
+        ordered = sort_topologically(dict(enumerate(self.after)))
         assert len(ordered) == count, "nodes on a cycle"
         for node in ordered:
             self._insert([node], self._last[count])
@@ -164,20 +166,3 @@ class Order:
         forward[one] -= {one, other}
         forward[other] = set()
         backward[one] -= {one, other}
-
-
-def topological(after: Sequence[Iterable[int]], before: Sequence[Iterable[int]]) -> list[int]:
-    """Nodes so that each stands before whom it sends to; nodes on a cycle, and what follows them, are left out.
-
-    Example:
-        >>> topological([[], [0], [0, 1]], [[1, 2], [2], []])
-        [2, 1, 0]
-    """
-    waiting = [len(set(nodes)) for nodes in before]
-    found = [node for node, count in enumerate(waiting) if count == 0]
-    for node in found:
-        for following in after[node]:
-            waiting[following] -= 1
-            if waiting[following] == 0:
-                found.append(following)
-    return found

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from penstock.base.deadline import Deadline
+from penstock.base.topological_order import sort_topologically
 from penstock.fusion.cuts.cut_graph import CutGraph, cut_graph
 from penstock.fusion.cuts.ratio_cut import minimum_ratio_cut
-from penstock.fusion.graph.pe_order import topological
 from penstock.fusion.graph.super_graph import Group, Pe, SuperGraph
 
 _LARGE, _LEAST = 400, 0.1
@@ -177,9 +177,7 @@ def _unlike(colour_of: dict[int, int]) -> Iterator[tuple[int, int]]:
 
 
 def _has_order(count: int, before: Iterable[tuple[int, int]]) -> bool:
-    after: list[list[int]] = [[] for _ in range(count)]
-    earlier: list[list[int]] = [[] for _ in range(count)]
+    after: dict[int, list[int]] = {v: [] for v in range(count)}
     for u, v in before:
         after[u].append(v)
-        earlier[v].append(u)
-    return len(topological(after, earlier)) == count
+    return len(sort_topologically(after)) == count

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from penstock.fusion.graph.pe_order import topological
+from penstock.base.topological_order import sort_topologically
 from penstock.fusion.graph.super_graph import SuperGraph, pe_widths
 from penstock.fusion.problem.costs import TOLERANCE
 from penstock.fusion.problem.objective import Goal
@@ -292,7 +292,7 @@ class Branching:
 def _reach(graph: SuperGraph) -> list[int]:
     """The vertices that follow each vertex, as bits."""
     reach = [0] * graph.vertices
-    for v in reversed(topological(graph.successors, graph.predecessors)):
+    for v in reversed(sort_topologically(dict(enumerate(graph.successors)))):
         for u in graph.successors[v]:
             reach[v] |= reach[u] | 1 << u
     return reach

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from penstock.base.topological_order import sort_topologically
 from penstock.fusion.graph.super_graph import Group, SuperGraph, pe_widths
 from penstock.fusion.search.flows import Flows
 
@@ -236,25 +237,16 @@ class Live:
         if not self.graph.acyclic:
             return
         after: dict[int, set[int]] = {pe: set() for pe in self.members}
-        waiting = Counter[int]()
         for v, pe in enumerate(self.pe_of):
-            for u in self.graph.successors[v]:
-                other = self.pe_of[u]
-                if other != pe and other not in after[pe]:
-                    after[pe].add(other)
-                    waiting[other] += 1
-        ready = [pe for pe in self.members if not waiting[pe]]
-        rank = 0.0
-        while ready:
-            last = len(ready) - 1 if rng is None else int(rng.integers(len(ready)))
-            ready[last], ready[-1] = ready[-1], ready[last]
-            pe = ready.pop()
-            self.ranks[pe] = rank
-            rank += 1.0
-            for other in after[pe]:
-                waiting[other] -= 1
-                if not waiting[other]:
-                    ready.append(other)
+            after[pe].update(other for u in self.graph.successors[v] if (other := self.pe_of[u]) != pe)
+
+        def draw(ready: list[int]) -> int:
+            i = int(rng.integers(len(ready))) if rng else -1
+            ready[i], ready[-1] = ready[-1], ready[i]
+            return ready.pop()
+
+        for rank, pe in enumerate(sort_topologically(after, take=draw)):
+            self.ranks[pe] = float(rank)
 
     def core_utilization(self, pe: int) -> float:
         """The ratio of a PE's size to the cores that it can use."""

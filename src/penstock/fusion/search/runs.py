@@ -8,6 +8,7 @@ or an impossible host.
 from __future__ import annotations
 
 from penstock.base.deadline import Deadline
+from penstock.base.topological_order import sort_topologically
 from penstock.fusion.algorithms.place_pes import place_pes
 from penstock.fusion.graph.coarsest import coarsest_groups
 from penstock.fusion.graph.super_graph import Group, SuperGraph
@@ -56,14 +57,8 @@ def _runs(graph: SuperGraph, ordered: list[int], share: float) -> list[Group]:
 
 def _depth_first(graph: SuperGraph) -> list[int]:
     """Vertices after their predecessors, each soon after the last of them; the rest of a cycle comes at the end."""
-    waiting = [len(before) for before in graph.predecessors]
-    stack = [v for v in range(graph.vertices - 1, -1, -1) if not waiting[v]]
-    order = []
-    while stack:
-        v = stack.pop()
-        order.append(v)
-        for u in sorted(graph.successors[v], key=lambda u: graph.neighbours[v][u]):
-            waiting[u] -= 1
-            if not waiting[u]:
-                stack.append(u)
+    after = {
+        v: sorted(graph.successors[v], key=graph.neighbours[v].__getitem__) for v in reversed(range(graph.vertices))
+    }
+    order = sort_topologically(after, take=list.pop)
     return order + sorted(set(range(graph.vertices)) - set(order))

@@ -53,7 +53,8 @@ class Totals:
     def add(self, report: Report) -> None:
         """Count a PE's batch."""
         self.received = add(self.received, report.received)
-        self.submitted = add(self.submitted, report.submitted)
+        # A sink that a PE runs itself has no output, so nothing of it is counted there.
+        self.submitted = add(self.submitted, {id_: ports for id_, ports in report.submitted.items() if ports})
         for source, count in report.late.items():
             self.late[source] = self.late.get(source, 0) + count
 

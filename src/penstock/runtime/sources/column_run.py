@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.base.deadline import Deadline
 from penstock.codegen.transport.batches import FINAL, PULSE, PULSE_NUMBER, WINDOW
 from penstock.runtime.sources.batch import check_form
 from penstock.runtime.sources.by_columns import ColumnPE, numbers_of, times_of
@@ -47,7 +48,7 @@ class ColumnRun:
         """Whether anything has left, or was set aside, that has not been taken."""
         return bool(self._submitted or self._left) or self._pe.has_letters
 
-    def advance_to(self, turn: int, deadline: float | None = None) -> None:
+    def advance_to(self, turn: int, deadline: Deadline | None = None) -> None:
         """Take turns until it has had so many, or there is nothing for now."""
         self.is_resting = False
         while self.turn < turn and not self.has_ended and not self.is_resting:
@@ -133,7 +134,7 @@ class TimedColumnRun(ColumnRun):
         """Let the lines leave whose times have come."""
         self._until_ns = clock_ns - self._pe.start_ns
 
-    def advance_to(self, turn: int, deadline: float | None = None) -> None:
+    def advance_to(self, turn: int, deadline: Deadline | None = None) -> None:
         """Give what has come up to the clock, about as many tuples as there are turns left."""
         planned = self._pe.plan(self._position, max(1, turn - self.turn), self._until_ns)
         self._position, self._is_at_end = planned.position, planned.has_ended

@@ -26,11 +26,11 @@ Algorithm:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Protocol
 
+from penstock.base.deadline import Deadline
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import LAST_PULSE, PULSE_NUMBER
 from penstock.expr.environment import Environment
@@ -173,7 +173,7 @@ class TurnPlanner:
 
     def _take_turns(self, turns: int, now_ns: int | None) -> None:
         """Let the sources take turns until one has had so many."""
-        deadline = None if now_ns is None else time.monotonic() + BATCH_SECONDS
+        deadline = None if now_ns is None else Deadline.after(BATCH_SECONDS)
         for run in self._runs:
             run.is_resting = False
             if now_ns is not None:
@@ -182,7 +182,7 @@ class TurnPlanner:
         while left > 0 and (due := self._due(now_ns)):
             self._time_ns = max(self._time_ns, due[0].time_ns)
             left -= self._round(due, left, deadline)
-            if deadline is not None and time.monotonic() > deadline:
+            if deadline is not None and deadline.has_passed():
                 break
 
     def _due(self, now_ns: int | None) -> list[SourceRun | ColumnRun]:
@@ -193,7 +193,7 @@ class TurnPlanner:
             return []
         return [run for run in ready if run.time_ns == earliest]
 
-    def _round(self, due: Sequence[SourceRun | ColumnRun], turns: int, deadline: float | None) -> int:
+    def _round(self, due: Sequence[SourceRun | ColumnRun], turns: int, deadline: Deadline | None) -> int:
         """Let sources of one time take equally many turns; returns how many."""
         is_alone = len(self._runs) == 1
         most = turns if is_alone or deadline is None else min(turns, ROUND_TURNS)

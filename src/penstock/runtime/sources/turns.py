@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
+from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import PULSE, PULSE_NUMBER, REPORT, Item, rows, values_as_rows
@@ -63,18 +63,18 @@ class SourceRun:
                 return
             self._take_turn()
 
-    def advance_to(self, turn: int, deadline: float | None = None) -> None:
+    def advance_to(self, turn: int, deadline: Deadline | None = None) -> None:
         """Take turns until it has had so many at the present time, time passes, or there is nothing for now.
 
         Args:
             turn: How many turns.
-            deadline: When to stop by `time.monotonic`.
+            deadline: When to stop.
         """
         now_ns = self.time_ns
         self.is_resting = False
         while self.turn < turn and self.time_ns == now_ns and not self.has_ended and not self.is_resting:
             self._take_turn()
-            if deadline is not None and time.monotonic() > deadline:
+            if deadline is not None and deadline.has_passed():
                 return
 
     def catch_up(self, time_ns: int) -> None:

@@ -102,8 +102,10 @@ def measure_shortly(compiled: CompiledJob, spark: SparkSession) -> Profile:
     return found.profile
 
 
-def keep_profile_of(run: SparkRun, application: Application) -> None:
+def keep_profile_of(job: CompiledJob, run: SparkRun, application: Application) -> None:
     """Keep what a run with signals has shown for the next one; the graph is that of the program as it was written."""
+    if job.choice.sampling is None:
+        return
     profile = refine(
         application,
         run.statistics,

@@ -37,7 +37,7 @@ IDLE_SECONDS = 0.1
 Offset = dict[str, Any]
 
 
-class Stretch(InputPartition):
+class ImportedBatch(InputPartition):
     """The input of one batch: the paths of its files, and whether the stream ends."""
 
     def __init__(self, files: list[str], ends: bool) -> None:
@@ -108,7 +108,7 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for entry in entries
             if entry.file is not None
         ]
-        return [Stretch(files, bool(end["ended"] and not start["ended"]))]
+        return [ImportedBatch(files, bool(end["ended"] and not start["ended"]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a batch."""

@@ -1,0 +1,76 @@
+"""The options of `penstock run` that engines with batches share, and the summary of such a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.output.summary import Summary, in_order_of
+
+if TYPE_CHECKING:
+    from penstock.compiler import Options
+    from penstock.expr.environment import Environment
+    from penstock.local.run import LocalRun
+    from penstock.spark.job.run import SparkRun
+    from penstock.toolkit.core.program import Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """How to run: the options of the command. Those of a cluster and of a checkpoint are Spark's alone."""
+
+    master: str
+    fusion: str
+    plan: Path | None
+    channels: int | str | None
+    checkpoint: Path | None
+    batch: int
+    until_done: bool
+    continuous: bool
+    seconds: float | None
+    profile: Path | None
+    loops: str
+    take_over: bool
+    accept_changed_code: bool
+    relaunches: int
+
+    def for_compiler(self, program: Program, environment: Environment, **more: Any) -> Options:
+        """What the compiler is told; `more` is what one engine alone tells it."""
+        from penstock.compiler import Options
+        from penstock.runtime.sources.following import goes_on
+
+        continuous = goes_on(
+            program, environment, until_done=self.until_done, continuous=self.continuous, seconds=self.seconds
+        )
+        return Options(
+            environment=environment,
+            channels=self.channels,
+            fusion=self.fusion,
+            plan=self.plan,
+            loops=self.loops,
+            batch=self.batch,
+            continuous=continuous,
+            **more,
+        )
+
+
+def summarize(
+    program: Program, environment: Environment, engine: str, run: LocalRun | SparkRun, **more: Any
+) -> Summary:
+    """The summary of a run in batches; `more` is what one engine alone tells."""
+    from penstock.reference.result import DEAD_LETTERS
+
+    totals = run.totals
+    return Summary(
+        application=program.application.name,
+        engine=engine,
+        stopped=run.stopped,
+        seconds=run.seconds,
+        received=in_order_of(program.application, totals.received),
+        submitted=in_order_of(program.application, totals.submitted),
+        rejected=totals.rejected,
+        dead_letters_file=environment.output_directory / DEAD_LETTERS if totals.rejected else None,
+        late=totals.late,
+        more={"batches": run.batches, **more},
+    )
