@@ -19,6 +19,7 @@ from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
 from penstock.codegen.run.loaded_module import LoadedModule
 from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.codegen.transport.batches import PULSE, TUPLE, Item, encode
+from penstock.codegen.transport.placed_frames import encode_frame, read_frames
 from penstock.codegen.write.generate import Module, generate
 from penstock.expr.environment import Environment
 from penstock.ir.types import parse_schema
@@ -124,7 +125,14 @@ def generated_rate(program: Program, tuples: Sequence[tuple[Any, ...]]) -> float
     made = generate(program, plan, pe)
     assert isinstance(made, Module), made
     instance = PieceInstance(LoadedModule(made, program, Environment()))
-    return rate(lambda values: list(instance.take(values)), batches(plan, pe, tuples), len(tuples))
+    part = made.part
+    entering, leaving = part.schemas(part.entering), part.schemas(part.leaving)
+
+    def take(values: Values) -> None:
+        for edge, frame in instance.take(read_frames(values, entering)).items():
+            encode_frame(frame, leaving[edge])
+
+    return rate(take, batches(plan, pe, tuples), len(tuples))
 
 
 def main(count: int) -> None:
