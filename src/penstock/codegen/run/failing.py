@@ -40,11 +40,13 @@ class Failing:
         error: As it failed.
         tuples: What the operator had to take for the item, with the input ports.
         variables: The variables of logic clauses before the item, by operator.
+        memories: The memories of classes of the user's before the item, by operator.
     """
 
     error: OperatorError
     tuples: tuple[tuple[int, Tuple], ...]
     variables: dict[str, dict[str, Any]]
+    memories: dict[str, Any]
 
 
 def find_failing(module: LoadedModule, state: Any, frames: PlacedFrames) -> Failing | None:
@@ -62,10 +64,10 @@ def find_failing(module: LoadedModule, state: Any, frames: PlacedFrames) -> Fail
     error = _failure(module, state, came, bad)
     before = _instance(module, state)
     before.take_arrived(first(came, good))
-    variables = before.snapshot()["operators"]
-    wanted = module.code.variables
+    states = before.snapshot()["operators"]
     assert error is not None
-    return Failing(error, _tuples(module, error, good), {id_: variables[id_] for id_ in wanted})
+    variables, memories = ({id_: states[id_] for id_ in ids} for ids in (module.code.variables, module.code.classes))
+    return Failing(error, _tuples(module, error, good), variables, memories)
 
 
 def _instance(module: LoadedModule, state: Any) -> PieceInstance:
