@@ -10,6 +10,7 @@ from penstock.codegen.plan.pieces import pieces_of
 from penstock.codegen.transport import placed_frames
 from penstock.codegen.transport.batches import FINAL, PULSE, PULSE_NUMBER, REPORT, TUPLE, Item, decode, encode
 from penstock.expr.environment import Environment
+from penstock.reference.failure import OperatorFailed
 from penstock.runtime.pes.instances import instance_maker, run_in_container
 
 IN_PIECES = """
@@ -70,3 +71,15 @@ def test_pieces_give_what_one_container_gives_over_batches_values_and_restored_s
         state = instance.snapshot()
     assert [(i.kind, i.tuple_) for i in found] == [(i.kind, i.tuple_) for i in expected]
     assert [i[:3] for i in found] == sorted(i[:3] for i in found)
+
+
+def test_a_failure_of_a_piece_without_state_names_its_tuple_also_in_a_later_batch():
+    setting = Setting(
+        """stream<A> S = Sort(A) { window A: tumbling, count(3); param sortBy: n; }
+           stream<A> O = Functor(S) { output O: n = 6 / (n - 4); }
+           () as Sink = FileSink(O) { param file: "o"; }"""
+    )
+    instance = setting.make()
+    list(instance.process_batch(setting.values(0, 2)))
+    with pytest.raises(OperatorFailed, match=r'failed on \{n=4,text="t2"\}: division by zero'):
+        list(instance.process_batch(setting.values(2, 3)))

@@ -64,6 +64,7 @@ def write_class(builder: Builder, operator: Operator) -> None:
     given = [builder.input(operator, port) for port in range(len(operator.inputs))]
     arrived = ", ".join(f"{g.frame}{branch(g.levels)}" for g in given)
     builder.states[operator.id] = CLASS
+    builder.body.add("# class, called row by row")
     text = f'pe.states["{operator.id}"].process(pe.times, [{arrived}])'
     if len(operator.outputs) == 1:
         builder.put(operator, 0, f"{text}[0]")

@@ -20,6 +20,7 @@ from penstock.codegen.run.loaded_module import OperatorError
 from penstock.codegen.run.piece_instance import PieceInstance, check_version
 from penstock.codegen.transport.batches import REPORT
 from penstock.codegen.transport.placed_frames import PlacedFrame, PlacedFrames, encode_frame, read_frame
+from penstock.ir.models import State
 from penstock.profiler.clock import cpu_ns
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values
@@ -84,10 +85,13 @@ class PEInstance:
     def _told(self, error: OperatorError) -> OperatorFailed:
         """A failure of generated code in the words of the reference interpreter, as far as it can be found again."""
         piece = self.module.pieces.plan.home[error.operator]
-        if self._before is not None:
-            found = find_failing(self.module.modules[piece], self._before.get(piece), self._fed[piece])
+        module = self.module.modules[piece]
+        # A piece without state stands where it stood in the beginning.
+        is_stateless = all(o.model.state is State.STATELESS for o in module.code.part.operators)
+        if is_stateless or self._before is not None:
+            found = find_failing(module, (self._before or {}).get(piece), self._fed[piece])
             if found is not None:
-                return told(self.module.program, self.module.modules[piece].code, found)
+                return told(self.module.program, module.code, found)
         return OperatorFailed(self.module.program.application.operator[error.operator], reason_of(error.error))
 
     def _take(self, values: Sequence[tuple[int, bytes]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
