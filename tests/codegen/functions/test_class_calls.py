@@ -86,6 +86,16 @@ class Listed(Numbered):
         return iter([{"n": self.count, "s": "", "f": 0.5}])
 
 
+class Catching(Numbered):
+    """Submits what does not fit, and something else instead."""
+
+    def process(self, t):
+        try:
+            self.submit({"n": "text" if t.n % 2 else t.n, "s": t.s, "f": t.f})
+        except Exception as error:
+            self.submit((t.n, str(error), t.f))
+
+
 class Kept(Operator):
     """Remembers the rows themselves."""
 
@@ -97,7 +107,7 @@ class Kept(Operator):
         yield self.rows[len(self.rows) // 2]
 
 
-CLASSES = [Numbered, ByFloat, ByTwo, Falsy, Timed, Same, Listed, Kept]
+CLASSES = [Numbered, ByFloat, ByTwo, Falsy, Timed, Same, Listed, Catching, Kept]
 
 
 def chain(*kinds: Any, schema: str = SCHEMA, **options: Any):

@@ -122,7 +122,6 @@ class ClassCalls:
         if self._calls is None:
             runtime: Any = getattr(self._runtime, "settled", self._runtime)
             runtime.submit[:] = self._collectors()
-            runtime.conforms[:] = map(make_own, self._outputs)
             self._calls = _by_key(runtime) if isinstance(runtime, KeyedRuntime) else _by_instance(runtime)
         if isinstance(self._calls, _Instances):
             self._loop_by_key(rows, self._calls, ends)
