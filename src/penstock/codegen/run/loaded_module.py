@@ -58,10 +58,12 @@ class LoadedModule:
 
     Attributes:
         code: What was generated.
+        kept: Classes of the user's without state, while no instance uses them; what they have loaded serves again.
     """
 
     def __init__(self, module: Module, program: Program, environment: Environment) -> None:
         self.code = module
+        self.kept: dict[str, ClassCalls] = {}
         self._program = program
         self._names: dict[str, Any] = {"environment": environment, "__name__": f"pe_{module.part.pe}"}
         self._environment = environment
@@ -89,7 +91,7 @@ class LoadedModule:
         """
         made: dict[str, Any] = self._names["fresh_states"]() if "fresh_states" in self._names else {}
         made |= {id_: self._variables(id_) for id_ in self.code.variables}
-        return made | {id_: self._class_calls(id_) for id_ in self.code.classes}
+        return made | {id_: self._kept_or_fresh(id_) for id_ in self.code.classes}
 
     def snapshot_environment(self) -> dict[str, Any]:
         """The state of the environment that code may have changed: random numbers drawn, metrics counted."""
@@ -126,7 +128,9 @@ class LoadedModule:
         only_state = Logic(state=logic.state)
         return Variables(evaluator.logic(only_state, ports=(), submit=(), punctuate=()).state)
 
-    def _class_calls(self, id_: str) -> ClassCalls:
+    def _kept_or_fresh(self, id_: str) -> ClassCalls:
+        if id_ in self.kept:
+            return self.kept.pop(id_)
         try:
             return class_calls(self._program, self._program.application.operator[id_], self._environment)
         except (EvaluationError, UserError) as error:

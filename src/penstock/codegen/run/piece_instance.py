@@ -19,6 +19,7 @@ from penstock.codegen.run.leaving import Leaving
 from penstock.codegen.run.loaded_module import LoadedModule
 from penstock.codegen.transport.placed_frames import PlacedFrame, PlacedFrames
 from penstock.expr.vector.frame import Column
+from penstock.ir.models import State
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.signals import Signals
 
@@ -152,6 +153,13 @@ class PieceInstance:
         self.signals.begin()
         self._module.process(batch)
         self.signals.end(batch.received, batch.submitted)
+
+    def keep_classes(self) -> None:
+        """Let classes of the user's without state, which have done their work, serve another batch."""
+        operators = self._module.code.part.plan.application.operator
+        for id_ in self._module.code.classes:
+            if operators[id_].model.state is State.STATELESS:
+                self._module.kept[id_] = self._states[id_]
 
     def snapshot(self) -> dict[str, Any]:
         """The state, as plain data."""

@@ -132,10 +132,12 @@ class PEInstance:
         instance.sent(cpu_ns() - began)
         return values
 
-    def keep_containers(self) -> None:
-        """Let the containers of a PE without state, which have done their work, serve another batch."""
+    def keep_operators(self) -> None:
+        """Let the operators of a PE without state, which have done their work, serve another batch."""
         for piece, instance in self._instances.items():
-            if isinstance(instance, ContainerInstance) and instance.may_be_kept:
+            if isinstance(instance, PieceInstance):
+                instance.keep_classes()
+            elif instance.may_be_kept:
                 instance.rewind()
                 self.module.kept[piece] = instance
 
