@@ -241,6 +241,7 @@ def _count(builder: Builder) -> None:
     submitted = ", ".join(
         f'"{o.id}": [{", ".join(f"len({builder.frames[port.stream]})" for port in o.outputs)}]'
         for o in builder.part.operators
+        if o.outputs
     )
     builder.body.add("", "# tuples that came to each input port, and that left each output port")
     builder.body.add(f"pe.received = {{{received}}}", f"pe.submitted = {{{submitted}}}")
