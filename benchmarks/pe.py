@@ -18,6 +18,7 @@ from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
 from penstock.codegen.run.loaded_module import LoadedModule
 from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.codegen.transport.batches import PULSE, TUPLE, Item, decode, encode, rows
+from penstock.codegen.transport.placed_frames import encode_frame, read_frames
 from penstock.codegen.write.generate import Module, generate
 from penstock.expr.environment import Environment
 from penstock.lang import compile_file, compile_text
@@ -86,7 +87,14 @@ def by_generated_code(program: Program, plan: PhysicalPlan, pe: int) -> Callable
     made = generate(program, plan, pe)
     assert isinstance(made, Module), made
     instance = PieceInstance(LoadedModule(made, program, Environment()))
-    return lambda values: sum(len(value) for _, found in instance.take(values) for value in found)
+    part = made.part
+    entering, leaving = part.schemas(part.entering), part.schemas(part.leaving)
+
+    def take(values: Values) -> int:
+        left = instance.take(read_frames(values, entering))
+        return sum(len(value) for edge, schema in leaving.items() for value in encode_frame(left[edge], schema))
+
+    return take
 
 
 def rate(take: Callable[[Values], int], given: Iterable[Values], tuples: int) -> float:

@@ -1,8 +1,8 @@
 """How many tuples a second a PE of Python functions takes, from bytes to bytes, in one process and without Spark.
 
 Run: `python benchmarks/python_functions.py [TUPLES]`. Chains of functions, as they are generated; the same as column
-expressions; a function that is not understood beside a plain loop that calls it on rows that are there. Time is CPU
-time, so that other work on the machine does not count; the best of three.
+expressions; a class with state by key; a function that is not understood beside a plain loop that calls it on rows that
+are there. Time is CPU time, so that other work on the machine does not count; the best of three.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock import App, col
+from penstock import App, KeyedOperator, col
 from penstock.api.rows import row_maker
 from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
 from penstock.codegen.run.loaded_module import LoadedModule
 from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.codegen.transport.batches import PULSE, TUPLE, Item, encode
+from penstock.codegen.transport.placed_frames import encode_frame, read_frames
 from penstock.codegen.write.generate import Module, generate
 from penstock.expr.environment import Environment
 from penstock.ir.types import parse_schema
@@ -28,6 +29,7 @@ from penstock.toolkit.core.program import Program
 SCHEMA = "int64 n, float64 x, rstring s"
 BATCH = 50_000
 RUNS = 3
+KEYS = 20_000
 
 Values = Sequence[tuple[int, bytes]]
 
@@ -63,6 +65,20 @@ def looped(t):
     return {"n": total, "x": t.x, "s": t.s}
 
 
+class Total(KeyedOperator):
+    """Counts and sums by key, and tells with every tuple."""
+
+    partition_by = "n"
+
+    def __init__(self):
+        self.count, self.total = 0, 0.0
+
+    def process(self, t):
+        self.count += 1
+        self.total += t.x
+        yield {"n": self.count, "x": self.total, "s": t.s}
+
+
 def chain(*functions: Any) -> Program:
     app = App("Chain")
     stream = app.source(feed([]), SCHEMA, name="Numbers")
@@ -86,6 +102,10 @@ CASES: dict[str, Callable[[], Program]] = {
         lambda s, name: s.select(n=col.n + 1, x=col.x * 2.0, s=col.s, name=name),
         lambda s, name: s.filter((col.n % 3 != 0) & (col.x > 10.0), name=name),
         lambda s, name: s.select(n=col.n * 2, x=col.x - 0.5, s=col.s, name=name),
+    ),
+    "a keyed class that counts and sums": lambda: chain(
+        lambda s, name: s.select(n=col.n % KEYS, x=col.x, s=col.s, name=name),
+        lambda s, name: s.apply(Total, name=name),
     ),
     "a function that is not understood (hashlib)": lambda: chain(mapped(hashed)),
     "a function that is not understood (a loop)": lambda: chain(mapped(looped)),
@@ -124,13 +144,42 @@ def generated_rate(program: Program, tuples: Sequence[tuple[Any, ...]]) -> float
     made = generate(program, plan, pe)
     assert isinstance(made, Module), made
     instance = PieceInstance(LoadedModule(made, program, Environment()))
-    return rate(lambda values: list(instance.take(values)), batches(plan, pe, tuples), len(tuples))
+    part = made.part
+    entering, leaving = part.schemas(part.entering), part.schemas(part.leaving)
+
+    def take(values: Values) -> None:
+        for edge, frame in instance.take(read_frames(values, entering)).items():
+            encode_frame(frame, leaving[edge])
+
+    return rate(take, batches(plan, pe, tuples), len(tuples))
+
+
+class Plain:
+    """The same class without Penstock."""
+
+    __init__, process = Total.__init__, Total.process
+
+
+def plain_class_rate(tuples: Sequence[tuple[Any, ...]]) -> float:
+    make_row = row_maker(parse_schema(SCHEMA))
+    rows = [make_row((n % KEYS, x, s)) for n, x, s in tuples]
+
+    def take(part: Sequence[Any]) -> None:
+        instances: dict[int, Plain] = {}
+        for row in part:
+            instance = instances.get(row.n)
+            if instance is None:
+                instance = instances[row.n] = Plain()
+            list(instance.process(row))
+
+    return rate(take, [rows], len(rows))
 
 
 def main(count: int) -> None:
     tuples = numbers(count)
     for name, make in CASES.items():
         print(f"{name:45}{generated_rate(make(), tuples) / 1000:12,.0f} k tuples/s", flush=True)
+    print(f"{'a plain loop over instances by key':45}{plain_class_rate(tuples) / 1000:12,.0f} k tuples/s")
     make_row = row_maker(parse_schema(SCHEMA))
     rows = [make_row(t) for t in tuples]
     for name, function in PLAIN.items():

@@ -11,6 +11,7 @@ from penstock.codegen.plan.physical import PhysicalPlan, physical_plan
 from penstock.codegen.run.loaded_module import LoadedModule
 from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.codegen.transport.batches import FINAL, PULSE, TUPLE, WINDOW, Item, decode, encode
+from penstock.codegen.transport.placed_frames import encode_frame, read_frames
 from penstock.codegen.write.generate import Module, generate
 from penstock.codegen.write.marks import streams_with_marks
 from penstock.expr.environment import Environment
@@ -68,12 +69,20 @@ def by_generated_code(
         instance = PieceInstance(module)
         if state is not None:
             instance.restore(pickle.loads(state))
-        left = dict(instance.take(_values(plan, batch)))
+        left = take_encoded(instance, made, _values(plan, batch))
         state = pickle.dumps(instance.snapshot())
         schemas = made.part.schemas(made.part.leaving)
         items = {edge: [item for v in values for item in decode(v, schemas[edge])] for edge, values in left.items()}
         found.append((_renumbered(_without_marks(plan, pe, items)), (instance.received, instance.submitted)))
     return found
+
+
+def take_encoded(instance: PieceInstance, made: Module, values: Sequence[tuple[int, bytes]]) -> dict[int, list[bytes]]:
+    """What leaves a piece for encoded values, encoded."""
+    part = made.part
+    left = instance.take(read_frames(values, part.schemas(part.entering)))
+    dead = {edge.index: part.plan.dead[edge.stream] for edge in part.leaving}
+    return {e: encode_frame(left[e], schema, dead[e]) for e, schema in part.schemas(part.leaving).items()}
 
 
 def _values(plan: PhysicalPlan, batch: Batch) -> list[tuple[int, bytes]]:

@@ -13,7 +13,8 @@ from penstock import App, flat_map, map_
 from penstock.codegen.functions.compiled import Compiled, compile_function
 from penstock.codegen.run.loaded_module import LoadedModule, OperatorError
 from penstock.codegen.run.piece_instance import PieceInstance
-from penstock.codegen.transport.batches import PULSE, Item, encode
+from penstock.codegen.transport.batches import PULSE, Item
+from penstock.codegen.transport.placed_frames import frame_of
 from penstock.expr.environment import Environment
 from penstock.ir.models import Forwarding, OperatorModel, Selectivity, State
 from penstock.ir.types import parse_schema
@@ -229,7 +230,7 @@ def test_a_declared_model_is_checked_though_the_function_is_columns():
     items = [*tuples([(7, 0.5, "a")], path=bytes(4)), Item(0, 2**62, b"", PULSE)]
     edge = plan.into(inner_pe(plan))[0].index
     with pytest.raises(OperatorError, match="its model says that it forwards `n` unchanged"):
-        list(instance.take([(edge, v) for v in encode(items, parse_schema(SCHEMA))]))
+        instance.take({edge: [frame_of(items, parse_schema(SCHEMA))]})
 
 
 def test_functions_with_effects_share_a_loop_and_others_do_not():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from pes import take_encoded
 
 from penstock.codegen.plan.liveness import dead_attributes
 from penstock.codegen.plan.physical import physical_plan
@@ -84,7 +85,7 @@ def test_a_pe_sends_nothing_of_what_is_dead_and_defaults_arrive():
     items = [Item(0, i, b"0000", TUPLE, (i, 2 * i, "text", [i])) for i in range(4)]
     values = list(encode([*items, Item(0, PULSE_NUMBER, b"", PULSE)], schema))
     instance = PieceInstance(LoadedModule(generated, made, Environment()))
-    left = dict(instance.take([(entering.index, value) for value in values]))
+    left = take_encoded(instance, generated, [(entering.index, value) for value in values])
     (value,) = left[leaving.index]
     sent = read_batches(value)[1]
     assert [pa.types.is_null(column.type) for column in sent.columns] == [False, True, True, True]

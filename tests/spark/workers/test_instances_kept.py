@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -38,6 +39,21 @@ class Loading(Operator):
         yield {"x": self.table[t.x], "at": self.environment.clock.now_ns, "drawn": self.environment.random.random()}
 
 
+class LoadingAtFirst(Operator):
+    """Loads something when it is made, and asks for nothing: generated code calls it."""
+
+    model = STATELESS
+
+    def __init__(self, *, note: str):
+        with open(note, "a") as file:
+            file.write("0\n")
+
+    def process(self, t):
+        if t.x == 13:
+            raise ValueError("thirteen")
+        yield {"x": t.x * t.x, "at": 0, "drawn": 0.0}
+
+
 class Failing(Loading):
     """Fails for one tuple."""
 
@@ -58,9 +74,13 @@ def fresh(monkeypatch):
     monkeypatch.setattr(workers, "_modules", {})
 
 
-def job(operator: type[Operator], folder: Path, *, with_more: bool = False) -> tuple[Program, PhysicalPlan, str]:
+def job(
+    operator: type[Operator], folder: Path, *, with_more: bool = False, **options: Any
+) -> tuple[Program, PhysicalPlan, str]:
     app = App("Kept")
-    made = app.source(feed([]), "int32 x", name="A").apply(operator, "int32 x, int64 at, float64 drawn", name="B")
+    made = app.source(feed([]), "int32 x", name="A").apply(
+        operator, "int32 x, int64 at, float64 drawn", name="B", **options
+    )
     if with_more:
         made = made.with_columns(x=made_x(), name="C")
     made.write_file("out.csv", name="Sink")
@@ -101,6 +121,18 @@ def test_what_an_operator_has_loaded_serves_all_batches(tmp_path, with_more):
     for batch in range(3):
         assert [x for x, _, _ in run(plan, path, [(0, batch), (0, 2)])] == [batch**2 + with_more, 4 + with_more]
     assert loaded(tmp_path) == [0]
+
+
+def test_a_class_that_generated_code_calls_serves_all_batches_until_one_fails(tmp_path):
+    _, plan, path = job(LoadingAtFirst, tmp_path, note=str(tmp_path / "loaded"))
+    for x in (2, 3):
+        assert run(plan, path, [(0, x)])[0][0] == x * x
+    once = len(loaded(tmp_path))
+    with pytest.raises(Exception, match="thirteen"):
+        run(plan, path, [(0, 13)])
+    in_container = len(loaded(tmp_path)) - once
+    assert run(plan, path, [(0, 4)])[0][0] == 16
+    assert (once, in_container, len(loaded(tmp_path))) == (1, 1, 3)
 
 
 def test_time_and_random_numbers_begin_anew(tmp_path):

@@ -118,13 +118,13 @@ class KeyedRuntime(Runtime):
         key_of, make, is_only = self.key_of[port], row_maker(self.operator.inputs[port].schema), len(self.key_of) == 1
 
         def receive(tuple_: Tuple) -> None:
-            instance = self._instance_for(key_of(tuple_))
+            instance = self.instance_for(key_of(tuple_))
             row = make(tuple_)
             self._submit_all(instance.process(row) if is_only else instance.process_port(row, port))
 
         return receive
 
-    def _instance_for(self, key: Hashable) -> KeyedOperator:
+    def instance_for(self, key: Hashable) -> KeyedOperator:
         """The instance that a tuple has come for."""
         seat = self._live(key) or self._make(key)
         if self.ttl_ns is not None:
@@ -276,13 +276,13 @@ class KeyedRuntime(Runtime):
 
     def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Know of every instance, and wait for what it waited for."""
-        stored = list(parts["keys"][1].values())
+        stored = list(parts["keys"][1].values()) if "keys" in parts else []
         if self.ttl_ns is not None:
             stored.sort(key=itemgetter(2))
         if self.has_floats:
             stored = [(same_nan(key), *rest) for key, *rest in stored]
         self.entries.update(zip(map(itemgetter(0), stored), stored, strict=True))
-        self.born = 1 + max(map(itemgetter(1), stored))
+        self.born = 1 + max(map(itemgetter(1), stored), default=-1)
         if "on_wake" in self.hooks:
             self.wakes.restore(map(itemgetter(0, 4), stored))
         if self.says_farewell:

@@ -72,7 +72,7 @@ def map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame
         return frame
     for rows in rows_of(frame, inputs, start):
         pieces.append(columns_of(_called(call, rows, outputs), outputs))
-    return frame.to([], _whole(pieces, outputs))
+    return frame.to([], whole_columns(pieces, outputs))
 
 
 def _count_same(frame: Frame, call: Call, inputs: Schema, outputs: Schema, pieces: list[Columns]) -> int:
@@ -90,7 +90,7 @@ def _count_same(frame: Frame, call: Call, inputs: Schema, outputs: Schema, piece
 
 def _called(call: Call, rows: Iterable[Any], outputs: Schema) -> list[Any]:
     made: list[Any] = []
-    own = _owner(outputs)
+    own = make_own(outputs)
     try:
         # Not by `map`: it would take a StopIteration of the function's for the end of the rows.
         for row in rows:
@@ -102,10 +102,10 @@ def _called(call: Call, rows: Iterable[Any], outputs: Schema) -> list[Any]:
 
 
 @cache
-def _owner(outputs: Schema) -> Call:
-    """A function that makes a result ours at once: whoever gave it may go on changing it."""
+def make_own(outputs: Schema) -> Call:
+    """The function that makes a result ours at once: whoever gave it may go on changing it."""
     conform = conformer(outputs)
-    if has_collection(outputs) or any(t == Primitive("blob") for a in outputs.attributes for t in a.type.walk()):
+    if holds_changeable(outputs):
         return conform
 
     def own(value: Any) -> Any:
@@ -114,6 +114,11 @@ def _owner(outputs: Schema) -> Call:
         return value if type(value) is tuple or _is_row(type(value)) else conform(value)
 
     return own
+
+
+def holds_changeable(schema: Schema) -> bool:
+    """Whether rows hold values that whoever gave them may go on changing."""
+    return has_collection(schema) or any(t == Primitive("blob") for a in schema.attributes for t in a.type.walk())
 
 
 def _is_row(kind: Any) -> bool:
@@ -147,12 +152,12 @@ def given_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> tup
         made = _listed(call, rows, outputs)
         counts += map(len, made)
         pieces.append(columns_of(list(chain.from_iterable(made)), outputs))
-    return np.repeat(np.arange(len(frame)), np.array(counts, np.int64)), _whole(pieces, outputs)
+    return np.repeat(np.arange(len(frame)), np.array(counts, np.int64)), whole_columns(pieces, outputs)
 
 
 def _listed(call: Call, rows: Iterable[Any], outputs: Schema) -> list[list[Any]]:
     made: list[list[Any]] = []
-    own = _owner(outputs)
+    own = make_own(outputs)
     try:
         for row in rows:
             made.append([])
@@ -170,7 +175,8 @@ def _placed(frame: Frame, at: Array, columns: dict[str, Column]) -> Frame:
     return made.turned(np.arange(len(at)) - starts, 0)  # type: ignore[arg-type] # an array is a sequence
 
 
-def _whole(pieces: list[Columns], schema: Schema) -> dict[str, Column]:
+def whole_columns(pieces: list[Columns], schema: Schema) -> dict[str, Column]:
+    """The columns of all pieces, one behind the other, by attribute."""
     if not pieces:
         return {a.name: typed([], a.type) for a in schema.attributes}
     parts = zip(*pieces, strict=True)

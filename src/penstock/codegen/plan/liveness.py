@@ -26,7 +26,7 @@ When it does not apply:
 
 Algorithm:
     One pass from the ends of the graph to its beginnings, linear in its size. A column of dead attributes travels as
-    Arrow's null array, which has no bytes, and arrives as default values (`transport.filled`).
+    Arrow's null array, which has no bytes, and arrives as default values (`transport.placed_frames`).
 
 Preserves:
     What every operator computes, what sinks receive, and what messages say.

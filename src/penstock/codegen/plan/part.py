@@ -58,7 +58,7 @@ class Part:
 
     def schemas(self, edges: tuple[Edge, ...]) -> dict[int, Schema]:
         """Of edges, by their numbers."""
-        return {e.index: self.plan.application.streams[e.stream].schema for e in edges}
+        return self.plan.schemas(edges)
 
     def level(self, stream: str, target: Target, again: int = 0) -> tuple[int, ...]:
         """The level of the depth-first order that a target of a stream stands on; nothing if it is the only one.

@@ -26,6 +26,7 @@ from penstock.codegen.plan.liveness import dead_attributes
 from penstock.codegen.plan.region_cuts import cut_at_regions
 from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
+from penstock.ir.types import Schema
 from penstock.profiler.sampling import Sampling
 from penstock.toolkit.analysis.logic_analysis import ends_a_stream
 
@@ -113,6 +114,10 @@ class PhysicalPlan:
     def out_of(self, pe: int) -> tuple[Edge, ...]:
         """The edges that leave a PE."""
         return self._ends[1].get(pe, ())
+
+    def schemas(self, edges: Iterable[Edge]) -> dict[int, Schema]:
+        """The schemas of edges, by their numbers."""
+        return {edge.index: self.application.streams[edge.stream].schema for edge in edges}
 
     @cached_property
     def _ends(self) -> tuple[dict[int, tuple[Edge, ...]], dict[int, tuple[Edge, ...]]]:

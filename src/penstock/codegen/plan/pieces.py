@@ -3,12 +3,12 @@
 Introduction:
     A PE is generated code if all its operators have a generated form. One that lacks it must not take the others with
     it. So a PE is cut into pieces: groups of operators that are all generated, or that all run in a container. The
-    pieces of a PE stand in one process, one after the other, and hand tuples on as PEs do.
+    pieces of a PE stand in one process, one after the other, and hand each other frames.
 
 Formulation:
     The pieces are PEs of a finer plan. What holds for the cut of an application into PEs holds for the cut of a PE: the
     pieces form no cycle, and what leaves one carries its place in the sequential order. An edge that leads to several
-    pieces is dealt out at the entry (`piece_entry`), which gives each of them a place of its own.
+    pieces is dealt out at the entry (`runtime.pes.pe_instance`), which gives each of them a place of its own.
 
     Two kinds of operators must share one container: those of a loop of the graph, and those with effects whose order
     can be seen. With them goes whatever lies on a path between two of them.

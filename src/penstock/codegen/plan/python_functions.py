@@ -73,7 +73,7 @@ def compile_python_function(operator: Operator, function: PythonFunction) -> Com
     return compile_function(function.function, function.role, *schemas, tuple(given))
 
 
-class _Context:
+class RuntimeContext:
     """The part of a context that a runtime needs when it is made."""
 
     def __init__(self, environment: Environment, evaluator: Evaluator) -> None:
@@ -84,7 +84,7 @@ class _Context:
 def functions_of(program: Program, operator: Operator, environment: Environment) -> dict[str, Callable[..., Any]]:
     """The user's function with its parameters bound, and what turns tuples into rows and back."""
     evaluator = Evaluator(functions=program.application.functions, environment=environment)
-    runtime: Any = program.registry.get(operator.kind).runtime(operator, _Context(environment, evaluator))  # type: ignore[arg-type]
+    runtime: Any = program.registry.get(operator.kind).runtime(operator, RuntimeContext(environment, evaluator))  # type: ignore[arg-type]
     return {
         "call": runtime.call,
         "row": row_maker(operator.inputs[0].schema),

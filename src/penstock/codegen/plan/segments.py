@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from penstock.codegen.functions.compiled import Compiled
 from penstock.codegen.plan.part import Part, Target
+from penstock.codegen.plan.python_classes import PythonClass, is_private, python_class, why_no_loop
 from penstock.codegen.plan.python_functions import PythonFunction, compile_python_function, python_function
 from penstock.codegen.write.body import Body
 from penstock.codegen.write.folding import conjuncts, fold
@@ -50,6 +51,7 @@ class PerTuple:
 
     Attributes:
         functions: For each operator, how it uses a function of the user's, if it does.
+        classes: The operators that are classes of the user's.
         forms: For functions that are worked one operator after the other, how: as columns, or why row by row.
         chosen: The operators that are worked tuple by tuple, in loops that they share.
     """
@@ -58,6 +60,8 @@ class PerTuple:
         self.program = program
         self.part = part
         self.functions: dict[str, PythonFunction | None] = {o.id: python_function(program, o) for o in part.operators}
+        made_of = {o.id: python_class(program, o) for o in part.operators}
+        self.classes: dict[str, PythonClass] = {id_: owner for id_, owner in made_of.items() if owner is not None}
         self.forms: dict[str, Compiled | str] = {}
         self.chosen = {o.id for o in part.operators if self._is_per_tuple(o)}
         self._take_functions_apart()
@@ -89,6 +93,16 @@ class PerTuple:
             return "has code for punctuation"
         if any(isinstance(s, SubmitPunctuation) for s in logic.statements()):
             return "submits markers"
+        return None
+
+    def why_no_class_loop(self, operator: Operator) -> str | None:
+        """Why a class has no generated form, or None if it has one."""
+        reason = why_no_loop(operator, self.classes[operator.id])
+        if reason is not None or is_private(operator):
+            return reason
+        others = (o for o in self.part.operators if o.id != operator.id)
+        if any((o.id in self.classes and not is_private(o)) or self.has_effects(o) for o in others):
+            return "is a class whose state another operator may share"
         return None
 
     def has_effects(self, operator: Operator) -> bool:

@@ -7,11 +7,13 @@ Example:
     >>> paths = Paths.of(pa.array([b"0001", b"0000"], pa.binary()))
     >>> paths.order(np.array([5, 5]), np.array([1, 1])).tolist()
     [1, 0]
-    >>> paths.grown(np.array([1]), 7).to_pylist()
-    [b'0000\\x00\\x00\\x00\\x07']
+    >>> paths.grown(np.array([1]), 7).at(0)
+    b'0000\\x00\\x00\\x00\\x07'
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +47,16 @@ class Paths:
         data = together.buffers()[2]
         flat = np.frombuffer(data, np.uint8)[start : start + size] if size else np.zeros(0, np.uint8)
         return cls(None, flat.reshape(len(lengths), width))
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[Paths]) -> Paths:
+        """The paths of several batches, one behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        matrices = [part._matrix for part in parts if part._matrix is not None]
+        if parts and len(matrices) == len(parts) and len({matrix.shape[1] for matrix in matrices}) == 1:
+            return cls(None, np.concatenate(matrices))
+        return cls.of(pa.concat_arrays([part.array() for part in parts]) if parts else pa.array([], pa.binary()))
 
     def take(self, chosen: Array) -> Paths:
         """The paths of some items."""
@@ -96,18 +108,18 @@ class Paths:
             matrix[rows, :length] = data[offsets[rows][:, None] + np.arange(length)]
         return matrix, [lengths]
 
-    def grown(self, item: Array, steps: Level) -> pa.BinaryArray:
+    def grown(self, item: Array, steps: Level) -> Paths:
         """The paths of what descends from items, one step longer."""
         if self._matrix is None:
             assert self._array is not None
             ends = np.broadcast_to(_bytes(steps), (len(item), STEP_BYTES))
             before = self._array.take(pa.array(item))
-            return pc.binary_join_element_wise(before, binary_array(ends), pa.scalar(b""))
+            return Paths(pc.binary_join_element_wise(before, binary_array(ends), pa.scalar(b"")), None)
         width = self._matrix.shape[1] + STEP_BYTES
         grown = np.empty((len(item), width), np.uint8)
         grown[:, :-STEP_BYTES] = self._matrix[item]
         grown[:, -STEP_BYTES:] = _bytes(steps)
-        return binary_array(grown)
+        return Paths(None, grown)
 
 
 def _bytes(steps: Level) -> Array:

@@ -1,23 +1,22 @@
-"""The input of a generated PE in one batch: decoded, put in the sequential order, one frame for each edge."""
+"""The input of a piece in one batch: put in the sequential order, one frame for each edge."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from penstock.codegen.rows.frames import Frame
+from penstock.codegen.kernels.column_operations import typed
+from penstock.codegen.rows.frames import Frame, concatenated
 from penstock.codegen.rows.paths import Paths
 from penstock.codegen.rows.places import NOWHERE, Array, Places
-from penstock.codegen.transport.batches import FINAL, PULSE, PULSE_NUMBER, TUPLE, WINDOW, filled_column, read_batches
-from penstock.expr.vector.frame import to_column
-from penstock.ir.arrow import arrow_schema
+from penstock.codegen.transport.batches import FINAL, PULSE, PULSE_NUMBER, TUPLE, WINDOW, Item
+from penstock.codegen.transport.placed_frames import PlacedFrame, PlacedFrames
+from penstock.expr.values import rows_from_batch
 from penstock.ir.types import Schema
-
-Values = Iterable[tuple[int, bytes]]
-"""(edge, IPC stream) pairs, as they arrive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,72 +25,110 @@ class Arriving:
 
     Attributes:
         latest_ns: The latest time that anything in the batch tells of; 0 if there is nothing.
-        pulse: The number of the last pulse.
+        pulses: Time and number of the pulses, in order.
         time_ns: Of each item.
         number: Of each item: what it descends from, at that time.
         paths: Of each item.
+        edge: Of each item.
+        kind: Of each item; that of a pulse for one that does not count.
         frames: The tuples and window markers of each edge.
-        finals: The ends of streams, as (item, edge), in order.
     """
 
     latest_ns: int
-    pulse: int
+    pulses: tuple[tuple[int, int], ...]
     time_ns: Array
     number: Array
     paths: Paths
+    edge: Array
+    kind: Array
     frames: dict[int, Frame]
-    finals: tuple[tuple[int, int], ...]
+
+    @property
+    def pulse(self) -> int:
+        """The number of the last pulse."""
+        return max([PULSE_NUMBER, *(number for _, number in self.pulses)])
+
+    @property
+    def finals(self) -> list[tuple[int, int]]:
+        """The ends of streams, as (item, edge), in order."""
+        ends = np.flatnonzero(self.kind == FINAL)
+        return list(zip(ends.tolist(), self.edge[ends].tolist(), strict=True))
+
+    def items(self, schemas: Mapping[int, Schema]) -> list[tuple[int, Item]]:
+        """The items and pulses as Python objects, in order, each with the edge it came by."""
+        columns = (self.time_ns, self.number, self.paths.array(), self.kind)
+        lists = [*(column.tolist() for column in columns), self._rows(schemas)]
+        made = map(tuple.__new__, repeat(Item), zip(*lists, strict=True))
+        found = list(zip(self.edge.tolist(), made, strict=True))
+        if (self.kind == PULSE).any():
+            found = [(edge, item) for edge, item in found if item.kind != PULSE]
+        # From the last to the first, so that each still finds its position.
+        for time_ns, number in reversed(self.pulses):
+            is_earlier = (self.time_ns < time_ns) | ((self.time_ns == time_ns) & (self.number < number))
+            before = int(np.count_nonzero(is_earlier & (self.kind != PULSE)))
+            found.insert(before, (-1, Item(time_ns, number, b"", PULSE)))
+        return found
+
+    def _rows(self, schemas: Mapping[int, Schema]) -> list[Any]:
+        """The tuple of each item, None for what is no tuple."""
+        rows: list[Any] = [None] * len(self.kind)
+        for edge, frame in self.frames.items():
+            found = rows_from_batch(frame.batch(schemas[edge]), schemas[edge])
+            if len(found) == len(rows):
+                return found
+            for item, row in zip(frame.places.item.tolist(), found, strict=True):
+                rows[item] = row
+        return rows
 
 
-def arriving(values: Values, schemas: Mapping[int, Schema], merged: Collection[int] = ()) -> Arriving:
-    """Decode a batch; values of edges that are not in `schemas` are left out.
+def arriving(came: PlacedFrames, schemas: Mapping[int, Schema], merged: Collection[int] = ()) -> Arriving:
+    """Put a batch in order.
 
     Args:
-        values: What came.
+        came: By edge.
         schemas: Of the edges.
-        merged: The edges that bring tuples of several channels: only the last of their ends counts.
+        merged: The edges that bring tuples of several channels: only the last of their ends counts, and window markers
+            do not, because they come once from each channel.
     """
-    tuples: dict[int, list[pa.RecordBatch]] = {edge: [] for edge in schemas}
-    headers: list[tuple[int, pa.RecordBatch]] = []
-    for edge, value in values:
-        if edge in schemas:
-            header, batch = read_batches(value)
-            tuples[edge].append(batch)
-            headers.append((edge, header))
-    order = _Order(headers)
-    frames = {edge: _frame(order, edge, tuples[edge], schema, edge in merged) for edge, schema in schemas.items()}
+    order = _Order({edge: came.get(edge, ()) for edge in schemas})
+    frames = {edge: _frame(order, edge, came.get(edge, ()), schema) for edge, schema in schemas.items()}
+    kind = _counting(order, merged) if merged else order.kind
+    for edge, frame in frames.items():
+        frame.marks = NOWHERE if edge in merged else frame.marks
     return Arriving(
         latest_ns=order.latest_ns,
-        pulse=order.pulse,
+        pulses=order.pulses,
         time_ns=order.time_ns,
         number=order.number,
         paths=order.paths,
+        edge=order.edge,
+        kind=kind,
         frames=frames,
-        finals=tuple(_finals(order, merged)),
     )
 
 
-def _finals(order: _Order, merged: Collection[int]) -> Iterator[tuple[int, int]]:
-    ends = np.flatnonzero(order.kind == FINAL)
-    last = {int(order.edge[i]): int(i) for i in ends}
-    for i in map(int, ends):
-        edge = int(order.edge[i])
-        if edge not in merged or last[edge] == i:
-            yield i, edge
+def _counting(order: _Order, merged: Collection[int]) -> Array:
+    """The kinds of items, that of a pulse for those of merged edges that do not count."""
+    kind = order.kind.copy()
+    for edge in merged:
+        kind[order.items(edge, WINDOW)] = PULSE
+        kind[order.items(edge, FINAL)[:-1]] = PULSE
+    return kind
 
 
 class _Order:
-    """The headers of a batch as one, sorted by place; pulses tell only of the time."""
+    """The items of a batch as one sequence, sorted by place."""
 
-    def __init__(self, headers: list[tuple[int, pa.RecordBatch]]) -> None:
-        time_ns, number, kind = (_numbers(headers, column) for column in (0, 1, 3))
-        edge = np.repeat(np.array([e for e, _ in headers], np.int64), [header.num_rows for _, header in headers])
-        paths = pa.concat_arrays([h.column(2) for _, h in headers]) if headers else pa.array([], pa.binary())
-        self.latest_ns = int(time_ns.max(initial=0))
-        is_item = kind != PULSE
-        self.pulse = int(number[~is_item].max(initial=PULSE_NUMBER))
-        self.time_ns, self.number, self.kind, self.edge = (a[is_item] for a in (time_ns, number, kind, edge))
-        self.paths = Paths.of(paths if is_item.all() else paths.filter(pa.array(is_item)))
+    def __init__(self, came: PlacedFrames) -> None:
+        parts = [part for frames in came.values() for part in frames]
+        self.pulses = tuple(sorted(chain.from_iterable(part.pulses for part in parts)))
+        self.time_ns, self.number = (_joined([getattr(p, name) for p in parts]) for name in ("time_ns", "number"))
+        self.kind = _joined([part.kind for part in parts])
+        self.edge = np.repeat(
+            np.array(list(came), np.int64), [sum(len(p.kind) for p in frames) for frames in came.values()]
+        )
+        self.paths = Paths.concatenated([part.paths for part in parts])
+        self.latest_ns = max([int(self.time_ns.max(initial=0)), *(time_ns for time_ns, _ in self.pulses)])
         self._tuples = np.flatnonzero(self.kind == TUPLE)
         self._edges = self.edge[self._tuples]
         self.sorted = self.paths.order(self.time_ns, self.number)
@@ -111,21 +148,25 @@ class _Order:
         return np.searchsorted(self._tuples[self._edges == edge], self.sorted[items])
 
 
-def _numbers(headers: list[tuple[int, pa.RecordBatch]], column: int) -> Array:
-    parts = [header.column(column).to_numpy(zero_copy_only=False) for _, header in headers]
+def _joined(parts: Sequence[Array]) -> Array:
+    if len(parts) == 1:
+        return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def _frame(order: _Order, edge: int, batches: list[pa.RecordBatch], schema: Schema, is_merged: bool) -> Frame:
+def _frame(order: _Order, edge: int, came: Sequence[PlacedFrame], schema: Schema) -> Frame:
     items = order.items(edge, TUPLE)
-    columns = {}
-    for i, attribute in enumerate(schema.attributes):
-        parts = [filled_column(batch.column(i), attribute.type) for batch in batches]
-        array = pa.concat_arrays(parts) if parts else pa.array([], arrow_schema(schema).field(i).type)
-        columns[attribute.name] = to_column(array, attribute.type)
-    # A merge drops window markers: they would come once from each channel.
-    marks = NOWHERE if is_merged else Places(order.items(edge, WINDOW))
+    marks = Places(order.items(edge, WINDOW))
+    whole = came[0].tuples if len(came) == 1 else _whole([part.tuples for part in came], schema)
     positions = order.value_positions(edge, items)
     if positions is None or (np.diff(positions) == 1).all():
-        return Frame(Places(items), columns, marks)
-    return Frame(Places(np.arange(len(items))), columns).take(positions).at(Places(items), marks)
+        return whole.at(Places(items), marks)
+    return whole.take(positions).at(Places(items), marks)
+
+
+def _whole(frames: Sequence[Frame], schema: Schema) -> Frame:
+    """The rows of frames one behind the other."""
+    if not frames:
+        return Frame(NOWHERE, {a.name: typed([], a.type) for a in schema.attributes})
+    columns = {name: concatenated([frame[name] for frame in frames]) for name in schema.names}
+    return Frame(Places(np.arange(sum(map(len, frames)))), columns)

@@ -17,7 +17,6 @@ When it does not apply:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +26,8 @@ from penstock.codegen.rows.frames import Frame
 from penstock.codegen.run.arriving import Arriving
 from penstock.codegen.run.loaded_module import LoadedModule, OperatorError
 from penstock.codegen.run.piece_instance import PieceInstance
+from penstock.codegen.transport.batches import PULSE
+from penstock.codegen.transport.placed_frames import PlacedFrames
 from penstock.expr.environment import Tuple
 from penstock.expr.values import rows_from_batch
 
@@ -39,16 +40,18 @@ class Failing:
         error: As it failed.
         tuples: What the operator had to take for the item, with the input ports.
         variables: The variables of logic clauses before the item, by operator.
+        memories: The memories of classes of the user's before the item, by operator.
     """
 
     error: OperatorError
     tuples: tuple[tuple[int, Tuple], ...]
     variables: dict[str, dict[str, Any]]
+    memories: dict[str, Any]
 
 
-def find_failing(module: LoadedModule, state: Any, values: Sequence[tuple[int, bytes]]) -> Failing | None:
+def find_failing(module: LoadedModule, state: Any, frames: PlacedFrames) -> Failing | None:
     """Find the first item on which a module fails, given the state before and all that has come since."""
-    came = PieceInstance(module).arrived(values)
+    came = PieceInstance(module).arrived(frames)
     good, bad = 0, len(came.time_ns)
     if _failure(module, state, came, good) is not None or _failure(module, state, came, bad) is None:
         return None
@@ -60,11 +63,11 @@ def find_failing(module: LoadedModule, state: Any, values: Sequence[tuple[int, b
             bad = middle
     error = _failure(module, state, came, bad)
     before = _instance(module, state)
-    list(before.take_arrived(first(came, good)))
-    variables = before.snapshot()["operators"]
-    wanted = module.code.variables
+    before.take_arrived(first(came, good))
+    states = before.snapshot()["operators"]
     assert error is not None
-    return Failing(error, _tuples(module, error, good), {id_: variables[id_] for id_ in wanted})
+    variables, memories = ({id_: states[id_] for id_ in ids} for ids in (module.code.variables, module.code.classes))
+    return Failing(error, _tuples(module, error, good), variables, memories)
 
 
 def _instance(module: LoadedModule, state: Any) -> PieceInstance:
@@ -76,7 +79,7 @@ def _instance(module: LoadedModule, state: Any) -> PieceInstance:
 
 def _failure(module: LoadedModule, state: Any, came: Arriving, items: int) -> OperatorError | None:
     try:
-        list(_instance(module, state).take_arrived(first(came, items)))
+        _instance(module, state).take_arrived(first(came, items))
     except OperatorError as error:
         return error
     return None
@@ -85,7 +88,7 @@ def _failure(module: LoadedModule, state: Any, came: Arriving, items: int) -> Op
 def first(came: Arriving, items: int) -> Arriving:
     """The first items of a batch."""
     frames = {edge: _first(frame, items) for edge, frame in came.frames.items()}
-    return replace(came, frames=frames, finals=tuple(f for f in came.finals if f[0] < items))
+    return replace(came, frames=frames, kind=np.where(np.arange(len(came.kind)) < items, came.kind, PULSE))
 
 
 def _first(frame: Frame, items: int) -> Frame:

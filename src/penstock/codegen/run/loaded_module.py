@@ -5,11 +5,15 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+from penstock.base.diagnostics import UserError
 from penstock.base.modules import load_text
+from penstock.codegen.functions.class_calls import ClassCalls
+from penstock.codegen.plan.python_classes import class_calls
 from penstock.codegen.plan.python_functions import functions_of
 from penstock.codegen.write.generate import Module
 from penstock.expr.emit.parts import LogicState
 from penstock.expr.environment import Environment
+from penstock.expr.errors import EvaluationError
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.statements import Logic
 from penstock.toolkit.core.program import Program
@@ -54,10 +58,12 @@ class LoadedModule:
 
     Attributes:
         code: What was generated.
+        kept: Classes of the user's without state, while no instance uses them; what they have loaded serves again.
     """
 
     def __init__(self, module: Module, program: Program, environment: Environment) -> None:
         self.code = module
+        self.kept: dict[str, ClassCalls] = {}
         self._program = program
         self._names: dict[str, Any] = {"environment": environment, "__name__": f"pe_{module.part.pe}"}
         self._environment = environment
@@ -78,9 +84,14 @@ class LoadedModule:
             raise OperatorError(self._culprit(line), error, variables) from error
 
     def fresh_states(self) -> dict[str, Any]:
-        """The states of operators as they are in the beginning, by id."""
+        """The states of operators as they are in the beginning, by id.
+
+        Raises:
+            OperatorError: A class of the user's cannot be made.
+        """
         made: dict[str, Any] = self._names["fresh_states"]() if "fresh_states" in self._names else {}
-        return made | {id_: self._variables(id_) for id_ in self.code.variables}
+        made |= {id_: self._variables(id_) for id_ in self.code.variables}
+        return made | {id_: self._kept_or_fresh(id_) for id_ in self.code.classes}
 
     def snapshot_environment(self) -> dict[str, Any]:
         """The state of the environment that code may have changed: random numbers drawn, metrics counted."""
@@ -112,6 +123,14 @@ class LoadedModule:
         evaluator = Evaluator(functions=functions, environment=self._names["environment"])
         only_state = Logic(state=logic.state)
         return Variables(evaluator.logic(only_state, ports=(), submit=(), punctuate=()).state)
+
+    def _kept_or_fresh(self, id_: str) -> ClassCalls:
+        if id_ in self.kept:
+            return self.kept.pop(id_)
+        try:
+            return class_calls(self._program, self._program.application.operator[id_], self._environment)
+        except (EvaluationError, UserError) as error:
+            raise OperatorError(id_, error, {}) from error
 
     def _where(self, error: Exception) -> tuple[int, dict[str, Any]]:
         """The line of the generated function that raised an exception, and the function's variables."""

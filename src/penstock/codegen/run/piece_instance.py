@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ from penstock.codegen.plan.part import Part, Target
 from penstock.codegen.rows.frames import Frame
 from penstock.codegen.rows.places import Array
 from penstock.codegen.rows.timer_places import AFTER_TIMERS
-from penstock.codegen.run.arriving import Arriving, Values, arriving
+from penstock.codegen.run.arriving import Arriving, arriving
 from penstock.codegen.run.endings import Endings, exit_edge
 from penstock.codegen.run.leaving import Leaving
 from penstock.codegen.run.loaded_module import LoadedModule
+from penstock.codegen.transport.placed_frames import PlacedFrame, PlacedFrames
 from penstock.expr.vector.frame import Column
+from penstock.ir.models import State
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.signals import Signals
 
@@ -89,8 +91,8 @@ class PieceInstance:
     def __init__(self, module: LoadedModule) -> None:
         part = module.code.part
         self._module = module
-        self._schemas = part.schemas(part.entering), part.schemas(part.leaving)
-        self._dead = {e.index: part.plan.dead[e.stream] for e in part.leaving}
+        self._schemas = part.schemas(part.entering)
+        self._leaving = [e.index for e in part.leaving]
         self._merged = frozenset(e.index for e in part.entering if e.senders > 1)
         self._endings = _endings(part)
         self._states = module.fresh_states()
@@ -100,23 +102,27 @@ class PieceInstance:
         self.submitted: Counts = {}
         self.signals = _signals(module)
 
-    def take(self, values: Values) -> Iterator[tuple[int, list[bytes]]]:
-        """Process a batch; yields the encoded values that leave, by edge.
+    def take(self, frames: PlacedFrames, receive_ns: int = 0) -> dict[int, PlacedFrame]:
+        """Process a batch; returns what leaves, by edge.
+
+        Args:
+            frames: By edge.
+            receive_ns: What it took to read them, where they came from outside of the PE.
 
         Raises:
             OperatorError: An operator failed; the state is then that of no batch, so the instance is of no more use.
         """
         began = cpu_ns()
-        came = self.arrived(values)
-        yield from self.take_arrived(came, cpu_ns() - began)
+        came = self.arrived(frames)
+        return self.take_arrived(came, receive_ns + cpu_ns() - began)
 
-    def arrived(self, values: Values) -> Arriving:
-        """A batch, decoded and in order."""
-        return arriving(values, self._schemas[0], self._merged)
+    def arrived(self, frames: PlacedFrames) -> Arriving:
+        """A batch, in order."""
+        return arriving(frames, self._schemas, self._merged)
 
-    def take_arrived(self, came: Arriving, receive_ns: int = 0) -> Iterator[tuple[int, list[bytes]]]:
-        """Process a batch that is decoded."""
-        left = Leaving(came, self._schemas[1], self._dead)
+    def take_arrived(self, came: Arriving, receive_ns: int = 0) -> dict[int, PlacedFrame]:
+        """Process a batch that is in order."""
+        left = Leaving(came, self._leaving)
         batch = Batch(came, left, self._states, self._time_ns)
         batch.ends(sum(self._endings.open.values()))
         with np.errstate(all="ignore"):
@@ -126,10 +132,15 @@ class PieceInstance:
                 left.add_final(exit_edge(subscriber), item, rank)
         self._time_ns = max(self._time_ns, came.latest_ns)
         self.received, self.submitted = batch.received, batch.submitted
-        if self.signals is None:
-            yield from left.encoded(self._time_ns)
-        else:
-            yield from self._sent(left, self.signals)
+        began = cpu_ns()
+        frames = left.frames(self._time_ns)
+        self.sent(cpu_ns() - began, sum(len(frame.tuples) for frame in frames.values()))
+        return frames
+
+    def sent(self, took_ns: int, tuples: int = 0) -> None:
+        """Note what it took to give tuples their places, or to encode them for other PEs."""
+        if self.signals is not None:
+            self.signals.transfer("send", took_ns, tuples)
 
     def _process(self, batch: Batch, receive_ns: int) -> None:
         batch.signals = self.signals
@@ -143,11 +154,12 @@ class PieceInstance:
         self._module.process(batch)
         self.signals.end(batch.received, batch.submitted)
 
-    def _sent(self, left: Leaving, signals: Signals) -> list[tuple[int, list[bytes]]]:
-        began = cpu_ns()
-        sent = list(left.encoded(self._time_ns))
-        signals.transfer("send", cpu_ns() - began, left.tuples)
-        return sent
+    def keep_classes(self) -> None:
+        """Let classes of the user's without state, which have done their work, serve another batch."""
+        operators = self._module.code.part.plan.application.operator
+        for id_ in self._module.code.classes:
+            if operators[id_].model.state is State.STATELESS:
+                self._module.kept[id_] = self._states[id_]
 
     def snapshot(self) -> dict[str, Any]:
         """The state, as plain data."""

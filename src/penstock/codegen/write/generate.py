@@ -39,6 +39,7 @@ from dataclasses import dataclass
 from penstock.codegen.functions.writing import write_columns, write_row_calls
 from penstock.codegen.plan.part import Part, feed, part_of
 from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.codegen.plan.python_classes import CLASS, write_class
 from penstock.codegen.plan.python_functions import write_batch_function
 from penstock.codegen.plan.segments import PerTuple, Segment
 from penstock.codegen.write.builder import Builder
@@ -65,6 +66,7 @@ class Module:
         lines: The operators with the first of their lines, in order.
         given: For each name that the loader provides, what it is and of which operator.
         variables: The operators whose state is the variables of a logic clause.
+        classes: The operators that are classes of the user's: their state is the memory of their runtime.
         inputs: For operators that take frames, the variables of those, by port.
         loops: For the first operator of each loop, all that share it.
         stretches: What its submit signals divide it into, if it has any.
@@ -75,6 +77,7 @@ class Module:
     lines: tuple[tuple[int, str], ...]
     given: dict[str, tuple[str, str]]
     variables: tuple[str, ...]
+    classes: tuple[str, ...]
     inputs: dict[str, tuple[str, ...]]
     loops: dict[str, tuple[str, ...]]
     stretches: tuple[Stretch, ...] = ()
@@ -141,6 +144,8 @@ def _why_not(operator: Operator, part: Part, per_tuple: PerTuple) -> str | None:
         return per_tuple.why_not(operator)
     if per_tuple.functions[operator.id] is not None:
         return None
+    if operator.id in per_tuple.classes:
+        return per_tuple.why_no_class_loop(operator)
     kernel = KERNELS.get(operator.kind)
     if kernel is None:
         return "has no generated form"
@@ -204,6 +209,8 @@ def _write(builder: Builder, per_tuple: PerTuple) -> list[tuple[int, str]]:
             write_function(builder, operator, per_tuple)
         elif (function := per_tuple.functions[operator.id]) is not None:
             write_batch_function(builder, operator, function.role)
+        elif operator.id in per_tuple.classes:
+            write_class(builder, operator)
         else:
             KERNELS[operator.kind].write(builder, operator)
         if builder.signals is not None:
@@ -234,13 +241,14 @@ def _count(builder: Builder) -> None:
     submitted = ", ".join(
         f'"{o.id}": [{", ".join(f"len({builder.frames[port.stream]})" for port in o.outputs)}]'
         for o in builder.part.operators
+        if o.outputs
     )
     builder.body.add("", "# tuples that came to each input port, and that left each output port")
     builder.body.add(f"pe.received = {{{received}}}", f"pe.submitted = {{{submitted}}}")
 
 
 def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Module:
-    made = {id_: text for id_, text in builder.states.items() if text != "logic"}
+    made = {id_: text for id_, text in builder.states.items() if text not in ("logic", CLASS)}
     if made:
         lines = [part for id_, text in made.items() for part in laid_out(f'        "{id_}": {text},')]
         builder.module.add(["def fresh_states():", "    return {", *lines, "    }"])
@@ -257,6 +265,7 @@ def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Module:
         lines=tuple((first + line, id_) for line, id_ in starts),
         given=builder.given,
         variables=tuple(id_ for id_, text in builder.states.items() if text == "logic"),
+        classes=tuple(id_ for id_, text in builder.states.items() if text == CLASS),
         inputs={id_: tuple(frames) for id_, frames in builder.inputs.items()},
         loops=builder.loops,
         stretches=() if builder.signals is None else builder.signals.stretches,

@@ -1,12 +1,15 @@
-"""A container as an instance of a PE: batches of encoded values in, encoded values out."""
+"""A container as an instance of a piece of a PE, or of a whole one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from penstock.codegen.transport.batches import FINAL, REPORT, WINDOW, Item, decode, encode
+from penstock.codegen.run.arriving import arriving
+from penstock.codegen.transport.batches import REPORT, Item
+from penstock.codegen.transport.placed_frames import PlacedFrame, PlacedFrames, encode_frame, frame_of, read_frames
 from penstock.profiler.clock import cpu_ns
 from penstock.runtime.pes.container import Container
+from penstock.runtime.pes.reports import Report
 
 Values = Iterable[tuple[int, bytes]]
 """(edge, IPC stream) pairs, as they arrive."""
@@ -31,52 +34,46 @@ class ContainerInstance:
         """Forget the batch; what its operators have loaded stays."""
         self.container.rewind()
 
-    def process_batch(self, values: Values) -> Left:
-        """Take a batch; yields a report, and what leaves."""
-        return process_batch(self.container, values)
+    def take(self, frames: PlacedFrames, receive_ns: int = 0) -> dict[int, PlacedFrame]:
+        """Process a batch, in the sequential order; returns what leaves, by edge."""
+        container, began = self.container, cpu_ns() - receive_ns
+        items = in_order(container, frames)
+        if container.signals is not None:
+            container.signals.transfer("receive", cpu_ns() - began, len(items))
+            container.signals.converted(cpu_ns() - began)
+        container.take(items)
+        container.pulse()
+        began = cpu_ns()
+        left = {
+            edge: frame_of(container.leaving[edge], schema)
+            for edge, schema in container.plan.schemas(container.plan.out_of(container.pe)).items()
+        }
+        for edge in left:
+            container.leaving[edge] = []
+        self.sent(cpu_ns() - began)
+        return left
+
+    def sent(self, took_ns: int, tuples: int = 0) -> None:
+        """Note what it took to make columns of what leaves, or to encode it for other PEs."""
+        if self.container.signals is not None:
+            self.container.signals.converted(took_ns)
+
+    def report(self) -> Report:
+        """The report since the last one."""
+        return self.container.report()
 
 
 def process_batch(container: Container, values: Values) -> Left:
-    """Feed a batch to a container, in the sequential order; yields what leaves it."""
-    began = cpu_ns()
-    items = in_order(container, values)
-    if container.signals is not None:
-        container.signals.transfer("receive", cpu_ns() - began, len(items))
-        container.signals.converted(cpu_ns() - began)
-    container.take(items)
-    container.pulse()
-    began = cpu_ns()
-    left = list(_encoded(container))
-    if container.signals is not None:
-        container.signals.converted(cpu_ns() - began)
-    yield REPORT, container.report().encode()
-    yield from left
+    """Feed a batch to a container that is a whole PE; yields a report, and what leaves, encoded."""
+    instance = ContainerInstance(container)
+    left = instance.take(read_frames(values, container.plan.schemas(container.plan.into(container.pe))))
+    yield REPORT, instance.report().encode()
+    for edge, schema in container.plan.schemas(container.plan.out_of(container.pe)).items():
+        yield edge, encode_frame(left[edge], schema)
 
 
-def _encoded(container: Container) -> Left:
-    """The items that leave a container, as encoded values by edge; they are removed from it."""
-    streams = container.plan.application.streams
-    for out in container.plan.out_of(container.pe):
-        yield out.index, list(encode(container.leaving[out.index], streams[out.stream].schema))
-        container.leaving[out.index] = []
-
-
-def in_order(container: Container, values: Values) -> list[tuple[int, Item]]:
-    """The items of a batch, sorted by their place; those of other PEs' edges are left out.
-
-    Of a stream that comes from several channels only the last end counts, and window markers do not.
-    """
-    streams = container.plan.application.streams
-    edges = {e.index: streams[e.stream].schema for e in container.plan.into(container.pe)}
-    items = [(edge, item) for edge, value in values if edge in edges for item in decode(value, edges[edge])]
-    items.sort(key=lambda pair: pair[1][:3])
+def in_order(container: Container, frames: PlacedFrames) -> list[tuple[int, Item]]:
+    """The items of a batch, sorted by their place."""
+    schemas = container.plan.schemas(container.plan.into(container.pe))
     merged = {e.index for e in container.plan.into(container.pe) if e.senders > 1}
-    if not merged:
-        return items
-    last = {edge: i for i, (edge, item) in enumerate(items) if item.kind == FINAL}
-    dropped = {(True, WINDOW), (True, FINAL)}
-    return [
-        (edge, item)
-        for i, (edge, item) in enumerate(items)
-        if (edge in merged, item.kind) not in dropped or last.get(edge) == i
-    ]
+    return arriving(frames, schemas, merged).items(schemas)

@@ -47,6 +47,9 @@ def _repeat(program: Program, module: Module, failing: Failing) -> None:
     for id_, variables in failing.variables.items():
         if id_ in inside:
             container.node[id_].runtime.restore(({VARIABLES: variables}, {}))
+    for id_, memory in failing.memories.items():
+        if id_ in inside:
+            container.node[id_].runtime.restore(memory)
     for number, (port, tuple_) in enumerate(failing.tuples):
         container.take([(_edge(finer, len(plan.pes), head, port), Item(0, number, b"", TUPLE, tuple_))])
 

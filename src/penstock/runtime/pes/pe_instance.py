@@ -1,26 +1,32 @@
 """An instance of a PE: its state on one channel, and the module that works on it.
 
-It takes and gives encoded values by edge. Its pieces work one after the other: generated ones, and containers. If
-generated code fails, `codegen.run.failing` finds the tuple.
+It takes and gives encoded values by edge. Its pieces, generated ones and containers, work one after the other and hand
+each other frames. If generated code fails, `codegen.run.failing` finds the tuple.
+
+An edge from outside that leads to several pieces is dealt out to them: in the sequential program the subscribers of a
+stream fire in order of declaration, so its items get a step more on their path, by which piece after piece takes its
+turn.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 from penstock.codegen.run.failing import find_failing
 from penstock.codegen.run.loaded_module import OperatorError
-from penstock.codegen.run.piece_entry import dealt_out
 from penstock.codegen.run.piece_instance import PieceInstance, check_version
 from penstock.codegen.transport.batches import REPORT
+from penstock.codegen.transport.placed_frames import PlacedFrame, PlacedFrames, encode_frame, read_frame
+from penstock.ir.models import State
+from penstock.profiler.clock import cpu_ns
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values
 from penstock.runtime.pes.failures import told
 from penstock.runtime.pes.pe_module import PEModule
-from penstock.runtime.pes.reports import Report, decode_report
+from penstock.runtime.pes.reports import Report
 
 STATE_VERSION = 2
 
@@ -40,11 +46,17 @@ class PEInstance:
         self.module = module
         self._pe = module.pieces.plan.pes[module.pieces.pe]
         self._dealt = module.pieces.dealt
-        self._inner = {edge.index for edge in module.pieces.plan.edges if edge.consumer in module.pieces.made}
+        plan, pieces = module.pieces.plan, module.pieces.made
+        mine = [edge for edge in plan.edges if edge.consumer in pieces or edge.consumer == module.pieces.pe]
+        self._entering = plan.schemas(edge for edge in mine if edge.producer not in pieces)
+        self._leaving = plan.schemas(
+            edge for edge in plan.edges if edge.producer in pieces and edge.consumer not in pieces
+        )
+        self._dead = {edge.index: plan.dead[edge.stream] for edge in plan.edges if edge.index in self._leaving}
         self._instances = {piece: module.instance(piece) for piece in module.pieces.made}
         self._fall_back = fall_back
         self._before: dict[int, Any] | None = {}
-        self._fed: dict[int, list[tuple[int, bytes]]] = {piece: [] for piece in self._instances}
+        self._fed: dict[int, PlacedFrames] = {}
 
     def process_batch(self, values: Values) -> Left:
         """Take a batch, or the next part of one in the sequential order; yields a report, and what leaves.
@@ -53,7 +65,7 @@ class PEInstance:
             OperatorFailed: An operator failed.
         """
         arriving = list(values)
-        self._fed = {piece: [] for piece in self._instances}
+        self._fed = {}
         try:
             report, left = self._take(arriving)
         except OperatorError as error:
@@ -73,32 +85,59 @@ class PEInstance:
     def _told(self, error: OperatorError) -> OperatorFailed:
         """A failure of generated code in the words of the reference interpreter, as far as it can be found again."""
         piece = self.module.pieces.plan.home[error.operator]
-        if self._before is not None:
-            found = find_failing(self.module.modules[piece], self._before.get(piece), self._fed[piece])
+        module = self.module.modules[piece]
+        # A piece without state stands where it stood in the beginning.
+        is_stateless = all(o.model.state is State.STATELESS for o in module.code.part.operators)
+        if is_stateless or self._before is not None:
+            found = find_failing(module, (self._before or {}).get(piece), self._fed[piece])
             if found is not None:
-                return told(self.module.program, self.module.modules[piece].code, found)
+                return told(self.module.program, module.code, found)
         return OperatorFailed(self.module.program.application.operator[error.operator], reason_of(error.error))
 
-    def _take(self, arriving: Sequence[tuple[int, bytes]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
+    def _take(self, values: Sequence[tuple[int, bytes]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
         """Let piece after piece take its edges."""
-        waiting = list(dealt_out(arriving, self._dealt))
+        waiting, took_ns = self._read(values)
         report, left = Report(pe=self.module.pieces.pe), []
         for piece, instance in self._instances.items():
+            edges = [edge.index for edge in self.module.pieces.plan.into(piece)]
+            frames = {edge: waiting.pop(edge, []) for edge in edges}
             if self._pe.role != "stateless" and piece in self.module.modules:
-                self._fed[piece] += waiting
-            told, found = _taken(instance, waiting)
-            report = _added(report, told)
-            for edge, values in found:
-                if edge in self._inner:
-                    waiting += [(edge, value) for value in values]
+                self._fed[piece] = frames
+            for edge, frame in instance.take(frames, sum(took_ns.pop(edge, 0) for edge in edges)).items():
+                if edge in self._leaving:
+                    left.append((edge, self._encoded(instance, edge, frame)))
                 else:
-                    left.append((edge, values))
+                    waiting[edge] = [frame]
+            report = _added(report, _report_of(instance))
         return report, left
 
-    def keep_containers(self) -> None:
-        """Let the containers of a PE without state, which have done their work, serve another batch."""
+    def _read(self, values: Sequence[tuple[int, bytes]]) -> tuple[dict[int, list[PlacedFrame]], dict[int, int]]:
+        """The frames of values by edge, those of an edge that leads to several pieces once for each, and CPU times."""
+        frames: defaultdict[int, list[PlacedFrame]] = defaultdict(list)
+        took_ns: Counter[int] = Counter()
+        for number, value in values:
+            if number in self._entering:
+                began = cpu_ns()
+                frame = read_frame(value, self._entering[number])
+                dealt = [(edge.index, frame.stepped(step)) for step, edge in enumerate(self._dealt.get(number, ()))]
+                for edge, found in dealt or [(number, frame)]:
+                    frames[edge].append(found)
+                took_ns[dealt[0][0] if dealt else number] += cpu_ns() - began
+        return frames, took_ns
+
+    def _encoded(self, instance: PieceInstance | ContainerInstance, edge: int, frame: PlacedFrame) -> list[bytes]:
+        """The values of what leaves the PE by an edge."""
+        began = cpu_ns()
+        values = encode_frame(frame, self._leaving[edge], self._dead[edge])
+        instance.sent(cpu_ns() - began)
+        return values
+
+    def keep_operators(self) -> None:
+        """Let the operators of a PE without state, which have done their work, serve another batch."""
         for piece, instance in self._instances.items():
-            if isinstance(instance, ContainerInstance) and instance.may_be_kept:
+            if isinstance(instance, PieceInstance):
+                instance.keep_classes()
+            elif instance.may_be_kept:
                 instance.rewind()
                 self.module.kept[piece] = instance
 
@@ -125,14 +164,12 @@ class PEInstance:
                 instance.close()
 
 
-def _taken(instance: PieceInstance | ContainerInstance, values: Values) -> tuple[Report, list[tuple[int, list[bytes]]]]:
-    """The report of a piece, and what leaves it."""
+def _report_of(instance: PieceInstance | ContainerInstance) -> Report:
+    """The report of a piece on the last batch."""
     if isinstance(instance, ContainerInstance):
-        (_, reports), *left = instance.process_batch(values)
-        return reduce(_added, map(decode_report, reports)), left
-    left = list(instance.take(values))
+        return instance.report()
     collected = () if instance.signals is None else (instance.signals.take().to_json(),)
-    return Report(pe=0, received=instance.received, submitted=instance.submitted, signals=collected), left
+    return Report(pe=0, received=instance.received, submitted=instance.submitted, signals=collected)
 
 
 def _added(report: Report, more: Report) -> Report:

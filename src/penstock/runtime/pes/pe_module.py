@@ -10,10 +10,11 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from penstock.codegen.plan.pieces import Pieces
-from penstock.codegen.run.loaded_module import LoadedModule
+from penstock.codegen.run.loaded_module import LoadedModule, OperatorError
 from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.expr.environment import Clock, Environment
 from penstock.ir.models import State
+from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.container_instance import ContainerInstance
 from penstock.toolkit.core.program import Program
@@ -40,12 +41,19 @@ class PEModule:
     def instance(self, piece: int) -> PieceInstance | ContainerInstance:
         """An instance of a piece: a fresh one, or one that was kept."""
         if piece in self.modules:
-            return PieceInstance(self.modules[piece])
+            return self._piece(self.modules[piece])
         if piece in self.kept:
             return self.kept.pop(piece)
         # Pieces work one after the other, so each has its own time, as PEs have.
         own = replace(self.environment, clock=Clock(), random=copy(self.environment.random), metrics={})
         return ContainerInstance(Container(self.program, self.pieces.plan, piece, own))
+
+    def _piece(self, module: LoadedModule) -> PieceInstance:
+        try:
+            return PieceInstance(module)
+        except OperatorError as error:
+            operator = self.program.application.operator[error.operator]
+            raise OperatorFailed(operator, f"it cannot start: {reason_of(error.error)}") from error.error
 
     @property
     def form(self) -> str:
@@ -57,7 +65,12 @@ class PEModule:
         """Whether generated code may serve batch after batch: nothing that its functions may remember counts."""
         operators = self.program.application.operator
         called = {id_ for module in self.modules.values() for id_, _ in module.code.given.values()}
-        return bool(self.modules) and all(operators[id_].model.state is State.STATELESS for id_ in called)
+        classes = {id_ for module in self.modules.values() for id_ in module.code.classes}
+        return (
+            bool(self.modules)
+            and all(operators[id_].model.state is State.STATELESS for id_ in called)
+            and all(operators[id_].model.state is not State.UNKNOWN for id_ in classes)
+        )
 
 
 def load_module(program: Program, pieces: Pieces, environment: Environment) -> PEModule:

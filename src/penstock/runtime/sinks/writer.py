@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import REPORT, Item
+from penstock.codegen.transport.placed_frames import read_frames
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.profiler.clock import cpu_ns
@@ -165,7 +166,9 @@ class SinkWriter:
         set_aside = container.engine.dead_letters
         received = {id_: self._fed(id_, way, spool) for id_, way in self._ways.items()}
         by_column = {e.index for e in self._plan.into(container.pe)} - self._by_tuple
-        items = in_order(container, spool.values(self._by_tuple) + spool.marks(by_column))
+        values = spool.values(self._by_tuple) + spool.marks(by_column)
+        frames = read_frames(values, container.plan.schemas(container.plan.into(container.pe)))
+        items = in_order(container, frames)
         container.take(_emptying(set_aside, letters, items))
         letters.take_from(set_aside)
         for id_, sink in self._sinks.items():

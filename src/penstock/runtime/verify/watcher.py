@@ -83,6 +83,19 @@ class Watcher(Runtime):
     def _punctuate(self, port: int, mark: Punctuation) -> None:
         self.punctuate[port](mark)
 
+    @property
+    def to_check(self) -> float:
+        """How many tuples are still to be checked."""
+        return max(0, self._left)
+
+    @property
+    def settled(self) -> Runtime:
+        """The instance alone, once it has been checked."""
+        assert self._left <= 0
+        self._left = -1
+        self._replicas.clear()
+        return self._inner
+
     def receiver(self, port: int) -> Submit:
         """The instance's own function, between two looks at what it does."""
         take = self._inner.receiver(port)

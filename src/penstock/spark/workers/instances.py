@@ -158,7 +158,7 @@ def load_instance(identity: _Identity) -> PEInstance:
 
 def _keep(instance: PEInstance, identity: _Identity) -> None:
     """Let an instance without state, which has done its work, serve another batch."""
-    instance.keep_containers()
+    instance.keep_operators()
     if instance.module.kept and not instance.module.modules:
         _modules[identity] = instance.module
 

@@ -1,0 +1,84 @@
+"""Operators that are classes of the user's: which of them run in a loop of generated code, and how it is written."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+
+from penstock.api.keyed.operator import KeyedOperator
+from penstock.api.operators import Operator as OperatorClass
+from penstock.codegen.functions.class_calls import ClassCalls
+from penstock.codegen.plan.python_functions import RuntimeContext
+from penstock.codegen.write.builder import Builder, branch
+from penstock.expr.environment import Clock, Environment
+from penstock.expr.evaluate import Evaluator
+from penstock.ir.graph import Operator
+from penstock.ir.models import State
+from penstock.toolkit.core.program import Program
+
+CLASS = "class"
+"""Stands for the text that makes a fresh state: the loader makes it."""
+
+_HOOKS = {
+    "on_wake": "acts by time",
+    "on_expire": "acts by time",
+    "on_punctuation": "acts on window markers",
+    "finish": "acts at the end",
+}
+
+PythonClass = type[OperatorClass] | type[KeyedOperator]
+
+
+def python_class(program: Program, operator: Operator) -> PythonClass | None:
+    """The class of the user's that an operator is made of; None if it is not made of one."""
+    made_by = program.registry.get(operator.kind).runtime
+    made_by = getattr(made_by, "original", made_by)
+    held = inspect.getclosurevars(made_by).nonlocals if inspect.isfunction(made_by) else {}
+    owner = held.get("owner")
+    is_class = isinstance(owner, type) and issubclass(owner, OperatorClass | KeyedOperator)
+    return owner if is_class else None
+
+
+def why_no_loop(operator: Operator, owner: PythonClass) -> str | None:
+    """Why a class has no generated form, or None if it has one."""
+    base = KeyedOperator if issubclass(owner, KeyedOperator) else OperatorClass
+    for hook, what in _HOOKS.items():
+        if getattr(owner, hook, None) is not getattr(base, hook, None):
+            return f"is a class that {what} (`{hook}`)"
+    if operator.param("ttl") or getattr(owner, "ttl", None) is not None:
+        return "is a class that forgets keys (`ttl`)"
+    if not operator.outputs:
+        return "gives nothing"
+    if operator.model.side_effects or "environment" in inspect.signature(owner).parameters:
+        return "is a class that may act outside"
+    return None
+
+
+def is_private(operator: Operator) -> bool:
+    """Whether the state of a class is known to be its own: of each key, or none."""
+    return operator.model.state is not State.UNKNOWN
+
+
+def write_class(builder: Builder, operator: Operator) -> None:
+    """A class of the user's, in a loop over the rows of all its ports."""
+    given = [builder.input(operator, port) for port in range(len(operator.inputs))]
+    arrived = ", ".join(f"{g.frame}{branch(g.levels)}" for g in given)
+    builder.states[operator.id] = CLASS
+    builder.body.add("# class, called row by row")
+    text = f'pe.states["{operator.id}"].process(pe.times, [{arrived}])'
+    if len(operator.outputs) == 1:
+        builder.put(operator, 0, f"{text}[0]")
+    else:
+        made = builder.body.name(f"{operator.id}_made")
+        builder.body.add(f"{made} = {text}")
+        for port in range(len(operator.outputs)):
+            builder.put(operator, port, f"{made}[{port}]")
+    builder.count(operator, *(g.frame for g in given))
+
+
+def class_calls(program: Program, operator: Operator, environment: Environment) -> ClassCalls:
+    """The fresh state of an operator that is a class, with a clock of its own."""
+    own = replace(environment, clock=Clock())
+    context = RuntimeContext(own, Evaluator(functions=program.application.functions, environment=own))
+    runtime = program.registry.get(operator.kind).runtime(operator, context)  # type: ignore[arg-type] # all it asks for
+    return ClassCalls(runtime, own.clock)
