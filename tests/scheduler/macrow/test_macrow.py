@@ -85,7 +85,7 @@ constraint_sets = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(small_clusters, constraint_sets, st.lists(st.integers(10, 60), min_size=4, max_size=4), st.integers(0, 9))
 def test_the_program_matches_brute_force_on_small_cases(
     cluster: Cluster, constraints: list[Constraint], goals: list[int], seed: int
