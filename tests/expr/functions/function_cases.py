@@ -550,6 +550,10 @@ WHOLE = '{"properties": {"kind": "x"}, "allows_filter": false}'
 NESTED = "tuple<int32 i, tuple<list<int32> n> t, map<rstring, int32> m>"
 
 EXCHANGE = [
+    case("getApplicationConfiguration", "map<rstring, rstring>; rstring", ({}, "c"), -1, {}),
+    case("getApplicationConfigurationProperty", "rstring; rstring; rstring", ("c", "p", "d"), "d"),
+    case("getApplicationConfigurationProperty", "rstring; rstring; int32", ("c", "p", 0), "", -1),
+    case("getOutputPortCongestionFactor", "uint32", (0,), 0),
     case("describeProperties", "tuple<rstring k, list<int64> n>", (("v", [1]),), '{"k": "v", "n": [1]}'),
     case("setOutputPortExportProperties", "tuple<int64 a>; uint32", ((1,), 0), 1),
     case("setOutputPortExportProperties", f"{LISTING}; uint32", ([], 0), 1),

@@ -60,8 +60,9 @@ def complete_outputs(
         _report_assignments(definition, outputs, span, found)
         return tuple(outputs)
     if clause is OutputClause.READ:
+        read = definition.assigned_outputs or 1
         return tuple(
-            _complete_port(clause, inputs, port, span, found) if port.assignments and not index else port
+            _complete_port(clause, inputs, port, span, found) if port.assignments and index < read else port
             for index, port in enumerate(outputs)
         )
     most = definition.assigned_outputs
