@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,8 +91,8 @@ def _picked(index: int) -> MakeWhole:
     return whole
 
 
-def _extreme(pick: Callable[..., Any]) -> Callable[[Type], Callable[[list[Any]], Any]]:
-    def make(type_: Type) -> Callable[[list[Any]], Any]:
+def _extreme(pick: Callable[..., Any]) -> Callable[[Type], Callable[[Iterable[Any]], Any]]:
+    def make(type_: Type) -> Callable[[Iterable[Any]], Any]:
         if isinstance(type_, ListType):
             return by_element(make(type_.element))
         key = order_key(type_)
