@@ -51,14 +51,18 @@ class Importer:
 
 
 class Exporter:
-    """An Export and who may take its stream."""
+    """An Export and who may take its stream.
+
+    Attributes:
+        importers: Those that may take some of its tuples.
+    """
 
     def __init__(self, node: Node, importers: Iterable[Importer]) -> None:
         self._offer = offer_of(node.operator, node.application, node.evaluator)
-        self._now = self._offer
         self.importers = [i for i in importers if i.wanted.may_take(self._offer)]
-        self._with_properties = lru_cache(self._offer.with_properties)
-        self._takers = lru_cache(self._find_takers)
+        self._takers_of = lru_cache(self._find_takers)
+        self._properties: object = None
+        self._takers, self._text = self._find_takers(None)
 
     def route(self, item: Item) -> list[tuple[Importer, Item]]:
         """Who takes an item, and what each of them gets."""
@@ -66,15 +70,20 @@ class Exporter:
             return [(importer, item) for importer in self.importers]
         if isinstance(item, tuple) and self._offer.changes:
             *values, properties = item
-            self._now, item = self._with_properties(str(properties)), tuple(values)
-        return [(importer, self._dressed(importer, item)) for importer in self._takers(self._now.text())]
+            item = tuple(values)
+            if properties != self._properties:
+                self._properties = properties
+                self._takers, self._text = self._takers_of(str(properties))
+        return [(importer, self._dressed(importer, item)) for importer in self._takers]
 
-    def _find_takers(self, text: str) -> list[Importer]:
-        return [importer for importer in self.importers if importer.wanted.takes(self._now)]
+    def _find_takers(self, properties: str | None) -> tuple[list[Importer], str]:
+        """Who takes a tuple with these properties, or with the first ones, and the offer as code reads it."""
+        offer = self._offer if properties is None else self._offer.with_properties(properties)
+        return [importer for importer in self.importers if importer.wanted.takes(offer)], offer.text()
 
     def _dressed(self, importer: Importer, item: Item) -> Item:
         """An item as an Import gets it: with the offer, if code behind it asks for that."""
-        return (*item, self._now.text()) if importer.wanted.changes and isinstance(item, tuple) else item
+        return (*item, self._text) if importer.wanted.changes and isinstance(item, tuple) else item
 
 
 class Exchange:

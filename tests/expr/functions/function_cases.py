@@ -549,7 +549,23 @@ OFFERED = '{"properties": {"kind": "x"}, "allows_filter": true}'
 WHOLE = '{"properties": {"kind": "x"}, "allows_filter": false}'
 NESTED = "tuple<int32 i, tuple<list<int32> n> t, map<rstring, int32> m>"
 
+DOC = "<a k='1'><b>x</b><b>y</b></a>"
+
 EXCHANGE = [
+    case("isDefaultValue", "xml", ("",), True),
+    case("isDefaultValue", "xml", (DOC,), False),
+    case("convertToXML", "xml; rstring", ("", " <a/> "), True, "<a/>"),
+    case("convertToXML", "xml; rstring", ("<z/>", "<a>"), False, "<z/>"),
+    case("convertToXML", "xml; rstring; int32", ("", "<a/>", 7), True, "<a/>", 0),
+    case("convertToXML", "xml; rstring; int32", ("<z/>", "a", 7), False, "<z/>", 22),
+    case("xquery", "xml; rstring", (DOC, "/a/b/text()"), ["x", "y"]),
+    case("xquery", "xml; rstring", (DOC, "@k"), ["1"]),
+    case("xquery", "xml; rstring", (DOC, "/z/b"), []),
+    case("xquery", "xml; rstring", ("", "b"), []),
+    case("xquery", "xml; rstring", (DOC, "b[1]"), FAILS),
+    case("xquery", "xml; rstring; map<rstring, rstring>", (DOC, "b", {}), ["x", "y"]),
+    case("xquery", "xml; rstring; int32", (DOC, "b[1]", 7), [], 22),
+    case("xquery", "xml; rstring; map<rstring, rstring>; int32", (DOC, "b", {}, 7), ["x", "y"], 0),
     case("getApplicationConfiguration", "map<rstring, rstring>; rstring", ({}, "c"), -1, {}),
     case("getApplicationConfigurationProperty", "rstring; rstring; rstring", ("c", "p", "d"), "d"),
     case("getApplicationConfigurationProperty", "rstring; rstring; int32", ("c", "p", 0), "", -1),

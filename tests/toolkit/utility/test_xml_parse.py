@@ -10,7 +10,7 @@ from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.reference import run
-from penstock.toolkit.formats.xml_tree import parse_path
+from penstock.expr.xml_tree import parse_path
 
 
 def printed(pieces: list[str], output: str, schema: str, param: str = 'trigger: "/a/b";') -> list[str]:

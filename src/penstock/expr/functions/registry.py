@@ -54,6 +54,7 @@ FAMILIES = (
     "collections",
     "lists",
     "blobs",
+    "xml",
     "times",
     "calendar",
     "system",

@@ -106,10 +106,14 @@ class _Graph:
         return [o for o in self.operators.values() for p in o.inputs if stream in p.streams]
 
     def put_behind(self, other: Operator, operator: Operator) -> None:
-        """Add an operator, declared next to another."""
-        pairs = [(o.id, o) for o in self.operators.values()]
-        place = next(i for i, (id_, _) in enumerate(pairs) if id_ == other.id) + 1
-        self.operators = dict([*pairs[:place], (operator.id, operator), *pairs[place:]])
+        """Add an operator, declared next to another and to those that were put behind it before."""
+        ids = list(self.operators)
+        place = ids.index(other.id) + 1
+        while place < len(ids) and ids[place] not in self.original:
+            place += 1
+        ids.insert(place, operator.id)
+        self.operators[operator.id] = operator
+        self.operators = {id_: self.operators[id_] for id_ in ids}
 
 
 def _follow(operator: Operator, graph: _Graph) -> None:

@@ -81,6 +81,11 @@ class CodeBuilder:
     def named_type(self, span: Span, name: Any) -> code.NamedTypeSyntax:
         return code.NamedTypeSyntax(span=span, name=self.word_of(name))
 
+    def xml_type(self, span: Span, name: Token, schema: Token) -> code.NamedTypeSyntax:
+        """`xml<"schema.xsd">`: documents are not checked against their schema."""
+        given = None if name == "xml" else code.StringSyntax(span=span, text=str(schema))
+        return code.NamedTypeSyntax(span=span, name=self.word(name), bound=given)
+
     def primitive_type(self, span: Span, name: Token, bound: Any) -> code.NamedTypeSyntax:
         return code.NamedTypeSyntax(span=span, name=self.word(name), bound=bound)
 

@@ -21,6 +21,7 @@ from penstock.ir.expressions import (
 )
 from penstock.ir.graph import Assignment, InputPort, OutputPort
 from penstock.ir.types import (
+    XML,
     EnumType,
     ListType,
     MapType,
@@ -114,7 +115,7 @@ def _default_scalar(type_: Primitive) -> Scalar:
         return False
     if type_.name == "blob":
         return b""
-    if is_string(type_):
+    if is_string(type_) or type_ == XML:
         return ""
     if is_float(type_):
         return 0.0

@@ -22,6 +22,7 @@ from penstock.expr.analysis import transform
 from penstock.expr.environment import Tuple
 from penstock.expr.values.default import default_value
 from penstock.expr.values.parse import parse_form
+from penstock.expr.xml_tree import Element, Path, XMLReader, parse_path
 from penstock.ir.expressions import Expression, Literal, OutputCall, Variable
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator, OutputPort
@@ -30,6 +31,7 @@ from penstock.ir.types import (
     BOOLEAN,
     RSTRING,
     USTRING,
+    XML,
     ListType,
     MapType,
     OptionalType,
@@ -43,7 +45,6 @@ from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.memory import Parts, Whole
 from penstock.toolkit.core.record_output import is_read
 from penstock.toolkit.core.runtime import Context
-from penstock.toolkit.formats.xml_tree import Element, Path, XMLReader, parse_path
 
 Read = Callable[[Element, Tuple], Any]
 """Reads a value from an element, with the input tuple at hand."""
@@ -214,7 +215,7 @@ def _literal(call: OutputCall) -> object:
 
 def _check(operator: Operator, found: Diagnostics) -> None:
     (port,) = operator.inputs
-    texts = (RSTRING, USTRING, BLOB)
+    texts = (RSTRING, USTRING, BLOB, XML)
     if not operator.param("xmlInput") and [a.type in texts for a in port.schema.attributes] != [True]:
         message = f"an XMLParse without `xmlInput` has one input attribute, a string or a blob, found {port.schema}"
         found.error(message, operator.span)
@@ -247,7 +248,7 @@ DEFINITION = OperatorDefinition(
     inputs=(1, 1),
     outputs=(1, None),
     params=(
-        ParamSpec(name="xmlInput", types=(RSTRING, USTRING, BLOB), doc="The text of an input tuple."),
+        ParamSpec(name="xmlInput", types=(RSTRING, USTRING, BLOB, XML), doc="The text of an input tuple."),
         _constant(
             name="trigger", types=(RSTRING,), required=True, many=True, doc="The path of the elements, for each port."
         ),
