@@ -8,9 +8,9 @@ import pytest
 
 from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Environment
+from penstock.expr.xml_tree import parse_path
 from penstock.lang import compile_text
 from penstock.reference import run
-from penstock.expr.xml_tree import parse_path
 
 
 def printed(pieces: list[str], output: str, schema: str, param: str = 'trigger: "/a/b";') -> list[str]:
