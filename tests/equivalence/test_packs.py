@@ -78,7 +78,7 @@ def small_programs() -> Program:
 def test_fixtures_and_random_graphs_mean_the_same_on_spark(channels):
     program = small_programs()
     fusion = (everything_fused if channels == 1 else in_two_layers)(program.application)
-    assert_equal_on_spark(program, FIXTURES / "data", fusion, channels, turns_per_batch=20)
+    assert_equal_on_spark(program, FIXTURES / "data", fusion, channels, turns_per_batch=60)
 
 
 def test_a_fixture_means_the_same_beside_others():

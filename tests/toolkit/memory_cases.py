@@ -239,6 +239,9 @@ OTHERS = (
     Case("Parse blocks", "stream<blob c> C = Parse(A) { param format: block; blockSize: 5u; }", blobs=_CSV),
     Case("Parse binary", "stream<int32 i, uint8 j> C = Parse(A) { param format: bin; parsing: permissive; }",
          blobs=bytes(range(43))),
+    Case("XMLParse", "stream<list<int32> t, rstring k> C = XMLParse(A) { param trigger: '/a/b'; parsing: permissive;"
+         " output C: k = XPath('@k'); }",
+         blobs=b"<a><b k='1'><t>1</t><t>2</t></b><c/><b k='\xc3\xa9'/></a> <a><b><t>3</t></b></a><a><b></a>"),
     Case("ConsoleSink", "() as S = ConsoleSink(A) { }"),
     Case("Discard", "() as S = Discard(A) { }"),
     Case("FileSink", "() as S = FileSink(A) { param file: 'all.csv'; }"),

@@ -44,6 +44,7 @@ _PRIMITIVES: dict[str, pa.DataType] = {
     "ustring": pa.string(),
     "timestamp": pa.int64(),
     "blob": pa.binary(),
+    "xml": pa.string(),
     **{name: pa.type_for_alias(name) for name in ("int8", "int16", "int32", "int64")},
     **{name: pa.type_for_alias(name) for name in ("uint8", "uint16", "uint32", "uint64")},
 }

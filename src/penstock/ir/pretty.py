@@ -21,6 +21,7 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from textwrap import indent
 
 from penstock.base.redaction import redact
@@ -36,14 +37,16 @@ __all__ = ["expression_text", "function_text", "operator_text", "pretty", "state
 
 def pretty(application: Application) -> str:
     """The application as SPL-like text: functions, operators in order of declaration, constraints."""
-    parts = [function_text(f) for f in application.functions]
+    namespace, _, name = application.name.rpartition("::")
+    own = [replace(f, name=f.name.removeprefix(f"{namespace}::")) for f in application.functions]
+    parts = [function_text(f) for f in own]
     graph = "\n".join(operator_text(o) for o in application.operators)
     body = [f"graph\n{indent(graph, INDENT)}"] if graph else ["graph"]
     if application.constraints:
         constraints = "\n".join(map(_constraint, application.constraints))
         body.append(constraints)
-    parts.append(f"composite {application.name} {{\n{indent(chr(10).join(body), INDENT)}\n}}")
-    return redact("\n\n".join(parts))
+    parts.append(f"composite {name} {{\n{indent(chr(10).join(body), INDENT)}\n}}")
+    return redact("\n\n".join([f"namespace {namespace};", *parts] if namespace else parts))
 
 
 def operator_text(operator: Operator) -> str:

@@ -27,6 +27,7 @@ from penstock.ir.types import (
     TIMESTAMP,
     USTRING,
     VOID,
+    XML,
     ListType,
     MapType,
     OptionalType,
@@ -218,8 +219,8 @@ def literal_text(x: ir.Literal) -> str:
             return "null" if x.type == OptionalType(VOID) else f"({x.type}) null"
         case bool():
             return "true" if value else "false"
-        case str() if x.type in (RSTRING, USTRING):
-            return quoted(value) + ("u" if x.type == USTRING else "")
+        case str() if x.type in (RSTRING, USTRING, XML):
+            return quoted(value) + {USTRING: "u", XML: "x"}.get(x.type, "")
         case str():
             return value
         case bytes():

@@ -23,7 +23,7 @@ INTEGERS = SIGNED + UNSIGNED
 FLOATS = ("float32", "float64")
 DECIMALS = ("decimal32", "decimal64", "decimal128")
 STRINGS = ("rstring", "ustring")
-PRIMITIVES = ("boolean", *INTEGERS, *FLOATS, *DECIMALS, *STRINGS, "timestamp", "blob", "void")
+PRIMITIVES = ("boolean", *INTEGERS, *FLOATS, *DECIMALS, *STRINGS, "timestamp", "blob", "xml", "void")
 
 
 class Type:
@@ -176,7 +176,7 @@ UINT8, UINT16, UINT32, UINT64 = (Primitive(name) for name in UNSIGNED)
 FLOAT32, FLOAT64 = (Primitive(name) for name in FLOATS)
 DECIMAL32, DECIMAL64, DECIMAL128 = (Primitive(name) for name in DECIMALS)
 RSTRING, USTRING = (Primitive(name) for name in STRINGS)
-TIMESTAMP, BLOB, VOID = Primitive("timestamp"), Primitive("blob"), Primitive("void")
+TIMESTAMP, BLOB, XML, VOID = (Primitive(name) for name in ("timestamp", "blob", "xml", "void"))
 
 
 def tuple_type(**attributes: Type) -> TupleType:

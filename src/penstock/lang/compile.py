@@ -20,6 +20,7 @@ from penstock.lang.check.invocations import called
 from penstock.lang.check.mistakes import error
 from penstock.lang.check.scope import Compilation
 from penstock.lang.depth import deep_recursion
+from penstock.lang.expand.changing_exchange import follow_changes
 from penstock.lang.expand.composites import CompositeTarget, Instance
 from penstock.lang.expand.expand import Expanded, check_unused, expand, replicate
 from penstock.lang.expand.feedback import mark_feedback
@@ -166,6 +167,7 @@ def _application(
     if compilation.found or composite is None:
         return None
     name = f"{module.namespace}::{composite.name}" if module.namespace else composite.name.text
+    operators = follow_changes(operators, functions, compilation.library.registry)
     return Application(name=name, operators=mark_feedback(operators), functions=functions, constraints=constraints)
 
 

@@ -536,4 +536,112 @@ SYSTEM = [
     case("optSEEK_END", "", (), 2),
 ]
 
-CASES = [*STRINGS, *CONVERSIONS, *MATHS, *COLLECTIONS, *TIMES, *SYSTEM]
+LISTING = "list<tuple<rstring name, rstring value, rstring typ>>"
+KINDS = [
+    ("a", '"x"', "rstring"),
+    ("b", "[1, 2l]", "list<int64>"),
+    ("c", "1.5", "float64"),
+    ("d", "[]", "list<rstring>"),
+]
+COMMAS = [("e", "['a,b', \"c\"]", "list<rstring>"), ("f", "[2.5]", "list<float64>"), ("g", "-3", "int64")]
+NOW = '{"k": "v", "n": 3}'
+OFFERED = '{"properties": {"kind": "x"}, "allows_filter": true}'
+WHOLE = '{"properties": {"kind": "x"}, "allows_filter": false}'
+NESTED = "tuple<int32 i, tuple<list<int32> n> t, map<rstring, int32> m>"
+
+DOC = "<a k='1'><b>x</b><b>y</b></a>"
+
+EXCHANGE = [
+    case("isDefaultValue", "xml", ("",), True),
+    case("isDefaultValue", "xml", (DOC,), False),
+    case("convertToXML", "xml; rstring", ("", " <a/> "), True, "<a/>"),
+    case("convertToXML", "xml; rstring", ("<z/>", "<a>"), False, "<z/>"),
+    case("convertToXML", "xml; rstring; int32", ("", "<a/>", 7), True, "<a/>", 0),
+    case("convertToXML", "xml; rstring; int32", ("<z/>", "a", 7), False, "<z/>", 22),
+    case("xquery", "xml; rstring", (DOC, "/a/b/text()"), ["x", "y"]),
+    case("xquery", "xml; rstring", (DOC, "@k"), ["1"]),
+    case("xquery", "xml; rstring", (DOC, "/z/b"), []),
+    case("xquery", "xml; rstring", ("", "b"), []),
+    case("xquery", "xml; rstring", (DOC, "b[1]"), FAILS),
+    case("xquery", "xml; rstring; map<rstring, rstring>", (DOC, "b", {}), ["x", "y"]),
+    case("xquery", "xml; rstring; int32", (DOC, "b[1]", 7), [], 22),
+    case("xquery", "xml; rstring; map<rstring, rstring>; int32", (DOC, "b", {}, 7), ["x", "y"], 0),
+    case("getApplicationConfiguration", "map<rstring, rstring>; rstring", ({}, "c"), -1, {}),
+    case("getApplicationConfigurationProperty", "rstring; rstring; rstring", ("c", "p", "d"), "d"),
+    case("getApplicationConfigurationProperty", "rstring; rstring; int32", ("c", "p", 0), "", -1),
+    case("getOutputPortCongestionFactor", "uint32", (0,), 0),
+    case("describeProperties", "tuple<rstring k, list<int64> n>", (("v", [1]),), '{"k": "v", "n": [1]}'),
+    case("setOutputPortExportProperties", "tuple<int64 a>; uint32", ((1,), 0), 1),
+    case("setOutputPortExportProperties", f"{LISTING}; uint32", ([], 0), 1),
+    case(
+        "setOutputPortExportProperties",
+        "tuple<int64 a, boolean b>; rstring",
+        ((1, True), NOW),
+        0,
+        '{"a": 1, "b": true}',
+    ),
+    case("setOutputPortExportProperties", "tuple<timestamp t>; rstring", ((1,), NOW), 2, NOW),
+    case(
+        "setOutputPortExportProperties",
+        f"{LISTING}; rstring",
+        (KINDS, NOW),
+        0,
+        '{"a": "x", "b": [1, 2], "c": 1.5, "d": []}',
+    ),
+    case(
+        "setOutputPortExportProperties",
+        f"{LISTING}; rstring",
+        (COMMAS, NOW),
+        0,
+        '{"e": ["a,b", "c"], "f": [2.5], "g": -3}',
+    ),
+    *(
+        case("setOutputPortExportProperties", f"{LISTING}; rstring", ([("a", *wrong)], NOW), 2, NOW)
+        for wrong in (("x", "rstring"), ("1", "int32"), ("one", "int64"), ("1", "list<int64>"), ('"', "rstring"))
+    ),
+    case("getOutputPortExportProperties", f"{LISTING}; uint32", ([("a", "b", "c")], 0), 1, []),
+    case(
+        "getOutputPortExportProperties",
+        f"{LISTING}; rstring",
+        ([], '{"k": "v", "n": [1], "f": 0.5, "b": true}'),
+        0,
+        [("k", '"v"', "rstring"), ("n", "[1]", "list<int64>"), ("f", "0.5", "float64"), ("b", "true", "boolean")],
+    ),
+    case("addOutputPortExportProperty", "rstring; int64; uint32", ("m", 1, 0), 1),
+    case("addOutputPortExportProperty", "rstring; int64; rstring", ("m", 1, NOW), 0, '{"k": "v", "n": 3, "m": 1}'),
+    case("addOutputPortExportProperty", "rstring; int64; rstring", ("n", 1, NOW), 2, NOW),
+    case("setOutputPortExportProperty", "rstring; int64; uint32", ("n", 1, 0), 1),
+    case("setOutputPortExportProperty", "rstring; int64; rstring", ("n", 1, NOW), 0, '{"k": "v", "n": 1}'),
+    case("setOutputPortExportProperty", "rstring; int64; rstring", ("m", 1, NOW), 2, NOW),
+    case("setOutputPortExportProperty", "rstring; blob; rstring", ("n", b"", NOW), 2, NOW),
+    case("removeOutputPortExportProperty", "rstring; uint32", ("n", 0), 1),
+    case("removeOutputPortExportProperty", "rstring; rstring", ("n", NOW), 0, '{"k": "v"}'),
+    case("removeOutputPortExportProperty", "rstring; rstring", ("m", NOW), 2, NOW),
+    case("setInputPortImportSubscription", "rstring; uint32", ("a == 1", 0), 1),
+    case("setInputPortImportSubscription", "rstring; rstring; rstring", ("a == 1", "b", "c"), 0, "a == 1", ""),
+    case("setInputPortImportSubscription", "rstring; rstring; rstring", ("a ==", "b", "c"), 2, "b", "c"),
+    case("setInputPortImportFilterExpression", "rstring; uint32", ("a == 1", 0), 1),
+    case("setInputPortImportFilterExpression", "rstring; rstring", ("a == 1", "c"), 0, "a == 1"),
+    case("setInputPortImportFilterExpression", "rstring; rstring", ("", "c"), 0, ""),
+    case("setInputPortImportFilterExpression", "rstring; rstring", ("a ==", "c"), 2, "c"),
+    case("getInputPortImportSubscription", "uint32; int32", (0, 7), "", 1),
+    case("getInputPortImportSubscription", "rstring; int32", ("a == 1", 7), "a == 1", 0),
+    case("getInputPortImportFilterExpression", "uint32; int32", (0, 7), "", 1),
+    case("getInputPortImportFilterExpression", "rstring; int32", ("", 7), "", 0),
+    case("isImported", "rstring; rstring; rstring; tuple<int32 x>", ('kind == "x"', "x > 1", OFFERED, (2,)), True),
+    case("isImported", "rstring; rstring; rstring; tuple<int32 x>", ('kind == "x"', "x > 1", OFFERED, (1,)), False),
+    case("isImported", "rstring; rstring; rstring; tuple<int32 x>", ('kind == "x"', "x > 1", WHOLE, (2,)), False),
+    case("isImported", "rstring; rstring; rstring; tuple<int32 x>", ('kind == "y"', "", OFFERED, (2,)), False),
+    case("isImported", "rstring; rstring; rstring; tuple<int32 x>", ("", "", OFFERED, (2,)), False),
+    case(
+        "evalPredicate",
+        f"rstring; {NESTED}; int32",
+        ('t.n[1] == 8 && m["k"] > i', (1, ([7, 8],), {"k": 2}), 7),
+        True,
+        0,
+    ),
+    case("evalPredicate", f"rstring; {NESTED}; int32", ("t.x == 8", (1, ([7, 8],), {}), 7), False, 0),
+    case("evalPredicate", f"rstring; {NESTED}; int32", ("t.", (1, ([],), {}), 7), False, 1),
+]
+
+CASES = [*EXCHANGE, *STRINGS, *CONVERSIONS, *MATHS, *COLLECTIONS, *TIMES, *SYSTEM]

@@ -24,7 +24,19 @@ from penstock.ir.types import VOID, parse_type
 TESTED_BELOW = {
     *("random", "srand", "print", "println", "printString", "printStringLn", "flushStdio", "appTrc", "appLog", "log"),
     *("shutdownPE", "block", "createCustomMetric", "setCustomMetricValue", "incrementCustomMetricValue"),
-    *("fopen", "fclose", "fflush", "feof", "freadLine", "freadString", "freadfile", "fread", "freadTxt", "fwriteTxt"),
+    *(
+        "fopen",
+        "fclose",
+        "fflush",
+        "feof",
+        "freadLine",
+        "freadToken",
+        "freadString",
+        "freadfile",
+        "fread",
+        "freadTxt",
+        "fwriteTxt",
+    ),
     *("fwriteString", "fwriteblob", "fwrite", "ftell", "fseek", "rewind", "clearerr", "remove", "mkdir", "fstat"),
     *(
         "getThisFileName",
@@ -356,3 +368,16 @@ def test_what_is_put_into_a_collection_is_a_copy() -> None:
 def test_logarithms_of_what_has_none_are_answered_as_in_c() -> None:
     assert math.isnan(invoke(surroundings(), "log10", "float64", -1.0))
     assert invoke(surroundings(), "log2", "float64", 0.0) == -math.inf
+
+
+def test_a_file_is_read_by_words_and_described_while_it_is_open(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(b"  one two\n\nthree")
+    environment = surroundings(tmp_path)
+    file, _ = invoke(environment, "fopen", "rstring; rstring; int32", "in.txt", "r", 9)
+    words = [invoke(environment, "freadToken", "uint64; int32", file, 9) for _ in range(4)]
+    assert words == [("one", 0), ("two", 0), ("three", 0), ("", -1)]
+    assert invoke(environment, "feof", "uint64", file) is True
+    assert invoke(environment, "fstat", "uint64; rstring; uint64; int32", file, "size", 0, 9) == (None, 16, 0)
+    changed = (tmp_path / "in.txt").stat().st_mtime_ns
+    assert invoke(environment, "fstat", "uint64; rstring; timestamp; int32", file, "mtime", 0, 9) == (None, changed, 0)
+    assert invoke(environment, "fstat", "uint64; rstring; uint64; int32", 99, "size", 7, 9) == (None, 7, errno.EBADF)

@@ -115,6 +115,8 @@ def test_a_pool_without_hosts_asks_for_none_and_a_tag_is_for_all_members() -> No
     assert found == {"C": ("gpu",)}
     with pytest.raises(UserError, match="the pool `Any` has 5 members"):
         application(graph.replace("Any[2]", "Any[5]"), config=config)
+    with pytest.raises(UserError, match="expected uint32, found tuple<int32 n>"):
+        application(graph, config=config.replace("{size = 5u}", "{size = {n = 5}}"))
 
 
 def test_settings_of_a_composite_hold_for_all_operators_inside() -> None:

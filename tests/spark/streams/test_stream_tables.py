@@ -210,3 +210,42 @@ def test_two_jobs_on_spark_give_what_the_reference_gives_them_together(tmp_path,
     run([first.program(), second.program()], environment=environment(tmp_path, tmp_path / "wanted"))
     assert (tmp_path / "two" / "got.csv").read_bytes() == (tmp_path / "wanted" / "got.csv").read_bytes()
     assert outcome.totals.submitted["B"] == [33]
+
+
+CHANGING = """composite Exporter { graph
+    stream<int32 x, rstring p> A = Beacon() { param iterations: 1u; }
+    stream<int32 x> B = Custom(A) { logic onTuple A: {
+        setOutputPortExportProperties({kind = p}, 0u); submit({x = x}, B); } }
+    () as Out = Export(B) { param properties: {kind = "a"}; } }"""
+ASKING = """composite Importer { graph
+    stream<int32 x> B = Import() { param subscription: kind == "a"; }
+    () as Sink = Custom(B) { logic onTuple B: { setInputPortImportSubscription("kind == 'b'", 0u); println(B); } } }"""
+
+
+def changing(folder: Path, batches) -> Path:
+    """The streams of an exporter that changes the properties of its stream, as it writes them."""
+    sinks = Sinks(compile_text(CHANGING), folder)
+    for number, batch in enumerate(batches):
+        sinks.write(number, {"B.exported": batch})
+    return sinks.out / "streams"
+
+
+def offered(kind: str) -> str:
+    return json.dumps({"kind": kind})
+
+
+def test_an_import_takes_the_tuples_that_have_the_properties_it_asks_for(tmp_path):
+    first = [(1, offered("a")), "window", (2, offered("b")), "window"]
+    streams = changing(tmp_path, [first, ["window", (3, offered("a")), (4, offered("b"))], ["window", "final"]])
+    wanted = Reading(importer('subscription: kind == "a"'), streams, tmp_path / "in", items_per_batch="4")
+    assert [wanted.batch() for _ in range(2)] == [[1, "window"], [3, "final"]]
+    other = Reading(importer('subscription: kind == "b"'), streams, tmp_path / "other")
+    assert other.batch() == [2, "window", "window", 4, "window", "final"]
+
+
+def test_an_import_whose_code_asks_for_others_takes_all_and_tells_their_offers(tmp_path):
+    streams = changing(tmp_path, [[(1, offered("a")), (2, offered("b"))], ["final"]])
+    exported(tmp_path / "fixed", [[(7,)], ["final"]], offer='properties: {kind = "c"}', name="Fixed")
+    program = compile_text(ASKING)
+    taken = [Reading(program, s, tmp_path / "in").batch() for s in (streams, tmp_path / "fixed" / "out" / "streams")]
+    assert [[i for i in items if i != "final"] for items in taken] == [[1, 2], [7]]

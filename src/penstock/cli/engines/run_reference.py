@@ -80,7 +80,7 @@ def check_exchange(programs: Sequence[Program], environment: Environment) -> Non
         UserError: Streams are to come from a folder, or an Import takes none of the streams of this run.
     """
     from penstock.expr.evaluate import Evaluator
-    from penstock.toolkit.adapters.import_ import offer_of, takes
+    from penstock.toolkit.adapters.import_ import offer_of, wanted_by
 
     evaluators = [Evaluator(functions=p.application.functions, environment=environment) for p in programs]
     operators = [
@@ -95,6 +95,7 @@ def check_exchange(programs: Sequence[Program], environment: Environment) -> Non
             raise UserError(Diagnostic(message=message, span=operator.span, hint=f"leave out --streams; {_TOGETHER}"))
     offers = [offer_of(operator, application.name, evaluator) for application, operator, evaluator in exports]
     for operator, evaluator in imports:
-        if not any(takes(operator, offer, evaluator) for offer in offers):
+        wanted = wanted_by(operator, evaluator)
+        if not any(wanted.may_take(offer) for offer in offers):
             message = f"Import `{operator.id}` takes none of the streams that this run exports"
             raise UserError(Diagnostic(message=message, span=operator.span, hint=_TOGETHER))

@@ -19,7 +19,7 @@ from penstock.expr.functions.registry import function
 from penstock.expr.values.default import default_value
 from penstock.expr.values.parse import parse_literal_form
 from penstock.expr.values.text import literal_form
-from penstock.ir.types import Type
+from penstock.ir.types import TIMESTAMP, Type
 
 T = TypeVar("T")
 
@@ -38,6 +38,18 @@ class OpenFile:
         line = self.stream.readline()
         self.at_end = not line.endswith(b"\n")
         return line.removesuffix(b"\n").decode(errors="replace"), 0 if line else END_OF_FILE
+
+    def read_token(self) -> tuple[str, int]:
+        """The next characters without blanks, and 0, or the end of the file."""
+        token = b""
+        while character := self.stream.read(1):
+            if not character.isspace():
+                token += character
+            elif token:
+                self.stream.seek(-1, os.SEEK_CUR)
+                break
+        self.at_end = not character
+        return token.decode(errors="replace"), 0 if token else END_OF_FILE
 
 
 def _attempt(action: Callable[[], T], otherwise: T) -> tuple[T, int]:
@@ -100,6 +112,13 @@ def read_line(environment: Environment, number: int, error: int) -> tuple[str, i
     """The next line of a file, without its end."""
     (line, at_end), failed = _attempt(lambda: _file(environment, number).read_line(), ("", 0))
     return line, failed or at_end
+
+
+@function("stateful rstring freadToken(uint64 file, mutable int32 error)", needs_environment=True)
+def read_token(environment: Environment, number: int, error: int) -> tuple[str, int]:
+    """The next word of a file: what stands between blanks."""
+    (token, at_end), failed = _attempt(lambda: _file(environment, number).read_token(), ("", 0))
+    return token, failed or at_end
 
 
 @function("stateful rstring freadString(uint64 file, mutable int32 error)", needs_environment=True)
@@ -278,6 +297,25 @@ def file_time(environment: Environment, name: str, what: str, result: int, error
     """A time of a file: `mtime`, `atime` or `ctime`."""
     found, failed = _attempt(lambda: _stat(environment.data_directory / name, f"{what}_ns", result), result)
     return None, found, failed
+
+
+@function(
+    "<string U> stateful void fstat(uint64 file, U what, mutable uint64 result, mutable int32 error)",
+    "<string U> stateful void fstat(uint64 file, U what, mutable timestamp result, mutable int32 error)",
+    needs_environment=True,
+    needs_types=True,
+)
+def open_file_fact(_: Type, __: Type, type_: Type, ___: Type) -> Callable[..., tuple[None, int, int]]:
+    """A number or a time that describes an open file, by the names of the other `fstat`."""
+    suffix = "_ns" if type_ == TIMESTAMP else ""
+
+    def describe(environment: Environment, number: int, what: str, result: int, error: int) -> tuple[None, int, int]:
+        found, failed = _attempt(
+            lambda: _stat(Path(_file(environment, number).stream.name), f"{what}{suffix}", result), result
+        )
+        return None, found, failed
+
+    return describe
 
 
 def _stat(path: Path, what: str, otherwise: int) -> int:

@@ -24,6 +24,7 @@ from typing import Any
 from penstock.expr.values.numbers import DECIMAL_CONTEXTS
 from penstock.expr.values.order import ascending
 from penstock.ir.types import (
+    XML,
     EnumType,
     ListType,
     MapType,
@@ -76,7 +77,7 @@ def hasher(type_: Type) -> Hash:
 
 
 def _of_primitive(type_: Primitive) -> Hash:
-    if is_string(type_):
+    if is_string(type_) or type_ == XML:
         return lambda text: _of_bytes(text.encode("utf-8", "surrogatepass"))
     if is_float(type_):
         return _of_float

@@ -101,3 +101,31 @@ def region_timeout() -> float:
 @function("stateful void resetConsistentRegion()")
 def reset_region() -> None:
     """Ask for a reset of the consistent region: nothing happens, for there is none."""
+
+
+@function("stateful int32 getApplicationConfiguration(mutable map<rstring, rstring> properties, rstring name)")
+def find_no_configuration(properties: dict[str, str], name: str) -> int:
+    """Read an application configuration: -1, for there are none; values come with `--set`."""
+    return -1
+
+
+@function(
+    "stateful rstring getApplicationConfigurationProperty(rstring configuration, rstring name, rstring otherwise)"
+)
+def default_configuration(configuration: str, name: str, otherwise: str) -> str:
+    """A property of an application configuration: what is given for none, for there are none."""
+    return otherwise
+
+
+@function(
+    "stateful rstring getApplicationConfigurationProperty(rstring configuration, rstring name, mutable int32 error)"
+)
+def no_configuration(configuration: str, name: str, error: int) -> tuple[str, int]:
+    """A property of an application configuration: empty, and the error -1, for there are none."""
+    return "", -1
+
+
+@function("int32 getOutputPortCongestionFactor(uint32 port)")
+def congestion(port: int) -> int:
+    """How much an output port is held up, from 0 to 100: 0, for nobody is waited for in a batch."""
+    return 0

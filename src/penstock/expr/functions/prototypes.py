@@ -109,6 +109,7 @@ CONSTRAINTS: dict[str, Callable[[Type], bool]] = {
     "floatingpoint": lambda type_: is_float(type_) or is_decimal(type_),
     "string": is_string,
     "ordered": _is_ordered,
+    "xml": lambda type_: type_ == Primitive("xml"),
     "enum": lambda type_: isinstance(type_, EnumType),
     "collection": is_collection,
     "list": lambda type_: isinstance(type_, ListType),

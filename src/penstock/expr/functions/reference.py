@@ -35,7 +35,7 @@ def reference() -> str:
 
 
 def _families() -> Iterator[str]:
-    definitions = [d for name in names() for d in overloads(name)]
+    definitions = [d for name in names() for d in overloads(name) if not d.internal]
     for family in FAMILIES:
         yield f"## {family.capitalize()}\n"
         yield f"{_about(family)}\n"

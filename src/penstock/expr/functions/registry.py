@@ -54,11 +54,13 @@ FAMILIES = (
     "collections",
     "lists",
     "blobs",
+    "xml",
     "times",
     "calendar",
     "system",
     "submission",
     "job",
+    "exchange",
     "metrics",
     "files",
     "file_errors",
@@ -79,6 +81,7 @@ class FunctionDefinition:
         needs_types: Whether `implementation` and `vector` are factories over the parameter types.
         needs_span: Whether a call is folded to `implementation(span)` when it is typed.
         vector: The same function over Arrow arrays, if there is an exact one.
+        internal: Whether only the compiler writes calls of it.
     """
 
     prototype: Prototype
@@ -89,6 +92,7 @@ class FunctionDefinition:
     needs_types: bool = False
     needs_span: bool = False
     vector: Implementation | None = None
+    internal: bool = False
 
     @property
     def name(self) -> str:
@@ -165,6 +169,7 @@ def function(
     needs_types: bool = False,
     needs_span: bool = False,
     vector: Implementation | None = None,
+    internal: bool = False,
 ) -> Callable[[F], F]:
     """Declare the decorated object as the implementation of standard functions.
 
@@ -174,6 +179,7 @@ def function(
         needs_types: It is a factory over the parameter types.
         needs_span: It takes the call's span alone.
         vector: The same function over Arrow arrays.
+        internal: Only the compiler writes calls of it.
     """
 
     def declare(implementation: F) -> F:
@@ -188,6 +194,7 @@ def function(
                 needs_types=needs_types,
                 needs_span=needs_span,
                 vector=vector,
+                internal=internal,
             )
             _DEFINITIONS.setdefault(prototype.name, []).append(definition)
         return implementation

@@ -21,7 +21,7 @@ from penstock.ir.types import (
     is_float,
 )
 
-_PRIMITIVES = {"boolean": False, "rstring": "", "ustring": "", "blob": b""}
+_PRIMITIVES = {"boolean": False, "rstring": "", "ustring": "", "xml": "", "blob": b""}
 
 
 def default_value(type_: Type) -> Any:

@@ -18,7 +18,15 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from penstock.expr.values.scalars import STRING, TIMESTAMP, Parse, interpret_literal, parse_timestamp, scalar_parser
+from penstock.expr.values.scalars import (
+    STRING,
+    TIMESTAMP,
+    Parse,
+    interpret_literal,
+    parse_timestamp,
+    parse_xml,
+    scalar_parser,
+)
 from penstock.ir.types import (
     ListType,
     MapType,
@@ -98,6 +106,8 @@ def _reader(type_: Type) -> Reader:
             return partial(_read_string, _bound(type_))
         case Primitive(name="timestamp"):
             return _read_timestamp
+        case Primitive(name="xml"):
+            return _read_xml
         case OptionalType(inner=inner):
             return partial(_read_optional, _reader(inner))
         case ListType(element=element, bound=bound):
@@ -125,6 +135,11 @@ def _read_string(bound: int | None, text: str, position: int) -> tuple[str, int]
     if match is None:
         raise ValueError(f"expected a string in quotes, found `{_excerpt(text, position)}`")
     return interpret_literal(match[0])[:bound], match.end()
+
+
+def _read_xml(text: str, position: int) -> tuple[str, int]:
+    found, position = _read_string(None, text, position)
+    return parse_xml(found), position + text.startswith("x", position)
 
 
 def _read_timestamp(text: str, position: int) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from typing import Any
+from xml.parsers import expat
 
 from penstock.expr.values.numbers import DECIMAL_CONTEXTS, integer_range, round_float32
 from penstock.expr.values.text import ESCAPES
@@ -97,6 +98,27 @@ def _parse_blob(text: str) -> bytes:
     return bytes.fromhex(stripped)
 
 
+def parse_xml(text: str) -> str:
+    """A document, from its text or from a literal `"<a/>"x`; nothing is the default value.
+
+    Raises:
+        ValueError: It is not well-formed.
+
+    Example:
+        >>> parse_xml('"<a b=\\'1\\'/>"x')
+        "<a b='1'/>"
+    """
+    stripped = text.strip()
+    if stripped[:1] in ("'", '"'):
+        stripped = interpret_literal(stripped.removesuffix("x"))
+    if stripped:
+        try:
+            expat.ParserCreate().Parse(stripped, True)
+        except expat.ExpatError as error:
+            raise ValueError(f"`{stripped[:40]}` is not XML: {error}") from None
+    return stripped
+
+
 def _parse_symbol(symbols: frozenset[str], type_: Type, text: str) -> str:
     symbol = text.strip()
     if symbol not in symbols:
@@ -110,6 +132,7 @@ _SCALARS: dict[str, Parse] = {
     "float64": _parse_float,
     "timestamp": parse_timestamp,
     "blob": _parse_blob,
+    "xml": parse_xml,
     **{name: partial(_parse_decimal, name) for name in DECIMAL_CONTEXTS},
 }
 

@@ -9,6 +9,7 @@ r"""The one text form of every value: what `(rstring)` casts, `println` and the 
 | rstring, ustring | the string itself on its own; inside another value, and in `println`, a literal: `"say \"hi\"\n"` |
 | timestamp | `(seconds,nanoseconds,0)` |
 | blob | hexadecimal digits: `00ff` |
+| xml | as a string, with an `x` behind it |
 | enum | the symbol |
 | list, set, map | `[1,2]`, `{1,2}`, `{"a":1}` |
 | tuple | `{id=1,name="x"}` |
@@ -29,6 +30,7 @@ from typing import Any
 
 from penstock.expr.values.order import ascending
 from penstock.ir.types import (
+    XML,
     EnumType,
     ListType,
     MapType,
@@ -70,7 +72,7 @@ def text_form(type_: Type) -> Form:
         >>> text_form(TIMESTAMP)(1_500_000_000)
         '(1,500000000,0)'
     """
-    return str if is_string(type_) else literal_form(type_)
+    return str if is_string(type_) or type_ == XML else literal_form(type_)
 
 
 @cache
@@ -136,6 +138,7 @@ _PRIMITIVES: dict[str, Form] = {
     "ustring": string_literal,
     "timestamp": _timestamp,
     "blob": bytes.hex,
+    "xml": lambda value: f"{string_literal(value)}x",
 }
 
 

@@ -4,6 +4,8 @@
 |---|---|
 | `getThisCompositeInstanceName()` | the path of the instance, `outer.inner`; of the main composite its name |
 | `getMainCompositeName()`, `getApplicationName()` | the main composite's name, with its namespace |
+| `getJobName()` | the main composite's name and the number of the job, which is 0 |
+| `getThisOperatorName()`, `getThisOperatorLogicalName()` | the path of the operator, `outer.inner.Op` |
 | `inputPort(S)`, `outputPort(S)` | the index of the operator's port with that name |
 """
 
@@ -28,11 +30,16 @@ def intrinsic(syntax: code.CallSyntax, names: Names) -> Expression | None:
     name = syntax.function.text
     if name in _PORTS and len(syntax.arguments) == 1:
         return typing.literal(_port(syntax, _PORTS[name](names)), span=syntax.span)
+    if name in _OPERATORS and not syntax.arguments:
+        if not names.operator:
+            raise error(f"`{name}` is called in an operator", syntax.span, "pass its value to the function")
+        return typing.literal(names.operator, span=syntax.span)
     if name in _COMPOSITES and not syntax.arguments:
         places = names.home.composite_names
         if places is None:
             raise error(f"`{name}` is called in a composite", syntax.span, "pass its value to the function")
-        return typing.literal(places[_COMPOSITES[name]], span=syntax.span)
+        suffix = "_0" if name == "getJobName" else ""
+        return typing.literal(places[_COMPOSITES[name]] + suffix, span=syntax.span)
     return None
 
 
@@ -54,7 +61,8 @@ _PORTS: Mapping[str, Callable[[Names], Mapping[str, int]]] = {
     "inputPort": _input_ports,
     "outputPort": lambda names: names.outputs,
 }
-_COMPOSITES = {"getThisCompositeInstanceName": 0, "getMainCompositeName": 1, "getApplicationName": 1}
+_COMPOSITES = {"getThisCompositeInstanceName": 0, "getMainCompositeName": 1, "getApplicationName": 1, "getJobName": 1}
+_OPERATORS = frozenset({"getThisOperatorName", "getThisOperatorLogicalName"})
 
-INTRINSICS = frozenset({*_PORTS, *_COMPOSITES})
+INTRINSICS = frozenset({*_PORTS, *_COMPOSITES, *_OPERATORS})
 """The names of these functions."""

@@ -61,6 +61,7 @@ class Names:
         types: Types of a block.
         aggregates: The operator whose output functions may be called here.
         on_punctuation: Whether there is a current punctuation.
+        operator: The name of the operator that the code belongs to, with those of the composites around it.
     """
 
     scope: Scope
@@ -72,6 +73,7 @@ class Names:
     types: Mapping[str, Type] = field(default_factory=dict)
     aggregates: OperatorDefinition | None = None
     on_punctuation: bool = False
+    operator: str = ""
 
     def inside(self, scope: Scope) -> Names:
         """The names of an actual parameter: another scope, no variables, the same ports."""

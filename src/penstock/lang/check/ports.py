@@ -60,6 +60,7 @@ def port_names(
         ports=ports,
         outputs={name: i for i, stream in enumerate(invocation.outputs) for name in _output_names(stream)},
         output_schemas=tuple(port.schema for port in outputs),
+        operator=f"{instance.path}{invocation.name}",
     )
 
 

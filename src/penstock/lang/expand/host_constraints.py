@@ -23,7 +23,7 @@ from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.expr.evaluate import Evaluator
 from penstock.expr.typing import convert
 from penstock.ir.constraints import Constraint, ConstraintKind
-from penstock.ir.types import RSTRING, ListType, Type
+from penstock.ir.types import RSTRING, UINT32, ListType, Type
 from penstock.lang.check.expressions import check_expression
 from penstock.lang.check.mistakes import error
 from penstock.lang.check.names import Names
@@ -163,7 +163,8 @@ def _find_pool(word: code.Word, scope: Instance, evaluator: Evaluator) -> _Pool:
     checked = convert(check_expression(listed, names, ListType(RSTRING)), ListType(RSTRING), listed.span)
     hosts = tuple(cast("list[str]", _evaluated(checked, listed, evaluator)))
     size = None if is_list else _field(value, "size")
-    count = None if size is None else cast("int", _evaluated(check_expression(size, names), size, evaluator))
+    number = None if size is None else convert(check_expression(size, names, UINT32), UINT32, size.span)
+    count = None if number is None else cast("int", _evaluated(number, size or value, evaluator))
     if not hosts:
         message = f"the host pool `{word}` names no hosts: it takes those that there are"
         scope.compilation.warn(message, value.span)

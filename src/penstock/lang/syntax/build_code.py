@@ -81,6 +81,10 @@ class CodeBuilder:
     def named_type(self, span: Span, name: Any) -> code.NamedTypeSyntax:
         return code.NamedTypeSyntax(span=span, name=self.word_of(name))
 
+    def xml_type(self, span: Span, name: Token) -> code.NamedTypeSyntax:
+        """`xml<"schema.xsd">`: documents are not checked against their schema."""
+        return code.NamedTypeSyntax(span=span, name=code.Word(span=span, text="xml"))
+
     def primitive_type(self, span: Span, name: Token, bound: Any) -> code.NamedTypeSyntax:
         return code.NamedTypeSyntax(span=span, name=self.word(name), bound=bound)
 

@@ -19,8 +19,9 @@ from decimal import Decimal
 from penstock.base.diagnostics import Diagnostic, Span, UserError
 from penstock.expr import typing
 from penstock.expr.values import as_type
+from penstock.expr.values.scalars import parse_xml
 from penstock.ir.expressions import Literal
-from penstock.ir.types import PRIMITIVES, RSTRING, USTRING, Primitive, is_decimal, is_float
+from penstock.ir.types import PRIMITIVES, RSTRING, USTRING, XML, Primitive, is_decimal, is_float
 
 _NUMBER = re.compile(
     r"(?P<hex>-?0[xX][0-9a-fA-F]+?)(?P<hex_suffix>[su]?[hwl]?|[su][bhwl]|[bhwl][su])$|"
@@ -78,16 +79,24 @@ def _type_of(suffix: str, kind: str, text: str, span: Span | None) -> Primitive 
 
 
 def string(text: str, span: Span | None = None) -> Literal:
-    """The literal of a string with quotes and suffix: `r` for rstring (also without suffix), `u` for ustring.
+    """The literal of a string with quotes and suffix: `r` for rstring (also without suffix), `u` for ustring,
+    `x` for xml.
 
     Raises:
-        UserError: The suffix does not exist.
+        UserError: The suffix does not exist, or a document is not well-formed.
     """
     end = text.rindex(text[0])
     suffix = text[end + 1 :]
-    if suffix not in ("", "r", "u"):
-        raise _bad(f"there is no string suffix `{suffix}`", span, "suffixes are r for rstring and u for ustring")
+    if suffix not in ("", "r", "u", "x"):
+        raise _bad(
+            f"there is no string suffix `{suffix}`", span, "suffixes are r for rstring, u for ustring and x for xml"
+        )
     value = _ESCAPE.sub(_unescape, text[1:end])
+    if suffix == "x":
+        try:
+            return Literal(type=XML, value=parse_xml(value), span=span)
+        except ValueError as problem:
+            raise _bad(str(problem), span) from None
     return Literal(type=USTRING if suffix == "u" else RSTRING, value=value, span=span)
 
 

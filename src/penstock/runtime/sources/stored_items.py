@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.codegen.rows.places import Array
 from penstock.codegen.transport.batches import FINAL, TUPLE
+from penstock.expr.predicates import named_values, parse_predicate
 from penstock.expr.values import rows_from_batch
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import Schema
 from penstock.runtime.sinks.order import Chunk
 from penstock.runtime.sources.outside_rows import Items
-from penstock.toolkit.adapters.subscription import parse_predicate
+from penstock.toolkit.adapters.import_ import OFFER, Offer, Wanted
 
 TIME, KIND = "penstock_time_ns", "penstock_kind"
 
@@ -46,6 +48,30 @@ def file_rows(chunk: Chunk, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*head, *columns], schema=schema)
 
 
+def take_wanted(rows: pa.RecordBatch, offer: Offer, wanted: Wanted) -> tuple[pa.RecordBatch, Offer]:
+    """The rows of a stream table that an Import takes, as it takes them, and the offer of the last row.
+
+    Args:
+        rows: Of the table; where its offer changes, each tuple has its properties.
+        offer: Of the row before.
+        wanted: The streams that the Import asks for.
+    """
+    if not offer.changes and not wanted.changes:
+        return rows, offer
+    kinds = rows.column(KIND).to_pylist()
+    texts = rows.column(OFFER).to_pylist() if OFFER in rows.schema.names else [None] * len(kinds)
+    kept, told = [], []
+    for kind, text in zip(kinds, texts, strict=True):
+        offer = offer if text is None else replace(offer.with_properties(text), changes=True)
+        kept.append(wanted.takes(offer))
+        told.append(offer.text() if kind == TUPLE else None)
+    names = [name for name in rows.schema.names if name != OFFER]
+    found = rows.select(names)
+    if wanted.changes:
+        found = found.append_column(pa.field(OFFER, pa.string()), pa.array(told, pa.string()))
+    return found.filter(pa.array(kept, pa.bool_())), offer
+
+
 def items_of(batches: Sequence[pa.RecordBatch], schema: Schema, filter_: str | None) -> Items:
     """The items that rows of stream tables hold, in the order of their time, without those that a filter keeps out."""
     whole = pa.Table.from_batches(batches, schema=file_schema(schema))
@@ -69,10 +95,8 @@ def _filtered(items: Items, text: str | None, schema: Schema) -> Items:
     """Without the tuples that an Import's filter keeps out."""
     if text is None:
         return items
-    predicate, names = parse_predicate(text), schema.names
-    passes = np.array(
-        [predicate(dict(zip(names, row, strict=True))) for row in rows_from_batch(items.tuples, schema)], bool
-    )
+    predicate = parse_predicate(text)
+    passes = np.array([predicate(named_values(schema, row)) for row in rows_from_batch(items.tuples, schema)], bool)
     kept = np.ones(len(items.kind), bool)
     kept[items.kind == TUPLE] = passes
     return Items(time_ns=items.time_ns[kept], kind=items.kind[kept], tuples=items.tuples.filter(pa.array(passes)))

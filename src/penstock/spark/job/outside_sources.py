@@ -132,6 +132,7 @@ def import_options(operator: Operator, evaluator: Evaluator) -> dict[str, str]:
         "stream_id": wanted.stream_id,
         "application": wanted.application,
         "subscription": wanted.subscription,
+        "changes": wanted.changes,
     }
     found = {"wanted": json.dumps(asked)}
     for value in operator.param("filter"):

@@ -17,8 +17,8 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 import pyarrow as pa
@@ -28,10 +28,10 @@ from penstock.codegen.transport.batches import SPARK_SCHEMA
 from penstock.ir.graph import Operator
 from penstock.runtime.sinks.order import Chunk
 from penstock.runtime.sources.outside_rows import SourcePE
-from penstock.runtime.sources.stored_items import file_rows, file_schema, items_of
+from penstock.runtime.sources.stored_items import file_rows, file_schema, items_of, take_wanted
 from penstock.spark.kafka.topic import TopicWriter
 from penstock.spark.streams.stream_tables import VARIABLE, described, offer_from
-from penstock.toolkit.adapters.import_ import Wanted, offer_of
+from penstock.toolkit.adapters.import_ import Offer, Wanted, offer_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -152,15 +152,22 @@ def _encoded(rows: pa.RecordBatch) -> Iterator[bytes]:
 
 def imported_rows(frame: DataFrame, source: SourcePE, wanted: Wanted, filter_: str | None) -> DataFrame:
     """The messages of exported streams as rows of the transport."""
-    asked = str(wanted.schema), wanted.stream_id, wanted.application, wanted.subscription
+    asked = {
+        "stream_id": wanted.stream_id,
+        "application": wanted.application,
+        "subscription": wanted.subscription,
+        "changes": wanted.changes,
+        "filters": filter_ is not None,
+    }
+    schema = str(wanted.schema)
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = list(batches)
         if any(batch.num_rows for batch in found):
             table = pa.Table.from_batches(found).sort_by([(c, "ascending") for c in ("topic", "partition", "offset")])
-            asking = replace(_wanted(*asked), filters=filter_ is not None)
+            asking = _wanted(schema, asked)
             messages = wanted_messages(table.column("value").to_pylist(), asking)
-            yield from source.rows(items_of(messages, wanted.schema, filter_))
+            yield from source.rows(items_of(messages, asking.row_schema, filter_))
 
     return frame.mapInArrow(rows, SPARK_SCHEMA)
 
@@ -168,19 +175,23 @@ def imported_rows(frame: DataFrame, source: SourcePE, wanted: Wanted, filter_: s
 def wanted_messages(values: list[bytes], wanted: Wanted) -> list[pa.RecordBatch]:
     """The rows of the messages whose offer is wanted."""
     found: list[pa.RecordBatch] = []
+    now: dict[bytes, Offer] = {}
     for value in values:
         reader = pa.ipc.open_stream(value)
-        if _takes(wanted, reader.schema.metadata[OFFER]):
-            found += [batch.replace_schema_metadata(None) for batch in reader]
+        text = reader.schema.metadata[OFFER]
+        if wanted.may_take(_offer(text)):
+            for batch in reader:
+                rows, now[text] = take_wanted(batch.replace_schema_metadata(None), now.get(text, _offer(text)), wanted)
+                found.append(rows)
     return found
 
 
 @functools.lru_cache(maxsize=256)
-def _takes(wanted: Wanted, offer: bytes) -> bool:
-    return wanted.takes(offer_from(json.loads(offer)))
+def _offer(text: bytes) -> Offer:
+    return offer_from(json.loads(text))
 
 
-def _wanted(schema: str, stream_id: str | None, application: str | None, subscription: str | None) -> Wanted:
+def _wanted(schema: str, asked: dict[str, Any]) -> Wanted:
     from penstock.ir.types import parse_schema
 
-    return Wanted(schema=parse_schema(schema), stream_id=stream_id, application=application, subscription=subscription)
+    return Wanted(schema=parse_schema(schema), **asked)

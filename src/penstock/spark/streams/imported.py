@@ -15,6 +15,7 @@ import json
 import pickle
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,11 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
-from penstock.ir.types import Schema, parse_schema
+from penstock.ir.types import parse_schema
 from penstock.runtime.sources.outside_rows import SourcePE
-from penstock.runtime.sources.stored_items import items_of
+from penstock.runtime.sources.stored_items import items_of, take_wanted
 from penstock.spark.streams.stream_tables import Table, between, tables
-from penstock.toolkit.adapters.import_ import Wanted
+from penstock.toolkit.adapters.import_ import OFFER, Offer, Wanted
 
 FORMAT = "penstock_streams"
 
@@ -55,8 +56,7 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: dict[str, str]) -> None:
         self._root = Path(options["streams"])
         wanted = json.loads(options["wanted"])
-        self._schema: Schema = parse_schema(wanted.pop("schema"))
-        self._wanted = Wanted(schema=self._schema, **wanted)
+        self._wanted = Wanted(schema=parse_schema(wanted.pop("schema")), **wanted)
         self._filter = options.get("filter") or None
         self._source_file = options["source"]
         self._items_per_batch = int(options.get("items_per_batch", "200000"))
@@ -113,8 +113,8 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a batch."""
         files, ends = partition.value
-        batches = [batch for file in files for batch in _read_file(Path(file))]
-        yield from self._source.rows(items_of(batches, self._schema, self._filter), ends=ends)
+        batches = [batch for file in files for batch in _read_wanted(self._root, Path(file), self._wanted)]
+        yield from self._source.rows(items_of(batches, self._wanted.row_schema, self._filter), ends=ends)
 
     def _tables(self, offset: Offset) -> list[Table]:
         """The tables that are wanted: those not superseded, and those that we have begun with."""
@@ -123,8 +123,28 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _is_wanted(self, table: Table) -> bool:
         if table.name not in self._known:
-            self._known[table.name] = self._wanted.takes(table.offer())
+            self._known[table.name] = self._wanted.may_take(table.offer())
         return self._known[table.name]
+
+
+def _read_wanted(root: Path, path: Path, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    """The rows of a table's file that an Import takes."""
+    offer = Table(root, path.parent).offer()
+    batches = _read_file(path)
+    if offer.changes:
+        offer = _offer_before(path, offer)
+    for batch in batches:
+        rows, offer = take_wanted(batch, offer, wanted)
+        yield rows
+
+
+def _offer_before(path: Path, offer: Offer) -> Offer:
+    """The offer of the last tuple before a file: a marker that comes first goes where that went."""
+    for earlier in sorted((p for p in path.parent.glob("*.arrow") if p.name < path.name), reverse=True):
+        texts = [t for batch in _read_file(earlier) for t in batch.column(OFFER).to_pylist() if t is not None]
+        if texts:
+            return replace(offer.with_properties(texts[-1]), changes=True)
+    return offer
 
 
 def _read_file(path: Path) -> list[pa.RecordBatch]:

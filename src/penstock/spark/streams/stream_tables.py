@@ -112,6 +112,7 @@ def offer_from(read: dict[str, Any], what: str = "an exported stream") -> Offer:
         stream_id=read["stream_id"],
         properties=read["properties"],
         allows_filter=read.get("allows_filter", True),
+        changes=read.get("changes", False),
     )
 
 
@@ -212,6 +213,7 @@ def described(offer: Offer) -> str:
         "stream_id": offer.stream_id,
         "properties": {name: _plain(value) for name, value in offer.properties.items()},
         "allows_filter": offer.allows_filter,
+        "changes": offer.changes,
         "schema": str(offer.schema),
     }
     return json.dumps(found, indent=2) + "\n"

@@ -3,27 +3,35 @@
 By `streamId` (and `applicationName`), or by a `subscription` to properties: a predicate such as
 `kind == "bargains" && "IBM" in tickers` over the names of an Export's properties. Schemas must be equal. An Import with
 neither matches nothing. With `filter`, only tuples that satisfy it come in. Window markers come with the tuples.
+
+Code behind an Import may change its subscription and filter, and code before an Export its properties. Then tuples have
+one more attribute between applications, `OFFER`: behind an Import the whole offer, before an Export its properties,
+each as JSON (`lang.expand.changing_exchange`).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
 from penstock.expr.evaluate import Evaluator
+from penstock.expr.predicates import named_values, parse_predicate
 from penstock.ir.expressions import Literal
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
-from penstock.ir.types import RSTRING, TupleType
-from penstock.toolkit.adapters.subscription import parse_predicate
+from penstock.ir.types import RSTRING, TupleType, TypedName
 from penstock.toolkit.analysis.logic_analysis import not_parallel
 from penstock.toolkit.core.definition import OperatorDefinition, ParamKind, ParamSpec
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.runtime import Submit
+
+OFFER = "penstock_offer"
+"""The attribute of tuples that tells with which properties they are exported."""
 
 
 class ImportRuntime(LogicRuntime):
@@ -34,10 +42,10 @@ class ImportRuntime(LogicRuntime):
         submit, text = self.submit[0], self.constant("filter")
         if text is None:
             return submit
-        predicate, names = parse_predicate(text), self.operator.outputs[0].schema.names
+        predicate, schema = parse_predicate(text), self.operator.outputs[0].schema
 
         def submit_if(tuple_: Tuple) -> None:
-            if predicate(dict(zip(names, tuple_, strict=True))):
+            if predicate(named_values(schema, tuple_)):
                 submit(tuple_)
 
         return submit_if
@@ -53,6 +61,7 @@ class Offer:
         stream_id: The name it is exported under.
         properties: By name; none if it is exported by name.
         allows_filter: Whether importers may have a filter.
+        changes: Whether its properties are only the first: each tuple says which it has.
     """
 
     application: str
@@ -60,6 +69,25 @@ class Offer:
     stream_id: str | None
     properties: Mapping[str, Any]
     allows_filter: bool = True
+    changes: bool = False
+
+    def with_properties(self, text: str) -> Offer:
+        """The offer with other properties, given as JSON."""
+        return replace(self, properties=json.loads(text), changes=False)
+
+    def text(self) -> str:
+        """As code behind an Import reads it."""
+        return json.dumps({"properties": dict(self.properties), "allows_filter": self.allows_filter}, default=sorted)
+
+
+def with_offer(schema: TupleType) -> TupleType:
+    """The attributes of tuples, and that which tells of their properties."""
+    return TupleType((*schema.attributes, TypedName(OFFER, RSTRING)))
+
+
+def without_offer(schema: TupleType) -> TupleType:
+    """The attributes of tuples but that which tells of their properties."""
+    return TupleType(tuple(a for a in schema.attributes if a.name != OFFER))
 
 
 def offer_of(export: Operator, application: str, evaluator: Evaluator) -> Offer:
@@ -71,10 +99,11 @@ def offer_of(export: Operator, application: str, evaluator: Evaluator) -> Offer:
     stream_id = next((evaluator.constant(v) for v in export.param("streamId")), None)
     return Offer(
         application=application,
-        schema=export.inputs[0].schema,
+        schema=without_offer(export.inputs[0].schema),
         stream_id=stream_id,
         properties=properties,
         allows_filter=next((evaluator.constant(v) for v in export.param("allowFilter")), True),
+        changes=OFFER in export.inputs[0].schema.position,
     )
 
 
@@ -88,6 +117,7 @@ class Wanted:
         application: Who exports that name; any application if none.
         subscription: A predicate over their properties, as text.
         filters: Whether it takes only some of the tuples.
+        changes: Whether code behind it decides what it takes, so that it takes all that may be asked for.
     """
 
     schema: TupleType
@@ -95,6 +125,12 @@ class Wanted:
     application: str | None = None
     subscription: str | None = None
     filters: bool = False
+    changes: bool = False
+
+    @property
+    def row_schema(self) -> TupleType:
+        """Of the tuples as the Import passes them on."""
+        return with_offer(self.schema) if self.changes else self.schema
 
     def takes(self, offer: Offer) -> bool:
         """Whether an offer is what is asked for.
@@ -112,9 +148,15 @@ class Wanted:
             return False
         if self.stream_id is not None:
             return self.stream_id == offer.stream_id and self.application in (None, offer.application)
-        if self.subscription is not None:
-            return offer.stream_id is None and parse_predicate(self.subscription)(offer.properties)
+        if self.subscription is not None or self.changes:
+            return offer.stream_id is None and (
+                self.changes or parse_predicate(self.subscription or "")(offer.properties)
+            )
         return False
+
+    def may_take(self, offer: Offer) -> bool:
+        """Whether some tuples of an offer may be what is asked for."""
+        return replace(self, changes=True).takes(offer) if offer.changes and self.subscription else self.takes(offer)
 
 
 def wanted_by(importer: Operator, evaluator: Evaluator) -> Wanted:
@@ -124,17 +166,13 @@ def wanted_by(importer: Operator, evaluator: Evaluator) -> Wanted:
         return next((evaluator.constant(v) for v in importer.param(name)), None)
 
     return Wanted(
-        schema=importer.outputs[0].schema,
+        schema=without_offer(importer.outputs[0].schema),
         stream_id=constant("streamId"),
         application=constant("applicationName"),
         subscription=constant("subscription"),
         filters=bool(importer.param("filter")),
+        changes=OFFER in importer.outputs[0].schema.position,
     )
-
-
-def takes(importer: Operator, offer: Offer, evaluator: Evaluator) -> bool:
-    """Whether an Import takes what an Export offers."""
-    return wanted_by(importer, evaluator).takes(offer)
 
 
 def _check(operator: Operator, found: Diagnostics) -> None:

@@ -2,7 +2,7 @@
 
 Integers: a sum wraps, an average truncates towards zero and does not overflow on the way. Floats are added in order of
 arrival, float32 rounded at each step, so that the result is one number and not a matter of taste. Decimals use the
-digits of their type.
+digits of their type. Strings are joined. Lists are aggregated element by element, and must be of one length.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from decimal import Context as DecimalContext
 from decimal import Decimal
 from typing import Any
 
+from penstock.expr.errors import EvaluationError
 from penstock.expr.values.numbers import DECIMAL_CONTEXTS, as_type, round_float32, wrap_integer
-from penstock.ir.types import Primitive, Type, is_decimal, is_integer
+from penstock.ir.types import ListType, Primitive, Type, is_decimal, is_integer, is_string
 
 Column = Sequence[Any]
 
@@ -27,6 +28,10 @@ def sum_of(type_: Type) -> Callable[[Iterable[Any]], Any]:
         >>> sum_of(Primitive("int8"))([100, 100])
         -56
     """
+    if isinstance(type_, ListType):
+        return by_element(sum_of(type_.element))
+    if is_string(type_):
+        return "".join
     assert isinstance(type_, Primitive)
     if is_integer(type_):
         return lambda column: wrap_integer(sum(column), type_)
@@ -36,6 +41,23 @@ def sum_of(type_: Type) -> Callable[[Iterable[Any]], Any]:
     if type_.name == "float32":
         return lambda column: _fold(lambda a, b: round_float32(a + b), column, 0.0)
     return _sum_of_floats
+
+
+def by_element(compute: Callable[[Column], Any]) -> Callable[[Iterable[Any]], list[Any]]:
+    """The function that aggregates lists element by element.
+
+    Example:
+        >>> by_element(max)([[1, 8], [5, 2]])
+        [5, 8]
+    """
+
+    def aggregate(lists: Iterable[Any]) -> list[Any]:
+        given = list(lists)
+        if len({len(values) for values in given}) > 1:
+            raise EvaluationError("lists of several lengths cannot be aggregated element by element")
+        return [compute(column) for column in zip(*given, strict=True)]
+
+    return aggregate
 
 
 def _sum_in_order(column: Iterable[float]) -> float:
@@ -67,6 +89,8 @@ def average_of(type_: Type) -> Callable[[Column], Any]:
         >>> average_of(Primitive("int32"))([1, 2]), average_of(Primitive("int32"))([-1, -2])
         (1, -1)
     """
+    if isinstance(type_, ListType):
+        return by_element(average_of(type_.element))
     assert isinstance(type_, Primitive)
     if is_integer(type_):
         return lambda column: truncated_mean(sum(column), len(column))

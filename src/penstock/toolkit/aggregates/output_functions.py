@@ -8,7 +8,7 @@ a factory for keeping it up to date tuple by tuple (`running`). Rows are in orde
 | Count, CountAll | the tuples of the group; of the whole window |
 | CountDistinct, CountByDistinct | the distinct values in the group; how often each of them occurs |
 | CountGroups, CountByGroup | the groups of the window; the tuples of each, in order of appearance |
-| Sum, Average, Min, Max | in the arithmetic and the order of the type |
+| Sum, Average, Min, Max | in the arithmetic and the order of the type; lists element by element |
 | StdDev, SampleStdDev, PopulationStdDev | the standard deviation; `StdDev` is that of a sample |
 | First, Last, Any | the oldest, the newest, any value (we take the newest) |
 | ArgMin, ArgMax | the second argument where the first is least, greatest; the earliest among equals |
@@ -22,15 +22,15 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.expr.values.order import order_key
-from penstock.ir.types import Primitive, Type, is_integer
+from penstock.ir.types import ListType, Primitive, Type, is_integer
 from penstock.toolkit.aggregates.distinct import distinct, identity_of
-from penstock.toolkit.aggregates.numeric import average_of, deviation_of, sum_of
+from penstock.toolkit.aggregates.numeric import average_of, by_element, deviation_of, sum_of
 from penstock.toolkit.aggregates.running import (
     Refolded,
     Running,
@@ -91,16 +91,23 @@ def _picked(index: int) -> MakeWhole:
     return whole
 
 
-def _extreme(pick: Callable[..., Any]) -> Callable[[Type], Callable[[list[Any]], Any]]:
-    def make(type_: Type) -> Callable[[list[Any]], Any]:
+def _extreme(pick: Callable[..., Any]) -> Callable[[Type], Callable[[Iterable[Any]], Any]]:
+    def make(type_: Type) -> Callable[[Iterable[Any]], Any]:
+        if isinstance(type_, ListType):
+            return by_element(make(type_.element))
         key = order_key(type_)
         return lambda column: pick(column, key=key)
 
     return make
 
 
-def _running_extreme(beats: Callable[[Any, Any], bool]) -> MakeRunning:
-    return lambda types: RunningExtreme(beats, order_key(types[0]))
+def _running_extreme(beats: Callable[[Any, Any], bool], pick: Callable[..., Any]) -> MakeRunning:
+    def running(types: Sequence[Type]) -> Running:
+        if isinstance(types[0], ListType):
+            return Refolded(_extreme(pick)(types[0]))
+        return RunningExtreme(beats, order_key(types[0]))
+
+    return running
 
 
 def _best_rows(pick: Callable[..., Any], types: Sequence[Type], columns: Sequence[int]) -> Callable[[Rows], list[Any]]:
@@ -214,13 +221,13 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
         "<ordered T> T Min(T value)",
         "The least value.",
         _of_column(_extreme(min)),
-        _running_extreme(operator.lt),
+        _running_extreme(operator.lt, min),
     ),
     _entry(
         "<ordered T> T Max(T value)",
         "The greatest value.",
         _of_column(_extreme(max)),
-        _running_extreme(operator.gt),
+        _running_extreme(operator.gt, max),
     ),
     _entry("<numeric T> T StdDev(T value)", "The standard deviation of a sample.", _deviation(sample=True)),
     _entry("<numeric T> T SampleStdDev(T value)", "The standard deviation of a sample.", _deviation(sample=True)),
@@ -273,4 +280,14 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
 )
 
 BY_NAME = {f.name: f for f in FUNCTIONS}
-OUTPUT_FUNCTIONS = tuple(OutputFunction(prototype=f.prototype, doc=f.doc) for f in FUNCTIONS)
+
+_MORE = (
+    OutputFunction(prototype="<string T> T Sum(T value)", doc="All strings, joined in order."),
+    *(
+        OutputFunction(prototype=f"<numeric T> list<T> {name}(list<T> values)", doc=f"The {what}, element by element.")
+        for name, what in (("Sum", "sums"), ("Average", "means"), ("Min", "least values"), ("Max", "greatest values"))
+    ),
+)
+"""Other arguments that some of the functions take."""
+
+OUTPUT_FUNCTIONS = (*(OutputFunction(prototype=f.prototype, doc=f.doc) for f in FUNCTIONS), *_MORE)

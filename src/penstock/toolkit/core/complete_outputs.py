@@ -21,6 +21,7 @@ from penstock.ir.expressions import (
 )
 from penstock.ir.graph import Assignment, InputPort, OutputPort
 from penstock.ir.types import (
+    XML,
     EnumType,
     ListType,
     MapType,
@@ -60,8 +61,9 @@ def complete_outputs(
         _report_assignments(definition, outputs, span, found)
         return tuple(outputs)
     if clause is OutputClause.READ:
+        read = definition.assigned_outputs or 1
         return tuple(
-            _complete_port(clause, inputs, port, span, found) if port.assignments and not index else port
+            _complete_port(clause, inputs, port, span, found) if port.assignments and index < read else port
             for index, port in enumerate(outputs)
         )
     most = definition.assigned_outputs
@@ -113,7 +115,7 @@ def _default_scalar(type_: Primitive) -> Scalar:
         return False
     if type_.name == "blob":
         return b""
-    if is_string(type_):
+    if is_string(type_) or type_ == XML:
         return ""
     if is_float(type_):
         return 0.0

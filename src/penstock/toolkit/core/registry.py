@@ -48,6 +48,7 @@ from penstock.toolkit.utility import (
     threaded_split,
     throttle,
     union,
+    xml_parse,
 )
 
 STANDARD: tuple[OperatorDefinition, ...] = (
@@ -89,6 +90,7 @@ STANDARD: tuple[OperatorDefinition, ...] = (
     udp_sink.DEFINITION,
     udp_source.DEFINITION,
     union.DEFINITION,
+    xml_parse.DEFINITION,
 )
 """The standard operators, in alphabetical order."""
 

@@ -33,6 +33,7 @@ from typing import Any
 
 from penstock.expr.values import ascending, parse_form, text_form
 from penstock.ir.types import (
+    XML,
     EnumType,
     ListType,
     MapType,
@@ -178,7 +179,7 @@ def _decode_blob(data: bytes, position: int) -> tuple[bytes, int]:
 
 
 def _text_decoder(type_: Type) -> Decode:
-    parse = parse_form(type_) if is_decimal(type_) or is_string(type_) else None
+    parse = parse_form(type_) if is_decimal(type_) or is_string(type_) or type_ == XML else None
     if parse is None:
         raise TypeError(f"{type_} has no binary form")
 

@@ -139,7 +139,7 @@ def field_end(line: str, start: int, separator: str, type_: Type | None) -> int:
     inner = type_.inner if isinstance(type_, OptionalType) else type_
     if inner is not None and is_string(inner):
         return _string_end(line, start, separator)
-    if inner is None or (isinstance(inner, Primitive) and inner.name != "timestamp"):
+    if inner is None or (isinstance(inner, Primitive) and inner.name not in ("timestamp", "xml")):
         return _find(line, separator, start)
     return _composite_end(line, start, separator)
 

@@ -22,11 +22,13 @@ from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.expr.values import DECIMAL_CONTEXTS, default_value, integer_range, parse_form, round_float32
+from penstock.expr.values.scalars import parse_xml
 from penstock.ir.types import (
     BLOB,
     BOOLEAN,
     FLOAT32,
     TIMESTAMP,
+    XML,
     EnumType,
     ListType,
     MapType,
@@ -97,9 +99,15 @@ def _primitive(type_: Primitive) -> Convert:
         return partial(_decimal, type_.name)
     if type_ == BLOB:
         return _blob
+    if type_ == XML:
+        return _xml
     if type_ == BOOLEAN:
         return _boolean
     raise TypeError(f"{type_} has no JSON form")
+
+
+def _xml(found: Any) -> str:
+    return parse_xml(_string(None, found))
 
 
 def _value(type_: Type) -> Convert:

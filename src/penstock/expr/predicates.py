@@ -3,7 +3,7 @@
     predicate  = clause {"&&" clause} {"||" ...}       parentheses and "!" as usual
     clause     = value ("==" | "!=" | "<" | "<=" | ">" | ">=") value | literal "in" name | name
     value      = arithmetic | literal
-    arithmetic = ["~"] (name ["[" integer "]"] | "(" arithmetic ")") [operator integer]
+    arithmetic = ["~"] (name {"." name | "[" integer "]" | "[" string "]"} | "(" arithmetic ")") [operator integer]
     operator   = "%" | "+" | "-" | "*" | "/" | "&" | "|" | "^" | "<<" | ">>"
     literal    = string, integer or number, with or without a type suffix, true, false
 
@@ -23,6 +23,7 @@ from typing import Any
 
 from penstock.base.diagnostics import UserError
 from penstock.expr.values import interpret_literal
+from penstock.ir.types import ListType, MapType, TupleType, Type
 
 Values = Mapping[str, Any]
 Predicate = Callable[[Values], bool]
@@ -32,7 +33,7 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')[ru]?
     |(?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[a-z]{0,2}
     |(?P<name>[A-Za-z_]\w*)
-    |(?P<sign>&&|\|\||<<|>>|[=!<>]=|[<>!()%\[\]+*/&|^~-]))""",
+    |(?P<sign>&&|\|\||<<|>>|[=!<>]=|[<>!()%\[\].+*/&|^~-]))""",
     re.VERBOSE,
 )
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -65,6 +66,32 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "<<": operator.lshift,
     ">>": operator.rshift,
 }
+
+
+def named_values(type_: TupleType, values: tuple[Any, ...]) -> dict[str, Any]:
+    """The attributes of a tuple by name, as a predicate reads them.
+
+    Example:
+        >>> from penstock.ir.types import parse_schema
+        >>> named_values(parse_schema("int32 x, tuple<rstring a> t"), (1, ("b",)))
+        {'x': 1, 't': {'a': 'b'}}
+    """
+    return {a.name: _named(a.type, value) for a, value in zip(type_.attributes, values, strict=True)}
+
+
+def _named(type_: Type, value: Any) -> Any:
+    """A value in which tuples have names."""
+    if isinstance(type_, TupleType):
+        return named_values(type_, value)
+    if isinstance(type_, ListType):
+        return [_named(type_.element, part) for part in value] if _has_tuples(type_) else value
+    if isinstance(type_, MapType) and _has_tuples(type_):
+        return {key: _named(type_.value, part) for key, part in value.items()}
+    return value
+
+
+def _has_tuples(type_: Type) -> bool:
+    return any(isinstance(part, TupleType) for part in type_.walk())
 
 
 class _Missing(Exception):
@@ -189,11 +216,19 @@ class _Parser:
         if self.kind != "name":
             self.fail("a name or a literal")
         found: Value = partial(_look_up, self.advance())
-        if self.token == "[" and self.kind == "sign":
-            self.advance()
-            found = _apply(operator.getitem, found, self.integer())
-            self.expect("]")
+        while self.kind == "sign" and self.token in (".", "["):
+            found = self.part(found)
         return found
+
+    def part(self, whole: Value) -> Value:
+        """An attribute of a tuple, or an element of a list or a map."""
+        if self.advance() == ".":
+            if self.kind != "name":
+                self.fail("the name of an attribute")
+            return _apply(operator.getitem, whole, self.advance())
+        index = _literal(self.kind, self.advance()) if self.kind == "string" else self.integer()
+        self.expect("]")
+        return _apply(operator.getitem, whole, index)
 
     def computed(self, left: Value) -> Value:
         """A value, or what an operator and an integer behind it make of it."""
@@ -224,7 +259,7 @@ def _look_up(name: str, values: Values) -> Any:
     return values[name]
 
 
-def _apply(compute: Callable[..., Any], value: Value, *more: int) -> Value:
+def _apply(compute: Callable[..., Any], value: Value, *more: int | str) -> Value:
     return lambda values: compute(value(values), *more)
 
 

@@ -5,9 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.base.diagnostics import UserError
-from penstock.toolkit.adapters.subscription import parse_predicate
+from penstock.expr.predicates import parse_predicate
 
-VALUES = {"a": "hi", "b": ["x", "y"], "g": [1.0, 7.5], "id": 11, "on": True, "negative": -7}
+VALUES = {
+    "a": "hi",
+    "b": ["x", "y"],
+    "g": [1.0, 7.5],
+    "id": 11,
+    "on": True,
+    "negative": -7,
+    "t": {"a": 1, "b": {"c": ["z"]}},
+    "m": {"k": 5},
+}
 
 
 @pytest.mark.parametrize(
@@ -23,6 +32,10 @@ VALUES = {"a": "hi", "b": ["x", "y"], "g": [1.0, 7.5], "id": 11, "on": True, "ne
         ("id % 8l == 3l", True),
         ("g[1] > 6.7", True),
         ("g[5] > 6.7", False),
+        ("t.a == 1 && t.b.c[0] == 'z'", True),
+        ("t.b.d == 1", False),
+        ("m['k'] == 5", True),
+        ("m['l'] == 5", False),
         ('"x" in b', True),
         ('"z" in b', False),
         ("on", True),
