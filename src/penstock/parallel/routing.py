@@ -1,4 +1,4 @@
-"""Which key group a tuple belongs to, and so which channel it goes to: a hash of its key, over columns or single values.
+"""The key group of a tuple, and so the channel that it goes to: a hash of its key, over columns or over single values.
 
 Introduction:
     A split sends all tuples of one key to one channel. Splits run in many processes and over many runs of a job, on
@@ -16,8 +16,8 @@ Formulation:
       Arrow holds a set as a list; lists that are permutations of each other share a channel, which does no harm;
     - a tuple, and a key of several attributes: `mix` over the parts in turn; null: a constant.
 
-    `mix` is the finalizer of SplitMix64. The group is the upper half of the code, scaled to the number of groups; a table
-    of the plan tells the channel that holds the group (`key_groups`).
+    `mix` is the finalizer of SplitMix64. The group is the upper half of the code, scaled to the number of groups; a
+    table of the plan tells the channel that holds the group (`key_groups`).
 
 Example:
     >>> import numpy as np

@@ -1,8 +1,9 @@
 """Sends the tuples of an edge to the channels of its consumer.
 
 A value, an IPC stream of many items, is split into one for each channel: by the key group, of which a table tells the
-channel, or into runs of equal length where any channel will do. Ends of streams and pulses go to every channel. Window markers go to none: inside a
-region nobody waits for them, and behind it they would come several times (`penstock.parallel.markers`).
+channel, or into runs of equal length where any channel will do. Ends of streams and pulses go to every channel. Window
+markers go to none: inside a region nobody waits for them, and behind it they would come several times
+(`penstock.parallel.markers`).
 """
 
 from __future__ import annotations
