@@ -5,7 +5,7 @@ Between two plans nothing is left but a savepoint: the files of the sinks, and w
 
 from __future__ import annotations
 
-import pickle
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -19,6 +19,7 @@ from penstock.ir.graph import Application
 from penstock.local.line import Line
 from penstock.local.local_state import restore_state, take_state
 from penstock.runtime.savepoints.job_state import JobState
+from penstock.runtime.savepoints.savepoint_files import Savepoint, read_savepoint, write_savepoint
 from penstock.runtime.sinks.writer import SinkWriter, gather
 from penstock.toolkit.core.program import Program
 
@@ -33,8 +34,15 @@ def run_changing(program: Program, environment: Environment, rng: Random, change
         plan, code = draw_plan(program, rng)
         plans.append(plan)
         state, has_ended = _run_for_a_while(program, plan, code, environment, rng, state, is_last)
-        state = pickle.loads(pickle.dumps(state))
+        state = through_files(state, program.application)
     return plans
+
+
+def through_files(state: JobState, application: Application) -> JobState:
+    """A state as it comes back from a savepoint."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_savepoint(Savepoint(state=state), application, Path(folder))
+        return read_savepoint(Path(folder)).state
 
 
 def draw_plan(program: Program, rng: Random) -> tuple[PhysicalPlan, Build]:

@@ -13,18 +13,14 @@ from penstock.runtime.savepoints.job_state import JobState
 from penstock.runtime.sinks.writer import SinkWriter
 
 
-def take_state(
-    plan: PhysicalPlan, pieces: Mapping[int, Pieces], line: Line, sinks: SinkWriter, batch: int
-) -> JobState:
+def take_state(plan: PhysicalPlan, pieces: Mapping[int, Pieces], line: Line, sinks: SinkWriter, batch: int) -> JobState:
     """The state behind the last batch; it shares data with the run, so store it before the run continues.
 
     Raises:
         UserError: An operator holds what cannot be stored.
     """
     own = line.snapshot()
-    return collect_state(
-        plan, pieces, sources=own["sources"], pes=own["pes"], sinks=sinks.snapshot(), batch=batch
-    )
+    return collect_state(plan, pieces, sources=own["sources"], pes=own["pes"], sinks=sinks.snapshot(), batch=batch)
 
 
 def restore_state(
