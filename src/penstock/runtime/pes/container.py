@@ -286,9 +286,7 @@ def _part(plan: PhysicalPlan, pe: int) -> Application:
     exits: dict[str, list[Operator]] = {}
     for e in leaving:
         port = InputPort(streams=(e.stream,), schema=schema[e.stream])
-        exits.setdefault(e.subscribers[0][0], []).append(
-            Operator(id=_exit_id(e), kind="pe::Exit", inputs=(port,))
-        )
+        exits.setdefault(e.subscribers[0][0], []).append(Operator(id=_exit_id(e), kind="pe::Exit", inputs=(port,)))
     inside = frozenset(plan.pes[pe].operators)
     operators: list[Operator] = [*feeds]
     for operator in plan.application.operators:

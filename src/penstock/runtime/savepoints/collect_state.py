@@ -28,6 +28,7 @@ def collect_state(
     pes: Mapping[int, Sequence[Snapshot]],
     sinks: Snapshot,
     batch: int,
+    has_ended: bool = False,
 ) -> JobState:
     """The state of a job by operator.
 
@@ -38,6 +39,7 @@ def collect_state(
         pes: What the instances of each PE remembered, by channel.
         sinks: What the writer of the sinks remembered.
         batch: How many batches have been written.
+        has_ended: Whether all sources have ended.
 
     Raises:
         UserError: Channels of an operator hold what cannot be put together.
@@ -65,6 +67,7 @@ def collect_state(
         operators={id_: join_states(application.operator[id_], states) for id_, states in found.items()},
         ended=frozenset(_all_ended(application, ended, contained)),
         sources=sources,
+        has_ended=has_ended,
         totals=sinks["totals"],
     )
 

@@ -59,6 +59,7 @@ class JobState:
         operators: By id, sinks included; one without an entry is as it was in the beginning.
         ended: The streams that have ended.
         sources: Where the sources stand, as their planner says; None before the first batch.
+        has_ended: Whether all sources have ended.
         totals: The counts of all batches so far, dead letters included, and what the file of letters holds.
     """
 
@@ -68,6 +69,7 @@ class JobState:
     operators: dict[str, OperatorState] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
     sources: dict[str, Any] | None = None
+    has_ended: bool = False
     totals: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -78,6 +78,7 @@ def write_savepoint(savepoint: Savepoint, application: Application, folder: Path
         "key_groups": state.groups,
         "time_ns": state.time_ns,
         "ended": sorted(state.ended),
+        "has_ended": state.has_ended,
         "rejected": state.totals.get("rejected", {}),
         "program": savepoint.program,
         "files": {str(path.relative_to(folder)): _describe(path) for path in _files(folder)},
@@ -126,6 +127,7 @@ def read_savepoint(folder: Path) -> Savepoint:
         operators=dict(_operators(folder)),
         ended=frozenset(head["ended"]),
         sources=job["sources"],
+        has_ended=head["has_ended"],
         totals=job["totals"],
     )
     return Savepoint(state=state, program=head["program"], engine=job["engine"])

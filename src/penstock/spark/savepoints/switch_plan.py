@@ -1,0 +1,127 @@
+"""Lets a job go on with another plan, or from a savepoint: what happens before a query starts.
+
+    a new checkpoint, and a savepoint is given     the job begins with it
+    a checkpoint of another plan                   its savepoint is taken, and the job goes on with that
+    a checkpoint of this plan                      nothing
+
+From the moment at which a savepoint is complete until the record of the new plan is written, the record of the
+checkpoint says `switching`, and where the savepoint lies. A job that is killed in between begins there again, with
+whatever plan it then has.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.base.diagnostics import UserError
+from penstock.compiler import CompiledJob
+from penstock.compiler.resuming import read_record
+from penstock.runtime.savepoints.savepoint_files import HEAD, Savepoint, read_savepoint, write_savepoint
+from penstock.spark.checkpoint.lock import CheckpointLock
+from penstock.spark.checkpoint.plan_record import (
+    SWITCHING,
+    compare_code,
+    has_other_plan,
+    record_of,
+    refuse_other_program,
+    refuse_remains,
+    write_record,
+)
+from penstock.spark.savepoints.apply_savepoint import apply_savepoint
+from penstock.spark.savepoints.take_savepoint import Finish, take_savepoint
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OWN = "savepoint"
+"""The folder under a checkpoint with the savepoint of the plan before, while it is needed."""
+
+FROM = "from"
+
+
+def switch_plan(
+    spark: SparkSession,
+    compiled: CompiledJob,
+    code: Mapping[str, str],
+    checkpoint: Path,
+    lock: CheckpointLock,
+    *,
+    finish: Finish,
+    start: Path | None = None,
+    accept_changed_code: bool = False,
+    notice: Callable[[str], None] = print,
+) -> dict[str, float]:
+    """Bring a checkpoint to a plan; the caller holds the lock.
+
+    Args:
+        spark: The session.
+        compiled: What is to run.
+        code: The fingerprint of each operator that is written in Python.
+        checkpoint: The job's folder.
+        lock: On it.
+        finish: Runs a job until it has nothing more to do.
+        start: The savepoint to begin with, if the checkpoint is new.
+        accept_changed_code: Whether code of operators with state may have changed.
+        notice: Is told what happens.
+
+    Returns:
+        The seconds of each phase; nothing if there was nothing to do.
+
+    Raises:
+        UserError: State cannot be carried over, or the checkpoint has another job already.
+    """
+    theirs, began = read_record(checkpoint), time.perf_counter()
+    phases: dict[str, float] = {}
+    notes: dict[str, Any] = {}
+    if theirs is None:
+        if start is None:
+            return {}
+        refuse_remains(checkpoint)
+        notes = {FROM: str(start.absolute())}
+        theirs = {SWITCHING: str(start.absolute()), **notes}
+        savepoint = read_savepoint(start)
+    elif SWITCHING in theirs:
+        savepoint = read_savepoint(checkpoint / theirs[SWITCHING])
+        notes = {FROM: theirs[FROM]} if FROM in theirs else {}
+    else:
+        _refuse_another_start(theirs, start, checkpoint)
+        if not has_other_plan(theirs, record_of(compiled.plan, code)):
+            return {}
+        savepoint = _take(spark, checkpoint, lock, finish)
+        phases["savepoint"] = time.perf_counter() - began
+        theirs = {**theirs, SWITCHING: OWN}
+    mine = record_of(compiled.plan, code)
+    refuse_other_program(savepoint.program, mine, checkpoint)
+    compare_code(checkpoint, compiled.plan.application, savepoint.program, mine, accept_changed_code, notice)
+    write_record(checkpoint, theirs)
+    began = time.perf_counter()
+    apply_savepoint(savepoint, compiled, code, checkpoint, **notes)
+    shutil.rmtree(checkpoint / OWN, ignore_errors=True)
+    phases["deal out"] = time.perf_counter() - began
+    notice(f"going on from batch {savepoint.state.batch} with another plan: {_describe(phases)}")
+    return phases
+
+
+def _take(spark: SparkSession, checkpoint: Path, lock: CheckpointLock, finish: Finish) -> Savepoint:
+    """A savepoint of the job, stored under its checkpoint."""
+    folder = checkpoint / OWN
+    shutil.rmtree(folder, ignore_errors=True)
+    savepoint, application = take_savepoint(spark, checkpoint, lock, finish)
+    write_savepoint(savepoint, application, folder)
+    return read_savepoint(folder)
+
+
+def _refuse_another_start(theirs: Mapping[str, Any], start: Path | None, checkpoint: Path) -> None:
+    if start is not None and theirs.get(FROM) != str(start.absolute()):
+        raise UserError(
+            f"the checkpoint `{checkpoint}` has a job already, which did not begin with `{start / HEAD}`",
+            hint="name a new folder with --checkpoint, or leave --from out to resume the job",
+        )
+
+
+def _describe(phases: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {seconds:.2f} s" for name, seconds in phases.items())
