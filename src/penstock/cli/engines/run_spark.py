@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from penstock.cli.output.summary import Summary, in_order_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from penstock.cli.engines.rescaling import Rescaling
     from penstock.compiler import CompiledJob, Options
     from penstock.expr.environment import Environment
     from penstock.spark.job.run import SparkRun
@@ -39,14 +40,16 @@ class SparkSettings:
     take_over: bool = False
     accept_changed_code: bool = False
     relaunches: int = 0
+    start_from: Path | None = None
+    allow_dropped_state: bool = False
+    key_groups: int | None = None
 
 
 def run_with(program: Program, environment: Environment, settings: SparkSettings) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
-    from penstock.cli.engines.relaunch import run_again
+    from penstock.cli.engines.rescaling import Rescaling
     from penstock.cli.output.live_progress import live_progress
     from penstock.compiler import compile
-    from penstock.spark.job.run import run_on_spark
     from penstock.spark.job.session import open_session
     from penstock.spark.measure.profiling import keep_profile_of
 
@@ -54,28 +57,48 @@ def run_with(program: Program, environment: Environment, settings: SparkSettings
     _tell(f"starting Spark at {settings.master}")
     spark = open_session(settings.master)
     checkpoint = settings.checkpoint
-    job = compile(program, _options(program, environment, settings, spark))
+    options = _options(program, environment, settings, spark)
+    job = compile(program, options)
     folder: Any = tempfile.TemporaryDirectory() if checkpoint is None else nullcontext(checkpoint)
     with folder as place, live_progress(program.application) as on_progress:
-
-        def run_once(count: int) -> SparkRun:
-            return run_on_spark(
-                job,
-                spark,
-                checkpoint=Path(place) / "job" if checkpoint is None else checkpoint,
-                seconds=settings.seconds,
-                on_progress=on_progress,
-                notice=_tell,
-                take_over=settings.take_over,
-                accept_changed_code=settings.accept_changed_code,
-            )
-
-        outcome = run_again(run_once, settings.relaunches, _tell)
+        where = Path(place) / "job" if checkpoint is None else checkpoint
+        rescaling = Rescaling(where, on_progress)
+        outcome = _run(job, spark, settings, where, rescaling)
+        while (channels := rescaling.next_channels(outcome)) is not None:
+            _tell(f"going on with {channels} channels")
+            job = compile(program, replace(options, channels=channels, pes=job.choice.fusion, plan=None))
+            outcome = rescaling.add(_run(job, spark, settings, where, rescaling))
     if job.choice.sampling is not None:
         keep_profile_of(outcome, program.application)
     if outcome.stopped != "done":
         _tell(_how_to_resume(checkpoint))
     return _summary(program, job, outcome)
+
+
+def _run(
+    job: CompiledJob, spark: SparkSession, settings: SparkSettings, checkpoint: Path, rescaling: Rescaling
+) -> SparkRun:
+    """Run a job until it ends, is stopped, or is to have other channels."""
+    from penstock.cli.engines.relaunch import run_again
+    from penstock.spark.job.run import run_on_spark
+
+    return run_again(
+        lambda count: run_on_spark(
+            job,
+            spark,
+            checkpoint=checkpoint,
+            seconds=settings.seconds,
+            on_progress=rescaling.look,
+            notice=_tell,
+            stops=rescaling.stops,
+            take_over=settings.take_over,
+            accept_changed_code=settings.accept_changed_code,
+            start_from=settings.start_from,
+            allow_dropped_state=settings.allow_dropped_state,
+        ),
+        settings.relaunches,
+        _tell,
+    )
 
 
 def _check(program: Program, settings: SparkSettings) -> None:
@@ -114,6 +137,7 @@ def _options(program: Program, environment: Environment, settings: SparkSettings
         profile=settings.profile,
         batch=settings.batch,
         checkpoint=settings.checkpoint,
+        key_groups=settings.key_groups,
         cores=cores_of(spark),
         continuous=goes_on(
             program,

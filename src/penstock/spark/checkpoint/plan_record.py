@@ -1,8 +1,8 @@
 """A plan is versioned with the checkpoint that it wrote.
 
 State is stored by PE, so a checkpoint belongs to one graph and one way to cut it into PEs. Starting from it with
-another way goes through a savepoint first (`spark.savepoints.switch`); with another graph it is refused, with a message
-that says what changed: nothing is ever dropped or mixed up in silence.
+another goes through a savepoint first (`spark.savepoints.switch_plan`), or is refused, with a message that says what
+changed: nothing is ever dropped or mixed up in silence.
 
 A record says besides with which number the batches of this plan began (`first_batch`), and, while a savepoint is being
 made the start of a plan, where that lies (`switching`).
@@ -33,7 +33,7 @@ from penstock.spark.checkpoint.code_fingerprint import PYTHON
 FORMAT = 3
 
 PLAN = ("pes", "channels", "key_groups", "tables")
-"""What a savepoint carries state over from one to another of."""
+"""The parts of a record that tell plans of one program apart."""
 
 _COMPARED = ("format", "application", "graph", "open_loop", "gate", *PLAN)
 
@@ -87,9 +87,9 @@ def record_of(plan: PhysicalPlan, code: Mapping[str, str] | None = None, first_b
 
 
 def has_other_plan(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> bool:
-    """Whether a record is of another way to cut the same graph into PEs."""
+    """Whether a record is of another plan, or of a changed graph, that a savepoint carries state over from."""
     others = {name for name in _COMPARED if theirs.get(name) != mine[name]}
-    return bool(others) and others <= {*PLAN}
+    return bool(others) and others <= {*PLAN, "graph"}
 
 
 def write_record(checkpoint: Path, mine: Mapping[str, object]) -> None:
@@ -194,7 +194,7 @@ def _as_stored(application: Application) -> Application:
 
 
 def refuse_other_program(theirs: Mapping[str, Any], mine: Mapping[str, Any], checkpoint: Path) -> None:
-    """Refuse a savepoint of another program.
+    """Refuse a savepoint of another application, or of one whose loop or clock is another.
 
     Args:
         theirs: What the savepoint says of its program.
@@ -204,7 +204,7 @@ def refuse_other_program(theirs: Mapping[str, Any], mine: Mapping[str, Any], che
     Raises:
         UserError: It is one.
     """
-    changed = _other_program(theirs, mine)
+    changed = _other_application(theirs, mine)
     if changed:
         raise UserError(
             f"the checkpoint `{checkpoint}` cannot be resumed: {changed}",
@@ -215,10 +215,13 @@ def refuse_other_program(theirs: Mapping[str, Any], mine: Mapping[str, Any], che
 def _difference(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> str | None:
     if theirs.get("format") != mine["format"]:
         return f"it has format {theirs.get('format')}, this version of penstock writes {mine['format']}"
-    return _other_program(theirs, mine) or _other_plan(theirs, mine)
+    changed = _other_application(theirs, mine)
+    if changed is None and theirs.get("graph") != mine["graph"]:
+        return "the application has changed since it was written"
+    return changed or _other_plan(theirs, mine)
 
 
-def _other_program(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> str | None:
+def _other_application(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> str | None:
     if theirs.get("application") != mine["application"]:
         return f"it belongs to the application `{theirs.get('application')}`, this is `{mine['application']}`"
     if theirs.get("open_loop", False) != mine["open_loop"]:
@@ -226,8 +229,6 @@ def _other_program(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> str | 
         return f"its loop led {ways[bool(theirs.get('open_loop'))]}, now it is to lead {ways[bool(mine['open_loop'])]}"
     if theirs.get("gate", False) != mine["gate"]:
         return "it was written by another version of penstock, which read Kafka in another way"
-    if theirs.get("graph") != mine["graph"]:
-        return "the application has changed since it was written"
     return None
 
 

@@ -30,6 +30,7 @@ from penstock.spark.gate.gating import start_clock
 from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, start
 from penstock.spark.job.watch import watch
+from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.switch_plan import switch_plan
 from penstock.spark.sinks.sink_pe import SinkPE
 from penstock.toolkit.files.output_locks import hold_outputs
@@ -50,6 +51,7 @@ class SparkRun:
         resumed: Whether the run went on from a checkpoint.
         totals: The tuples in and out of each operator, and what was set aside.
         statistics: What submit signals have collected, if there were any.
+        switched: The seconds of each phase of a change of plans before it, if there was one.
     """
 
     stopped: str
@@ -59,6 +61,7 @@ class SparkRun:
     resumed: bool
     totals: Totals
     statistics: Statistics
+    switched: dict[str, float]
 
 
 def run_on_spark(
@@ -73,6 +76,7 @@ def run_on_spark(
     take_over: bool = False,
     accept_changed_code: bool = False,
     start_from: Path | None = None,
+    allow_dropped_state: bool = False,
 ) -> SparkRun:
     """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
 
@@ -87,6 +91,7 @@ def run_on_spark(
         take_over: Whether to go on although another process holds the checkpoint.
         accept_changed_code: Whether to go on although the Python code of an operator with state has changed.
         start_from: A savepoint to go on from, where the checkpoint is a new one.
+        allow_dropped_state: Whether a changed program may drop the state of operators that are gone or are others.
 
     Raises:
         UserError: An operator failed; the message names it, the tuple and the cause. Or another process holds the
@@ -99,15 +104,16 @@ def run_on_spark(
     started = time.perf_counter()
     with lock_checkpoint(checkpoint, take_over=take_over, helper=_java_of(spark), notice=notice) as lock:
         code = fingerprint_code(compiled.program)
-        switch_plan(
+        phases = switch_plan(
             spark,
-            compiled,
+            Target(program=compiled.program, plan=plan, build=compiled.build, environment=environment),
             code,
             checkpoint,
             lock,
             finish=partial(finish_job, spark),
             start=start_from,
             accept_changed_code=accept_changed_code,
+            allow_dropped_state=allow_dropped_state,
             notice=notice,
         )
         resumed = claim(checkpoint, plan, code, accept_changed_code=accept_changed_code, notice=notice)
@@ -141,6 +147,7 @@ def run_on_spark(
         resumed=resumed,
         totals=sinks.totals,
         statistics=sinks.statistics,
+        switched=phases,
     )
 
 

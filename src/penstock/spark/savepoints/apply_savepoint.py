@@ -9,11 +9,14 @@ from __future__ import annotations
 import pickle
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from penstock.base.durable_files import make_folder, write_durably, write_sealed
-from penstock.compiler import CompiledJob
+from penstock.codegen.build import Build
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.expr.environment import Environment
 from penstock.runtime.savepoints.deal_state import deal_pes, deal_sinks
 from penstock.runtime.savepoints.savepoint_files import Savepoint
 from penstock.runtime.sources.batch import PlannedBatch
@@ -26,26 +29,45 @@ from penstock.spark.sinks.sink_pe import JOB_ID
 from penstock.spark.sources.data_source import dump
 from penstock.spark.sources.log import SourceLog
 from penstock.spark.workers.initial_state import INITIAL, write_initial
+from penstock.toolkit.core.program import Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What goes on from a savepoint: a program, how it is cut into PEs, their code, and its environment."""
+
+    program: Program
+    plan: PhysicalPlan
+    build: Build
+    environment: Environment
 
 
 def apply_savepoint(
-    savepoint: Savepoint, compiled: CompiledJob, code: Mapping[str, str], checkpoint: Path, **notes: Any
+    savepoint: Savepoint,
+    target: Target,
+    code: Mapping[str, str],
+    checkpoint: Path,
+    *,
+    meanwhile: Mapping[str, Any],
+    notes: Mapping[str, Any],
 ) -> None:
     """Let a checkpoint begin with a savepoint; the caller holds the lock.
 
     Args:
         savepoint: What to go on from.
-        compiled: What is to run.
+        target: What is to run.
         code: The fingerprint of each operator that is written in Python.
         checkpoint: The folder.
+        meanwhile: The record of the checkpoint until all of it is there: it says where the savepoint lies.
         notes: What the record of the plan says besides.
 
     Raises:
         UserError: The plan cannot take the state over; nothing is changed.
     """
-    state, plan = savepoint.state, compiled.plan
-    dealt = deal_pes(state, plan, compiled.build.pieces)
+    state, plan = savepoint.state, target.plan
+    dealt = deal_pes(state, plan, target.build.pieces)
     sinks = deal_sinks(state, plan)
+    write_record(checkpoint, meanwhile)
     for name in (FOLDER, INITIAL, "sources"):
         shutil.rmtree(checkpoint / name, ignore_errors=True)
     if state.batch:
@@ -59,7 +81,7 @@ def apply_savepoint(
         path = checkpoint / "sinks" / f"{state.batch - 1:020d}.state"
         write_sealed(path, pickle.dumps(sinks, protocol=5))
     _write_engine_notes(savepoint.engine, checkpoint, state.batch)
-    dump(compiled.program, plan, compiled.options.environment, compiled.build, checkpoint / PROGRAM)
+    dump(target.program, plan, target.environment, target.build, checkpoint / PROGRAM)
     write_record(checkpoint, {**record_of(plan, code, state.batch), "has_ended": state.has_ended, **notes})
 
 

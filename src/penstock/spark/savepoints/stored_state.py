@@ -7,6 +7,7 @@ channel it is, because Spark numbers its operators as it likes.
 from __future__ import annotations
 
 import pickle
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,10 +56,10 @@ def read_pes(spark: SparkSession, checkpoint: Path, plan: PhysicalPlan, *, is_fi
 
 
 def _read_store(spark: SparkSession, folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
-    found: dict[tuple[int, int], dict[str, Any]] = {}
-    for operator in sorted(p.name for p in (folder / "state").iterdir() if p.name.isdecimal()):
-        reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", "pe")
-        for row in reader.load(folder.as_uri()).select("value.data").toLocalIterator():
-            state = pickle.loads(row["data"])
-            found[state["pe"], state["channel"]] = state
-    return found
+    operators = sorted(p.name for p in (folder / "state").iterdir() if p.name.isdecimal())
+    reader = spark.read.format("statestore").option("stateVarName", "pe")
+    frames = [reader.option("operatorId", o).load(folder.as_uri()).select("value.data") for o in operators]
+    if not frames:
+        return {}
+    states = [pickle.loads(row["data"]) for row in reduce(lambda a, b: a.unionAll(b), frames).toLocalIterator()]
+    return {(state["pe"], state["channel"]): state for state in states}

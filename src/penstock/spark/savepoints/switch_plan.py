@@ -14,12 +14,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
-from penstock.compiler import CompiledJob
 from penstock.compiler.resuming import read_record
+from penstock.ir.graph import Application
+from penstock.runtime.savepoints.program_changes import carry_over, compare_programs, describe_program
 from penstock.runtime.savepoints.savepoint_files import HEAD, Savepoint, read_savepoint, write_savepoint
 from penstock.spark.checkpoint.lock import CheckpointLock
 from penstock.spark.checkpoint.plan_record import (
@@ -29,9 +31,8 @@ from penstock.spark.checkpoint.plan_record import (
     record_of,
     refuse_other_program,
     refuse_remains,
-    write_record,
 )
-from penstock.spark.savepoints.apply_savepoint import apply_savepoint
+from penstock.spark.savepoints.apply_savepoint import Target, apply_savepoint
 from penstock.spark.savepoints.take_savepoint import Finish, take_savepoint
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ FROM = "from"
 
 def switch_plan(
     spark: SparkSession,
-    compiled: CompiledJob,
+    target: Target,
     code: Mapping[str, str],
     checkpoint: Path,
     lock: CheckpointLock,
@@ -53,19 +54,21 @@ def switch_plan(
     finish: Finish,
     start: Path | None = None,
     accept_changed_code: bool = False,
+    allow_dropped_state: bool = False,
     notice: Callable[[str], None] = print,
 ) -> dict[str, float]:
     """Bring a checkpoint to a plan; the caller holds the lock.
 
     Args:
         spark: The session.
-        compiled: What is to run.
+        target: What is to run.
         code: The fingerprint of each operator that is written in Python.
         checkpoint: The job's folder.
         lock: On it.
         finish: Runs a job until it has nothing more to do.
         start: The savepoint to begin with, if the checkpoint is new.
         accept_changed_code: Whether code of operators with state may have changed.
+        allow_dropped_state: Whether state may be dropped of operators that are gone, or are others now.
         notice: Is told what happens.
 
     Returns:
@@ -89,17 +92,17 @@ def switch_plan(
         notes = {FROM: theirs[FROM]} if FROM in theirs else {}
     else:
         _refuse_another_start(theirs, start, checkpoint)
-        if not has_other_plan(theirs, record_of(compiled.plan, code)):
+        if not has_other_plan(theirs, record_of(target.plan, code)):
             return {}
         savepoint = _take(spark, checkpoint, lock, finish)
         phases["savepoint"] = time.perf_counter() - began
         theirs = {**theirs, SWITCHING: OWN}
-    mine = record_of(compiled.plan, code)
+    mine = record_of(target.plan, code)
     refuse_other_program(savepoint.program, mine, checkpoint)
-    compare_code(checkpoint, compiled.plan.application, savepoint.program, mine, accept_changed_code, notice)
-    write_record(checkpoint, theirs)
+    compare_code(checkpoint, target.plan.application, savepoint.program, mine, accept_changed_code, notice)
+    savepoint = _fit(savepoint, target.plan.application, allow_dropped_state, checkpoint, notice)
     began = time.perf_counter()
-    apply_savepoint(savepoint, compiled, code, checkpoint, **notes)
+    apply_savepoint(savepoint, target, code, checkpoint, meanwhile=theirs, notes=notes)
     shutil.rmtree(checkpoint / OWN, ignore_errors=True)
     phases["deal out"] = time.perf_counter() - began
     notice(f"going on from batch {savepoint.state.batch} with another plan: {_describe(phases)}")
@@ -113,6 +116,37 @@ def _take(spark: SparkSession, checkpoint: Path, lock: CheckpointLock, finish: F
     savepoint, application = take_savepoint(spark, checkpoint, lock, finish)
     write_savepoint(savepoint, application, folder)
     return read_savepoint(folder)
+
+
+def _fit(
+    savepoint: Savepoint, application: Application, allowed: bool, checkpoint: Path, notice: Callable[[str], None]
+) -> Savepoint:
+    """The savepoint for a program that may have changed.
+
+    Raises:
+        UserError: State would be dropped, and the user has not said so; or the sources are others.
+    """
+    then, now = savepoint.program["operators"], describe_program(application)
+    if savepoint.state.batch and _sources(then) != _sources(now):
+        raise UserError(
+            f"the checkpoint `{checkpoint}` cannot be resumed: its sources were {', '.join(_sources(then))}, now they "
+            f"are {', '.join(_sources(now))}",
+            hint="keep the sources, or start with a new checkpoint folder",
+        )
+    changes = compare_programs(then, now, savepoint.state)
+    if changes.are_lossy and not allowed:
+        raise UserError(
+            f"the checkpoint `{checkpoint}` cannot be resumed without dropping state: {changes}",
+            hint="--allow-dropped-state goes on without the state of those that are gone or are others; the rest keeps "
+            "its own",
+        )
+    if str(changes):
+        notice(f"the program has changed since the checkpoint was written: {changes}")
+    return replace(savepoint, state=carry_over(savepoint.state, changes, application))
+
+
+def _sources(described: Mapping[str, Any]) -> list[str]:
+    return [f"`{id_}` ({known['kind']})" for id_, known in described.items() if not known["inputs"]]
 
 
 def _refuse_another_start(theirs: Mapping[str, Any], start: Path | None, checkpoint: Path) -> None:

@@ -67,9 +67,15 @@ class _Position:
 
 
 def take_savepoint(
-    spark: SparkSession, checkpoint: Path, lock: CheckpointLock, finish: Finish
+    spark: SparkSession, checkpoint: Path, lock: CheckpointLock, finish: Finish | None
 ) -> tuple[Savepoint, Application]:
     """A savepoint of the job that a checkpoint belongs to, and the program that ran; the caller holds the lock.
+
+    Args:
+        spark: The session.
+        checkpoint: The job's folder.
+        lock: On it.
+        finish: Runs a job until it has nothing more to do; without it what the job has begun is left out.
 
     Raises:
         UserError: There is no job, its checkpoint is damaged, or it reads what a savepoint does not know of yet.
@@ -83,7 +89,7 @@ def take_savepoint(
     inspect_checkpoint(checkpoint, has_log=True, first_batch=first)
     log = SourceLog(checkpoint / "sources")
     position = _position(checkpoint / FOLDER, first)
-    if position.begun > position.done or _has_rows(log, position.planned):
+    if finish is not None and (position.begun > position.done or _has_rows(log, position.planned)):
         finish(
             Job(
                 program=program,
