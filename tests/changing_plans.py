@@ -1,12 +1,19 @@
 """Runs a program on the local engine, and changes its fusion, channels, key tables and batch size while it runs.
 
-Between two plans nothing is left but a savepoint: the files of the sinks, and what was stored.
+Between two plans nothing is left but a savepoint, and the files of the sinks. As a program it tries many seeds::
+
+    python tests/changing_plans.py timed|keyed|fixtures COUNT [--start SEED]
 """
 
 from __future__ import annotations
 
+import argparse
+import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -18,10 +25,12 @@ from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.local.line import Line
 from penstock.local.local_state import restore_state, take_state
+from penstock.reference import run
 from penstock.runtime.savepoints.job_state import JobState
 from penstock.runtime.savepoints.savepoint_files import Savepoint, read_savepoint, write_savepoint
 from penstock.runtime.sinks.writer import SinkWriter, gather
 from penstock.toolkit.core.program import Program
+from plan_runner import take_letters
 
 
 def run_changing(program: Program, environment: Environment, rng: Random, changes: int) -> list[PhysicalPlan]:
@@ -102,5 +111,68 @@ def _run_for_a_while(
     return taken, has_ended
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def assert_equal_while_plans_change(program: Program, data: Path, folder: Path, rng: Random, changes: int = 3) -> None:
+    """Every sink gets what the reference gives it, in the same order, whatever changes meanwhile."""
+    with _environment(data, folder / "reference") as environment:
+        run(program, environment=environment)
+    with _environment(data, folder / "changing") as environment:
+        plans = run_changing(program, environment, rng, changes)
+        take_letters(environment)
+    found, wanted = _files(folder / "changing"), _files(folder / "reference")
+    shown = [([pe.operators for pe in plan.pes], plan.channels) for plan in plans]
+    assert found == wanted, shown
+
+
+@contextmanager
+def _environment(data: Path, out: Path) -> Iterator[Environment]:
+    """The environment of a run; what it prints becomes a file like those that it writes."""
+    out.mkdir(exist_ok=True)
+    with (out / "printed").open("w") as printed:
+        yield Environment(data_directory=data, output_directory=out, application_directory=data, stdout=printed)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def _programs(kind: str, seeds: range) -> Iterator[tuple[object, Callable[[], Program], Path]]:
+    """Programs of a kind: what to call each, how to make it, and its data."""
+    from penstock.lang import compile_text
+
+    if kind == "timed":
+        from timed_programs import timed_program
+
+        yield from ((seed, partial(compile_text, timed_program(seed)), Path()) for seed in seeds)
+    elif kind == "keyed":
+        from keyed_programs import draw_program
+
+        yield from ((seed, partial(draw_program, Random(seed)), Path()) for seed in seeds)
+    else:
+        folder = Path(__file__).parent / "fixtures" / "spl" / "valid"
+        for path in sorted(folder.glob("*.spl")):
+            for seed in seeds:
+                yield (path.stem, seed), partial(compile_text, path.read_text(), path=path.name), folder / "data"
+
+
+def _main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=["timed", "keyed", "fixtures"])
+    parser.add_argument("count", type=int)
+    parser.add_argument("--start", type=int, default=0)
+    given = parser.parse_args()
+    failed = tried = 0
+    for name, make, data in _programs(given.kind, range(given.start, given.start + given.count)):
+        tried += 1
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                assert_equal_while_plans_change(make(), data, Path(folder), Random(str(name)))
+            except Exception as error:
+                failed += 1
+                print(name, type(error).__name__, str(error)[:500], flush=True)
+    print(f"{tried} runs, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).parent / "equivalence"))
+    sys.exit(_main())

@@ -99,6 +99,7 @@ class PhysicalPlan:
         groups: How many key groups there are.
         keys: For each region with a key the attributes that it is routed by.
         tables: For each region with a key the channel that holds each key group.
+        contained: Operators that containers run although they have a generated form (`contained`).
     """
 
     application: Application
@@ -108,6 +109,7 @@ class PhysicalPlan:
     groups: int = KEY_GROUPS
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
+    contained: frozenset[str] = frozenset()
 
     @cached_property
     def home(self) -> dict[str, int]:
