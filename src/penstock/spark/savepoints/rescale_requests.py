@@ -7,6 +7,7 @@ the job writes when its first batch on the new channels is done.
 from __future__ import annotations
 
 import json
+import os
 import time
 import uuid
 from pathlib import Path
@@ -45,12 +46,12 @@ def request_rescale(checkpoint: Path, channels: int) -> tuple[dict[str, float], 
     asked = {"id": uuid.uuid4().hex, "channels": channels, "asked_ns": time.time_ns()}
     write_durably(checkpoint / REQUEST, json.dumps(asked).encode())
     while True:
-        answer = _read(checkpoint / ANSWER)
-        if answer is not None and answer["id"] == asked["id"]:
-            if "error" in answer:
-                raise UserError(answer["error"])
+        answer = _read(checkpoint / ANSWER) or {}
+        if answer.get("id") == asked["id"] and "seconds" in answer:
             return answer["seconds"], answer["channels"]
-        if not is_running(checkpoint):
+        is_at_it = answer.get("id") == asked["id"] and is_process(answer["process"])
+        # Between two plans nobody holds the checkpoint.
+        if not is_at_it and not is_running(checkpoint):
             (checkpoint / REQUEST).unlink(missing_ok=True)
             raise UserError(
                 "the job has ended before it was rescaled",
@@ -59,14 +60,27 @@ def request_rescale(checkpoint: Path, channels: int) -> tuple[dict[str, float], 
         time.sleep(LOOK_SECONDS)
 
 
+def is_process(number: int) -> bool:
+    """Whether there is a process of that number on this machine."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def has_request(checkpoint: Path) -> bool:
     """Whether somebody asks for other channels."""
     return (checkpoint / REQUEST).exists()
 
 
 def take_request(checkpoint: Path) -> dict[str, Any] | None:
-    """The request, which is taken away."""
+    """The request, which is taken away; who asked can see that somebody is at it."""
     asked = _read(checkpoint / REQUEST)
+    if asked is not None:
+        answer_request(checkpoint, asked, process=os.getpid())
     (checkpoint / REQUEST).unlink(missing_ok=True)
     return asked
 
