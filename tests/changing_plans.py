@@ -114,13 +114,14 @@ def _run_for_a_while(
 def assert_equal_while_plans_change(program: Program, data: Path, folder: Path, rng: Random, changes: int = 3) -> None:
     """Every sink gets what the reference gives it, in the same order, whatever changes meanwhile."""
     with _environment(data, folder / "reference") as environment:
-        run(program, environment=environment)
+        told = run(program, environment=environment).dead_letters
     with _environment(data, folder / "changing") as environment:
         plans = run_changing(program, environment, rng, changes)
-        take_letters(environment)
+        letters = take_letters(environment)
     found, wanted = _files(folder / "changing"), _files(folder / "reference")
     shown = [([pe.operators for pe in plan.pes], plan.channels) for plan in plans]
     assert found == wanted, shown
+    assert sorted(map(str, letters)) == sorted(map(str, told)), shown
 
 
 @contextmanager

@@ -84,8 +84,8 @@ def test_a_running_job_gets_other_channels_and_tells_how_long_it_paused(folder):
     running = begin(folder, "--batch", "60", "--checkpoint", "c", "--channels", "1")
     done = penstock(folder, "rescale", "c", "--channels", "3", "--json")
     answer = json.loads(done.stdout)
-    assert answer["channels"] == [3]
-    assert set(answer["seconds"]) == {"stop", "move state, start"}
+    assert max(answer["channels"]) == 3
+    assert list(answer["seconds"]) == ["stop", "savepoint", "deal out", "start", "pause"]
     summary, _ = running.communicate(timeout=400)
     assert running.returncode == 0
     assert json.loads(summary)["stopped"] == "done"

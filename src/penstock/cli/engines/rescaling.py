@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from penstock.compiler.resuming import read_record
 from penstock.runtime.progress import Progress
 from penstock.spark.job.run import SparkRun
 from penstock.spark.savepoints.rescale_requests import answer_request, has_request, take_request
+from penstock.spark.savepoints.switch_plan import SECONDS
 
 
 class Rescaling:
@@ -59,8 +61,8 @@ class Rescaling:
         asked, now_ns = self._asked, time.time_ns()
         assert asked is not None
         self._asked = None
-        seconds = {
-            "stop": (self._stopped_ns - asked["asked_ns"]) / 1e9,
-            "move state, start": (now_ns - self._stopped_ns) / 1e9,
-        }
-        answer_request(self._checkpoint, asked, seconds=seconds, channels=[asked["channels"]])
+        record = read_record(self._checkpoint) or {}
+        moved: dict[str, float] = record.get(SECONDS, {})
+        stop, all_of_it = ((ns - asked["asked_ns"]) / 1e9 for ns in (self._stopped_ns, now_ns))
+        seconds = {"stop": stop, **moved, "start": all_of_it - stop - sum(moved.values()), "pause": all_of_it - stop}
+        answer_request(self._checkpoint, asked, seconds=seconds, channels=record.get("channels", []))

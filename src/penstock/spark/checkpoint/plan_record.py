@@ -37,7 +37,8 @@ PLAN = ("pes", "channels", "key_groups", "tables")
 
 _COMPARED = ("format", "application", "graph", "open_loop", "gate", *PLAN)
 
-SWITCHING = "switching"
+SWITCHING, FOLLOWS = "switching", "follows"
+"""Notes in a record: where the savepoint of a change of plans lies, and whether the job waits for more."""
 
 
 def claim(
@@ -46,6 +47,7 @@ def claim(
     code: Mapping[str, str] | None = None,
     *,
     accept_changed_code: bool = False,
+    follows: bool = False,
     notice: Callable[[str], None] = print,
 ) -> bool:
     """Take a checkpoint folder for a plan; tells whether a job is to be resumed there.
@@ -55,13 +57,14 @@ def claim(
         plan: How the job is cut into PEs.
         code: The fingerprint of each operator that is written in Python.
         accept_changed_code: Whether code of operators with state may have changed.
+        follows: Whether the job waits for more where sources can have more.
         notice: Is told of code that has changed.
 
     Raises:
         UserError: The folder belongs to another graph, another plan or another version; it is damaged; or the code of
             an operator with state has changed.
     """
-    mine, theirs = record_of(plan, code), read_record(checkpoint)
+    mine, theirs = {**record_of(plan, code), FOLLOWS: follows}, read_record(checkpoint)
     if theirs is None:
         refuse_remains(checkpoint)
         write_record(checkpoint, mine)

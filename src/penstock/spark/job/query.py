@@ -63,6 +63,7 @@ class Job:
         first_batch: The number of the first batch of Spark's own checkpoint: batches go on where another plan has
             stopped.
         has_ended: Whether all sources had ended before that one.
+        follows: Whether what was planned was planned to wait for more, though this run does not.
         plans: Whether batches are planned; otherwise only those are processed that have been.
     """
 
@@ -76,6 +77,7 @@ class Job:
     continuous: bool = False
     first_batch: int = 0
     has_ended: bool = False
+    follows: bool = False
     plans: bool = True
 
 
@@ -181,7 +183,7 @@ def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame
             "log": str(job.checkpoint / "sources"),
             "epoch": str(job.lock.epoch),
             "turns_per_batch": str(job.turns_per_batch),
-            "continuous": str(job.continuous).lower(),
+            "continuous": str(job.continuous or job.follows).lower(),
             "first_batch": str(job.first_batch),
             "ended": str(int(job.has_ended)),
             "plans": str(job.plans).lower(),

@@ -116,7 +116,14 @@ def run_on_spark(
             allow_dropped_state=allow_dropped_state,
             notice=notice,
         )
-        resumed = claim(checkpoint, plan, code, accept_changed_code=accept_changed_code, notice=notice)
+        resumed = claim(
+            checkpoint,
+            plan,
+            code,
+            accept_changed_code=accept_changed_code,
+            follows=compiled.options.continuous,
+            notice=notice,
+        )
         record = read_record(checkpoint) or {}
         first_batch: int = record.get("first_batch", 0)
         by_wall = compiled.options.continuous and has_gate(plan.application)

@@ -25,12 +25,14 @@ from penstock.runtime.savepoints.program_changes import carry_over, compare_prog
 from penstock.runtime.savepoints.savepoint_files import HEAD, Savepoint, read_savepoint, write_savepoint
 from penstock.spark.checkpoint.lock import CheckpointLock
 from penstock.spark.checkpoint.plan_record import (
+    FOLLOWS,
     SWITCHING,
     compare_code,
     has_other_plan,
     record_of,
     refuse_other_program,
     refuse_remains,
+    write_record,
 )
 from penstock.spark.savepoints.apply_savepoint import Target, apply_savepoint
 from penstock.spark.savepoints.take_savepoint import Finish, take_savepoint
@@ -41,7 +43,8 @@ if TYPE_CHECKING:
 OWN = "savepoint"
 """The folder under a checkpoint with the savepoint of the plan before, while it is needed."""
 
-FROM = "from"
+FROM, SECONDS = "from", "switch_seconds"
+"""Notes in the record of a plan: the savepoint that a job began with, and how long the last change of plans took."""
 
 
 def switch_plan(
@@ -79,17 +82,14 @@ def switch_plan(
     """
     theirs, began = read_record(checkpoint), time.perf_counter()
     phases: dict[str, float] = {}
-    notes: dict[str, Any] = {}
     if theirs is None:
         if start is None:
             return {}
         refuse_remains(checkpoint)
-        notes = {FROM: str(start.absolute())}
-        theirs = {SWITCHING: str(start.absolute()), **notes}
+        theirs = {SWITCHING: str(start.absolute()), FROM: str(start.absolute())}
         savepoint = read_savepoint(start)
     elif SWITCHING in theirs:
         savepoint = read_savepoint(checkpoint / theirs[SWITCHING])
-        notes = {FROM: theirs[FROM]} if FROM in theirs else {}
     else:
         _refuse_another_start(theirs, start, checkpoint)
         if not has_other_plan(theirs, record_of(target.plan, code)):
@@ -102,9 +102,11 @@ def switch_plan(
     compare_code(checkpoint, target.plan.application, savepoint.program, mine, accept_changed_code, notice)
     savepoint = _fit(savepoint, target.plan.application, allow_dropped_state, checkpoint, notice)
     began = time.perf_counter()
+    notes = {name: theirs[name] for name in (FROM, FOLLOWS) if name in theirs}
     apply_savepoint(savepoint, target, code, checkpoint, meanwhile=theirs, notes=notes)
     shutil.rmtree(checkpoint / OWN, ignore_errors=True)
     phases["deal out"] = time.perf_counter() - began
+    write_record(checkpoint, {**(read_record(checkpoint) or {}), SECONDS: phases})
     notice(f"going on from batch {savepoint.state.batch} with another plan: {_describe(phases)}")
     return phases
 

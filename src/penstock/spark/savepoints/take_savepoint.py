@@ -31,6 +31,7 @@ from penstock.runtime.savepoints.savepoint_files import Savepoint
 from penstock.runtime.sources.rounds import rounds_folder
 from penstock.spark.checkpoint.inspection import inspect_checkpoint
 from penstock.spark.checkpoint.lock import CheckpointLock
+from penstock.spark.checkpoint.plan_record import FOLLOWS
 from penstock.spark.checkpoint.spark_files import FOLDER
 from penstock.spark.gate.gating import STARTED
 from penstock.spark.job.query import Job
@@ -99,6 +100,7 @@ def take_savepoint(
                 checkpoint=checkpoint,
                 lock=lock,
                 first_batch=first,
+                follows=record.get(FOLLOWS, False),
                 plans=False,
             )
         )
