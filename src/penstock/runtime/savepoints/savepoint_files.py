@@ -25,6 +25,7 @@ from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import LOST, make_folder, sync_file, sync_folder, write_durably
 from penstock.codegen.plan.channels import choose_channels
 from penstock.ir.graph import Application
+from penstock.ir.types import parse_type
 from penstock.runtime.savepoints.job_state import JobState, OperatorState
 from penstock.runtime.savepoints.split_state import attribute_types
 from penstock.runtime.savepoints.state_tables import (
@@ -178,13 +179,14 @@ def _row(id_: str, own: OperatorState, parts: list[tuple[str, str]], types: Mapp
         **{name: getattr(own, name) for name in _PLAIN},
         **{name: pickle.dumps(getattr(own, name), protocol=5) for name in _PICKLED},
         "parts": json.dumps(parts),
-        "types": pickle.dumps(dict(types), protocol=5),
+        "types": json.dumps({name: str(type_) for name, type_ in types.items()}),
     }
 
 
 def _operators(folder: Path) -> Iterator[tuple[str, OperatorState]]:
     for row in pq.read_table(folder / _OPERATORS).to_pylist():
-        whole, types = pickle.loads(row["whole"]), pickle.loads(row["types"])
+        whole = pickle.loads(row["whole"])
+        types = {name: parse_type(text) for name, text in json.loads(row["types"]).items()}
         tables = [(name, pq.read_table(folder / path)) for name, path in json.loads(row["parts"])]
         memory = columns = None
         if row["form"] == "memory":

@@ -2,7 +2,8 @@
 
     group      the key group of the row; 0 where the state is not kept by key
     position   where the row stood, so that what is read is what was written
-    key.NAME   the key, by the attributes that it is; `key` where it is computed, pickled
+    key.NAME   the key, by the attributes that it is, pickled where its type gives other values back; `key` where it is
+               computed, pickled
     NAME       what is kept of the key, in columns of its own type; `value` where it is Python objects, pickled
 
 What a column was before is in the metadata of its field, under `penstock`: `arrow`, `pickle`, or `numpy` with the type
@@ -53,7 +54,7 @@ def tables_of_part(part: Part, key: Sequence[str], types: Mapping[str, Type], gr
         group = np.array(
             [group_of_values([columns[n][i] for n in told_by], groups) for i in range(len(rows))], np.int64
         )
-        fields += [(f"key.{n}", "arrow", to_arrow_array(list(columns[n]), types[n])) for n in names]
+        fields += [(f"key.{n}", *_key_column(list(columns[n]), types[n])) for n in names]
     fields.append(("value", "pickle", [_pickled(value) for value in values.values()]))
     return _assemble(group, fields, {"names": names})
 
@@ -66,9 +67,28 @@ def part_of_table(table: pa.Table, types: Mapping[str, Type]) -> Part:
     if names is None:
         rows: list[Any] = [pickle.loads(key) for key in table.column("key").to_pylist()]
     else:
-        columns = [from_arrow_array(_whole(table.column(f"key.{name}")), types[name]) for name in names]
+        columns = [_key_values(table, f"key.{name}", types[name]) for name in names]
         rows = list(zip(*columns, strict=True)) if columns else [()] * len(values)
     return names, dict(zip(rows, values, strict=True))
+
+
+def _key_column(values: list[Any], type_: Type) -> tuple[str, Any]:
+    """A part of keys in its own type; pickled where that would not give the very same values back, as of a list."""
+    try:
+        array = to_arrow_array(values, type_)
+        back = from_arrow_array(array, type_)
+        # What cannot be hashed is no key, though it may be equal to one.
+        if back == values and {*back} == {*values}:
+            return "arrow", array
+    except (TypeError, ValueError, AttributeError, pa.ArrowException):
+        pass
+    return "pickle", [_pickled(value) for value in values]
+
+
+def _key_values(table: pa.Table, name: str, type_: Type) -> list[Any]:
+    if table.schema.field(name).metadata[KIND] == b"pickle":
+        return [pickle.loads(value) for value in table.column(name).to_pylist()]
+    return list(from_arrow_array(_whole(table.column(name)), type_))
 
 
 def table_of_columns(known: Table, key: Sequence[str], types: Mapping[str, Type], groups: int) -> pa.Table:
