@@ -36,7 +36,8 @@ def read_pes(spark: SparkSession, checkpoint: Path, plan: PhysicalPlan, *, is_fi
     Raises:
         UserError: A channel has none although there were batches.
     """
-    stored = {} if is_first else _read_store(spark, checkpoint / FOLDER)
+    has_state = any(pe.role == "stateful" for pe in plan.pes)
+    stored = _read_store(spark, checkpoint / FOLDER) if has_state and not is_first else {}
     found: States = {}
     for pe in plan.pes:
         if pe.role != "stateful":
@@ -59,7 +60,5 @@ def _read_store(spark: SparkSession, folder: Path) -> dict[tuple[int, int], dict
     operators = sorted(p.name for p in (folder / "state").iterdir() if p.name.isdecimal())
     reader = spark.read.format("statestore").option("stateVarName", "pe")
     frames = [reader.option("operatorId", o).load(folder.as_uri()).select("value.data") for o in operators]
-    if not frames:
-        return {}
     states = [pickle.loads(row["data"]) for row in reduce(lambda a, b: a.unionAll(b), frames).toLocalIterator()]
     return {(state["pe"], state["channel"]): state for state in states}
