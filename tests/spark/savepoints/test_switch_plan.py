@@ -12,6 +12,7 @@ import pytest
 from savepoints.changing_job import app, write_input
 
 from compiling import compile_fused
+from penstock import App, agg, col, count, source, tumbling
 from penstock.base.diagnostics import UserError
 from penstock.lang import compile_text
 from penstock.runtime.savepoints.inside import describe_state, export_state, inside_of
@@ -109,6 +110,24 @@ def test_a_change_that_was_killed_in_the_middle_begins_again(running, monkeypatc
     running.run(1, channels=2, fusion=nothing_fused)
     assert not (running.checkpoint / switching.OWN).exists()
     running.run(channels=2, fusion=nothing_fused)
+    running.assert_complete()
+
+
+@source
+def numbers():
+    yield from ((i % 4, i) for i in range(200))
+
+
+def test_rows_that_were_read_ahead_are_processed_before_the_plan_changes(tmp_path, monkeypatch):
+    rows = App("Rows").source(numbers, "int32 k, int32 v", name="Rows")
+    sums = rows.aggregate(tumbling(count(3)), by="k", s=agg.sum(col.v), name="Sums")
+    sums.write_file("sums.csv", name="SumsFile")
+    running = Running(sums.app.program(), tmp_path)
+    fail_once_at(monkeypatch, 2)
+    with pytest.raises(Exception, match="the power has gone"):
+        running.run(size=20)
+    assert running.run(1, channels=3, size=35).resumed
+    assert running.run(size=50, fusion=nothing_fused).stopped == "done"
     running.assert_complete()
 
 
