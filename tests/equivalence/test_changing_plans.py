@@ -49,3 +49,24 @@ BETWEEN_EFFECTS = """composite Main { graph
 @pytest.mark.parametrize("seed", [3, 9])
 def test_a_window_between_operators_that_print_keeps_one_form_of_state(seed, tmp_path):
     assert_equal_while_plans_change(compile_text(BETWEEN_EFFECTS), Path(), tmp_path, Random(seed))
+
+
+UNUSUAL = """composite Main { type T = list<int32> l, float64 f, decimal64 d, int32 v; graph
+    stream<T> A = Beacon() { param iterations: 80u; output A: l = IterationCount() % 3ul == 0ul ? [1, 2] : [2],
+      f = IterationCount() % 2ul == 0ul ? 0.0 : -0.0, d = (decimal64) (IterationCount() % 4ul),
+      v = (int32) IterationCount(); }
+    stream<T> W = Aggregate(A) { window A: tumbling, count(4), partitioned; param partitionBy: d, f;
+      output W: l = Any(l), f = Any(f), d = Any(d), v = Sum(v); }
+    stream<T> U = Aggregate(A) { window A: tumbling, count(3), partitioned; param partitionBy: d;
+      output U: l = Any(l), f = StdDev(f), d = Any(d), v = CountDistinct(v); }
+    stream<T> X = DeDuplicate(A) { param key: l, d; count: 9; }
+    () as S1 = FileSink(W) { param file: "w"; }
+    () as S2 = FileSink(U) { param file: "u"; }
+    () as S3 = FileSink(X) { param file: "x"; }
+}"""
+
+
+@pytest.mark.parametrize("seed", [5, 17])
+def test_keys_and_values_of_unusual_types_move_too(seed, tmp_path):
+    """A channel without keys does not lose the types of its columns."""
+    assert_equal_while_plans_change(compile_text(UNUSUAL), Path(), tmp_path, Random(seed), changes=4)

@@ -6,14 +6,15 @@
                computed, pickled
     NAME       what is kept of the key, in columns of its own type; `value` where it is Python objects, pickled
 
-What a column was before is in the metadata of its field, under `penstock`: `arrow`, `pickle`, or `numpy` with the type
-and the width of an array.
+What a column was before is in the metadata of its field, under `penstock`: `arrow`; `slices` of an array of a type that
+Parquet does not keep, with that type; `pickle`; or `numpy` with the type and the width of an array.
 """
 
 from __future__ import annotations
 
 import json
 import pickle
+from base64 import b64decode, b64encode
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -145,7 +146,8 @@ def _stored(column: Column) -> tuple[str, Any]:
     if _is_plain(column.type):
         return "arrow", column
     # Of other types Parquet keeps too little.
-    return "slices", [_pickled(column.slice(i, 1)) for i in range(len(column))]
+    written = pa.schema([pa.field("column", column.type)]).serialize().to_pybytes()
+    return f"slices {b64encode(written).decode()}", [_pickled(column.slice(i, 1)) for i in range(len(column))]
 
 
 def _restored(column: pa.ChunkedArray, field: pa.Field) -> Any:
@@ -153,8 +155,9 @@ def _restored(column: pa.ChunkedArray, field: pa.Field) -> Any:
     if kind == "arrow":
         return _whole(column)
     if kind == "slices":
-        slices = [pickle.loads(value) for value in column.to_pylist()]
-        return pa.concat_arrays(slices) if slices else pa.array([], pa.null())
+        # Without rows, too, the type is what it was.
+        empty = pa.array([], pa.ipc.read_schema(pa.py_buffer(b64decode(rest[0]))).field(0).type)
+        return pa.concat_arrays([empty, *(pickle.loads(value) for value in column.to_pylist())])
     if kind not in ("numpy", "pickle"):
         return None
     shape = (len(column), *json.loads(rest[1]))
