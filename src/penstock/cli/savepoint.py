@@ -31,8 +31,8 @@ def command(checkpoint: Path, output: Path | None, master: str, as_json: bool) -
 
     \b
     Example:
-        penstock savepoint c -o before-upgrade
-        penstock run clicks.py:app --from before-upgrade --checkpoint c2 --channels 8
+        penstock savepoint c -o saved
+        penstock run clicks.py:app --from saved --checkpoint c2 --channels 8
     """
     from penstock.spark.job.session import open_session
     from penstock.spark.savepoints.stopped_jobs import save_job

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 @click.group()
 def command() -> None:
-    """Look into the state of a stopped job: a checkpoint, or a savepoint."""
+    """Look into the state of a stopped job: a checkpoint, or a savepoint.
+
+    \b
+    Example:
+        penstock state show c
+        penstock state export c -o state
+    """
 
 
 @command.command()
