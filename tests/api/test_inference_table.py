@@ -22,7 +22,7 @@ from judged import INPUT, OUTPUT, TABLE, Judged
 from penstock.api.inference import Role, infer_model
 from penstock.api.rows import conformer, row_maker
 from penstock.ir.models import OperatorModel, State
-from penstock.parallel.routing import channel_of_values
+from penstock.parallel.routing import group_of_values
 
 HARMLESS = [judged for judged in TABLE if judged.is_harmless]
 TRICKY = [judged for judged in TABLE if not judged.is_harmless]
@@ -113,7 +113,7 @@ def rows(seed: int) -> list[tuple[Any, ...]]:
 def channel(model: OperatorModel, values: tuple[Any, ...], turn: int) -> int:
     if model.state is State.STATELESS:
         return turn % 3
-    return channel_of_values([values[INPUT.position[n]] for n in sorted(model.partition_by[0])], 3)
+    return group_of_values([values[INPUT.position[n]] for n in sorted(model.partition_by[0])], 3)
 
 
 @pytest.mark.parametrize("judged", TABLE, ids=name)

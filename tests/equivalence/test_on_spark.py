@@ -21,6 +21,7 @@ from spark_session import (
     assert_equal_on_spark,
     environment,
     everything_fused,
+    files,
     nothing_fused,
     run_spark,
     session,
@@ -99,16 +100,18 @@ def test_a_failure_names_the_operator_the_tuple_and_the_cause(tmp_path):
         run_spark(compile_text(text), tmp_path, [["A", "B", "Sink"]])
 
 
-def test_another_fusion_than_the_checkpoints_is_refused(tmp_path):
+def test_a_job_that_has_ended_gives_nothing_again_with_another_fusion(tmp_path):
     app = App("Numbers")
     app.source(feed([1, 2]), "int32 x", name="A").filter(col.x > 0, name="B").filter(col.x > 1, name="C").write_file(
         "out.csv", name="Sink"
     )
     program = app.program()
     fused, alone = (
-        compile_fused(program, fuse(program.application), environment=environment(tmp_path, tmp_path))
+        compile_fused(program, fuse(program.application), environment=environment(tmp_path, tmp_path / "out"))
         for fuse in (everything_fused, nothing_fused)
     )
+    (tmp_path / "out").mkdir()
     run_on_spark(fused, session(), checkpoint=tmp_path / "job")
-    with pytest.raises(UserError, match="its operators were fused into 3 PEs, now they are fused into 4 others"):
-        run_on_spark(alone, session(), checkpoint=tmp_path / "job")
+    written = files(tmp_path / "out")
+    outcome = run_on_spark(alone, session(), checkpoint=tmp_path / "job")
+    assert (outcome.resumed, outcome.batches, files(tmp_path / "out")) == (True, 0, written)

@@ -30,6 +30,9 @@ SUBCOMMANDS = {
     "fuse": "Decide which operators share a process, and which host runs what.",
     "place": "Assign communicating tasks to machines.",
     "admit": "Choose which jobs a cluster admits and what each of them gets.",
+    "savepoint": "Take a savepoint of a stopped job.",
+    "rescale": "Give a job other channels, with its state.",
+    "state": "Look into the state of a job.",
     "bench": "Reproduce an experiment of the papers.",
 }
 

@@ -121,6 +121,26 @@ class _Run(click.Command):
     help="Where Spark keeps the state of the job; start again with the same folder to resume.",
 )
 @click.option(
+    "--from",
+    "start_from",
+    type=LocalFolder(),
+    metavar="SAVEPOINT",
+    help="Go on from a savepoint by `penstock savepoint`, with a new checkpoint.",
+)
+@click.option(
+    "--allow-dropped-state",
+    is_flag=True,
+    help="Resume a changed program although state is dropped: that of operators that are gone, or have another kind, "
+    "key or schema.",
+)
+@click.option(
+    "--key-groups",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many groups keys are divided into: the most channels that the job can ever have. Default: 720, or as the "
+    "checkpoint says.",
+)
+@click.option(
     "--take-over",
     is_flag=True,
     help="Go on with a checkpoint that another process holds; that one will notice before it writes.",
@@ -200,6 +220,9 @@ def command(
     channels: int | str | None,
     loops: str,
     checkpoint: Path | None,
+    start_from: Path | None,
+    allow_dropped_state: bool,
+    key_groups: int | None,
     take_over: bool,
     accept_changed_code: bool,
     batch: int,
@@ -263,6 +286,9 @@ def command(
         take_over=take_over,
         accept_changed_code=accept_changed_code,
         relaunches=most,
+        start_from=start_from,
+        allow_dropped_state=allow_dropped_state,
+        key_groups=key_groups,
     )
     if engine == "spark":
         from penstock.cli.engines.run_spark import run_with
@@ -309,9 +335,10 @@ def _refuse_options_of_spark() -> None:
         UsageError: One is given.
     """
     context = click.get_current_context()
-    for name in ("master", "checkpoint", "take_over", "accept_changed_code", "profile"):
+    names = ("master", "checkpoint", "take_over", "accept_changed_code", "profile")
+    for name in (*names, "start_from", "allow_dropped_state", "key_groups"):
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            option = f"--{name.replace('_', '-')}"
+            option = "--from" if name == "start_from" else f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} is for Spark: the local engine keeps nothing and needs no cluster")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from penstock.codegen.plan.contained import find_contained
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces, pieces_of
 from penstock.codegen.write.generate import Module
@@ -52,13 +53,15 @@ class Build:
 def build(program: Program, plan: PhysicalPlan) -> Build:
     """Generate what can be generated.
 
-    Example:
-        >>> from penstock.codegen.plan.physical import physical_plan
-        >>> from penstock.ir.graph import Application
-        >>> from penstock.toolkit.core.registry import standard
-        >>> empty = Program(application=Application(name="Empty"), registry=standard())
-        >>> build(empty, physical_plan(empty.application, ())).modules
-        {}
+        Example:
+            >>> from penstock.codegen.plan.contained import find_contained
+    from penstock.codegen.plan.physical import physical_plan
+            >>> from penstock.ir.graph import Application
+            >>> from penstock.toolkit.core.registry import standard
+            >>> empty = Program(application=Application(name="Empty"), registry=standard())
+            >>> build(empty, physical_plan(empty.application, ())).modules
+            {}
     """
+    plan = replace(plan, contained=find_contained(program))
     inner = [pe.index for pe in plan.pes if pe.role not in ("source", "sink")]
     return Build(pieces={pe: pieces_of(program, plan, pe) for pe in inner})

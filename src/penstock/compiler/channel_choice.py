@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from penstock.codegen.plan import channels
 from penstock.compiler.fusion_names import AUTO
 from penstock.compiler.loop_choice import channels_of_open_loop
-from penstock.compiler.resuming import resumed_plan
+from penstock.compiler.resuming import resumed_groups, resumed_plan
 from penstock.compiler.short_profile import find_profile
+from penstock.parallel.key_groups import KEY_GROUPS
 from penstock.parallel.regions import parallel_regions
 
 if TYPE_CHECKING:
@@ -32,8 +33,13 @@ def choose_channels(draft: Draft) -> Draft:
 
 def give_channels(draft: Draft, number: int | None) -> Draft:
     """Give every parallel region its channels; None leaves it to `@parallel` annotations."""
+    options = draft.options
     regions = channels.choose_channels(
-        draft.application, number, loops_are_open=draft.loop_is_open, found=draft.parallel
+        draft.application,
+        number,
+        loops_are_open=draft.loop_is_open,
+        found=draft.parallel,
+        groups=options.key_groups or resumed_groups(options.checkpoint) or KEY_GROUPS,
     )
     return replace(draft, channels=number, regions=regions)
 

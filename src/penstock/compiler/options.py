@@ -45,6 +45,7 @@ class Options:
         profile: A file to choose by, instead of the last good profile.
         batch: How many turns a source takes for one batch.
         checkpoint: Of the job that is resumed, if it is there: what is `auto` stays as it was.
+        key_groups: How many groups keys are divided into; without it as many as the job of the checkpoint has.
         cores: How many tasks run at a time.
         continuous: Whether the run waits for more where sources can have more.
         sampling: How much of the tuples submit signals look at; without it `auto` decides, and otherwise nothing.
@@ -63,6 +64,7 @@ class Options:
     profile: Path | None = None
     batch: int = TURNS_PER_BATCH
     checkpoint: Path | None = None
+    key_groups: int | None = None
     cores: int = field(default_factory=lambda: os.cpu_count() or 1)
     continuous: bool = False
     sampling: Sampling | None = None

@@ -45,6 +45,12 @@ def resumed_loop(checkpoint: Path | None) -> bool | None:
     return None if found is None else bool(found.get("open_loop"))
 
 
+def resumed_groups(checkpoint: Path | None) -> int | None:
+    """The number of key groups of the job that a checkpoint belongs to; None if there is none."""
+    found = read_record(checkpoint) if checkpoint is not None else None
+    return None if found is None else found.get("key_groups")
+
+
 def resumed_plan(
     application: Application, checkpoint: Path | None, number: int | None = None
 ) -> tuple[Groups, int | None] | None:

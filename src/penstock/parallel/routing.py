@@ -1,4 +1,4 @@
-"""Which channel a tuple goes to: a hash of its key, over columns or over single values.
+"""The key group of a tuple, and so the channel that it goes to: a hash of its key, over columns or over single values.
 
 Introduction:
     A split sends all tuples of one key to one channel. Splits run in many processes and over many runs of a job, on
@@ -16,13 +16,14 @@ Formulation:
       Arrow holds a set as a list; lists that are permutations of each other share a channel, which does no harm;
     - a tuple, and a key of several attributes: `mix` over the parts in turn; null: a constant.
 
-    `mix` is the finalizer of SplitMix64. The channel is the upper half of the code, scaled to the number of channels.
+    `mix` is the finalizer of SplitMix64. The group is the upper half of the code, scaled to the number of groups; a
+    table of the plan tells the channel that holds the group (`key_groups`).
 
 Example:
     >>> import numpy as np
-    >>> channel_of([pa.array(["a", "b", "a"]), np.array([1, 1, 1])], 8).tolist()
+    >>> group_of([pa.array(["a", "b", "a"]), np.array([1, 1, 1])], 8).tolist()
     [4, 3, 4]
-    >>> channel_of_values(("a", 1), 8)
+    >>> group_of_values(("a", 1), 8)
     4
 
 When it does not apply:
@@ -59,32 +60,32 @@ _SHIFTS = tuple(np.uint64(bits) for bits in (30, 27, 31))
 _WORD_MASKS = np.array([(1 << (8 * size)) - 1 for size in range(9)], np.uint64)
 
 
-def channel_of(columns: Sequence[Any], channels: int, types: Sequence[Type] | None = None) -> np.ndarray[Any, Any]:
-    """The channel of every row.
+def group_of(columns: Sequence[Any], groups: int, types: Sequence[Type] | None = None) -> np.ndarray[Any, Any]:
+    """The key group of every row.
 
     Args:
         columns: The parts of the key: Arrow or numpy arrays of one length, at least one.
-        channels: How many there are.
+        groups: How many there are.
         types: Of the columns; needed only where they hold decimals, which Arrow sees as text.
 
     Returns:
-        An array of int64, each from 0 to channels - 1.
+        An array of int64, each from 0 to groups - 1.
     """
     known: Sequence[Type | None] = types or [None] * len(columns)
     parts = [_codes_of_column(column, type_) for column, type_ in zip(columns, known, strict=True)]
     found = parts[0] if len(parts) == 1 else _in_turn(parts)
-    return (((found >> np.uint64(32)) * np.uint64(channels)) >> np.uint64(32)).astype(np.int64)
+    return (((found >> np.uint64(32)) * np.uint64(groups)) >> np.uint64(32)).astype(np.int64)
 
 
-def channel_of_values(values: Sequence[Any], channels: int) -> int:
-    """The channel of one key, given as the values of its parts; the same as `channel_of` has for it.
+def group_of_values(values: Sequence[Any], groups: int) -> int:
+    """The key group of one key, given as the values of its parts; the same as `group_of` has for it.
 
     Example:
-        >>> channel_of_values((0.0,), 5) == channel_of_values((-0.0,), 5)
+        >>> group_of_values((0.0,), 5) == group_of_values((-0.0,), 5)
         True
     """
     code = code_of_value(values[0]) if len(values) == 1 else code_of_values(values)
-    return ((code >> 32) * channels) >> 32
+    return ((code >> 32) * groups) >> 32
 
 
 def _codes_of_column(column: Any, type_: Type | None) -> Codes:

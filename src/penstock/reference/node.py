@@ -125,6 +125,13 @@ class Node:
         if state["is_held"]:
             self.engine.hold(self)
 
+    def restore_end(self) -> None:
+        """Have ended, with nothing told to anybody."""
+        self.open_streams[:] = [0] * len(self.open_streams)
+        for stream in self.streams:
+            self.close(stream)
+        self.has_ended = True
+
     def reject(self, record: str, reason: str) -> None:
         """Set a malformed record aside, or fail, as the operator's error policy says."""
         if self.operator.on_error is ErrorPolicy.FAIL:

@@ -112,7 +112,7 @@ def test_a_failure_in_a_loop_names_the_operator_and_its_tuple():
 
 def test_the_state_of_a_container_is_refused():
     setting = Setting("stream<A> O = Filter(A) {}")
-    with pytest.raises(UserError, match="has version 2, found that of a container"):
+    with pytest.raises(UserError, match="has version 3, found that of a container"):
         setting.instance().restore({"time_ns": 0, "nodes": {}})
 
 

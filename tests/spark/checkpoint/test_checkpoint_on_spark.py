@@ -131,7 +131,7 @@ def test_a_checkpoint_without_its_plan_is_refused(begun, tmp_path):
 def test_what_spark_says_of_a_file_of_the_checkpoint_names_it(begun, tmp_path, monkeypatch):
     """As if a file that nobody looks at were needed."""
     shutil.copytree(begun, tmp_path / "job")
-    monkeypatch.setattr("penstock.spark.job.run.inspect_checkpoint", lambda checkpoint, has_log: None)
+    monkeypatch.setattr("penstock.spark.job.run.inspect_checkpoint", lambda checkpoint, **options: None)
     (tmp_path / "job" / "job" / "spark" / "offsets" / "2").write_bytes(b"\x99")
     with pytest.raises(UserError, match=r"Spark cannot use the file `.*/spark/offsets/2` of the checkpoint: .*copy"):
         _run(tmp_path / "job")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ from penstock.cli.output.summary import Summary
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from penstock.compiler import Options
+    from penstock.cli.engines.rescaling import Rescaling
+    from penstock.compiler import CompiledJob, Options
     from penstock.expr.environment import Environment
     from penstock.spark.job.run import SparkRun
     from penstock.toolkit.core.program import Program
@@ -21,38 +23,56 @@ if TYPE_CHECKING:
 
 def run_with(program: Program, environment: Environment, settings: RunSettings) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
-    from penstock.cli.engines.relaunch import run_again
+    from penstock.cli.engines.rescaling import Rescaling
     from penstock.cli.output.live_progress import live_progress
     from penstock.compiler import compile
     from penstock.running.on_spark import keep_state
-    from penstock.spark.job.run import run_on_spark
     from penstock.spark.job.session import open_session
     from penstock.spark.measure.profiling import keep_profile_of
 
     _check(program, settings)
     _tell(f"starting Spark at {settings.master}")
     spark = open_session(settings.master)
-    job = compile(program, _options(program, environment, settings, spark))
+    options = _options(program, environment, settings, spark)
+    job = compile(program, options)
     with keep_state(settings.checkpoint) as checkpoint, live_progress(program.application) as on_progress:
-
-        def run_once(count: int) -> SparkRun:
-            return run_on_spark(
-                job,
-                spark,
-                checkpoint=checkpoint,
-                seconds=settings.seconds,
-                on_progress=on_progress,
-                notice=_tell,
-                take_over=settings.take_over,
-                accept_changed_code=settings.accept_changed_code,
-            )
-
-        outcome = run_again(run_once, settings.relaunches, _tell)
+        rescaling = Rescaling(checkpoint, on_progress)
+        outcome = _run(job, spark, settings, checkpoint, rescaling)
+        while (channels := rescaling.next_channels(outcome)) is not None:
+            _tell(f"going on with {channels} channels")
+            job = compile(program, replace(options, channels=channels, pes=job.choice.fusion, plan=None))
+            outcome = rescaling.add(_run(job, spark, settings, checkpoint, rescaling))
     keep_profile_of(job, outcome, program.application)
     if outcome.stopped != "done":
         _tell(_how_to_resume(settings.checkpoint))
     pes = [list(pe) for pe in outcome.pes]
     return summarize(program, environment, "spark", outcome, resumed=outcome.resumed, pes=pes, fusion=job.facts())
+
+
+def _run(
+    job: CompiledJob, spark: SparkSession, settings: RunSettings, checkpoint: Path, rescaling: Rescaling
+) -> SparkRun:
+    """Run a job until it ends, is stopped, or is to have other channels."""
+    from penstock.cli.engines.relaunch import run_again
+    from penstock.spark.job.run import run_on_spark
+
+    return run_again(
+        lambda count: run_on_spark(
+            job,
+            spark,
+            checkpoint=checkpoint,
+            seconds=settings.seconds,
+            on_progress=rescaling.look,
+            notice=_tell,
+            stops=rescaling.stops,
+            take_over=settings.take_over,
+            accept_changed_code=settings.accept_changed_code,
+            start_from=settings.start_from,
+            allow_dropped_state=settings.allow_dropped_state,
+        ),
+        settings.relaunches,
+        _tell,
+    )
 
 
 def _check(program: Program, settings: RunSettings) -> None:
@@ -85,6 +105,7 @@ def _options(program: Program, environment: Environment, settings: RunSettings, 
         environment,
         profile=settings.profile,
         checkpoint=settings.checkpoint,
+        key_groups=settings.key_groups,
         cores=cores_of(spark),
         tell=_tell,
         measure=lambda job: measure_shortly(job, spark),

@@ -34,6 +34,9 @@ class RunSettings:
     take_over: bool
     accept_changed_code: bool
     relaunches: int
+    start_from: Path | None
+    allow_dropped_state: bool
+    key_groups: int | None
 
     def for_compiler(self, program: Program, environment: Environment, **more: Any) -> Options:
         """What the compiler is told; `more` is what one engine alone tells it."""

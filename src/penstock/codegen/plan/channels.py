@@ -18,6 +18,7 @@ from penstock.ir.expressions import Expression, Literal
 from penstock.ir.graph import Application
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.instructions import channels as instructed
+from penstock.parallel.key_groups import KEY_GROUPS, Table, spread_evenly
 from penstock.parallel.loops import loops
 from penstock.parallel.region_plan import ParallelRegions, Region
 from penstock.parallel.regions import parallel_regions
@@ -31,11 +32,15 @@ class Channels:
         region: From operator to its region.
         width: From region to its number of channels.
         key: From region to the attributes that tuples are routed by; empty if any channel will do.
+        tables: From region with a key to the channel that holds each key group.
+        groups: How many key groups there are.
     """
 
     region: dict[str, str] = field(default_factory=dict)
     width: dict[str, int] = field(default_factory=dict)
     key: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    groups: int = KEY_GROUPS
 
 
 ONE_CHANNEL = Channels()
@@ -47,6 +52,7 @@ def choose_channels(
     *,
     loops_are_open: bool = False,
     found: ParallelRegions | None = None,
+    groups: int = KEY_GROUPS,
 ) -> Channels:
     """Give every parallel region its channels.
 
@@ -56,13 +62,17 @@ def choose_channels(
             with 1 nothing does.
         loops_are_open: Whether what goes round a loop leaves the plan, so that regions on it may have channels, too.
         found: The parallel regions, by who has found them already.
+        groups: How many key groups there are.
+
+    Raises:
+        UserError: There are more channels than key groups.
 
     Example:
         >>> choose_channels(Application(name="Empty"), 4).width
         {}
     """
     if channels == 1:
-        return ONE_CHANNEL
+        return replace(ONE_CHANNEL, groups=groups)
     united: list[_Union] = []
     on_loops = set() if loops_are_open else {id_ for loop in loops(application) for id_ in loop}
     around = _around(application)
@@ -87,6 +97,8 @@ def choose_channels(
         region={id_: union.id for union in united for id_ in union.operators},
         width={union.id: union.width for union in united},
         key={union.id: union.key for union in united},
+        tables={union.id: spread_evenly(groups, union.width) for union in united if union.key},
+        groups=groups,
     )
 
 

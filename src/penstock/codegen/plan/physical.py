@@ -14,8 +14,8 @@ their channel.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
@@ -27,6 +27,7 @@ from penstock.codegen.plan.region_cuts import cut_at_regions
 from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
 from penstock.ir.types import Schema
+from penstock.parallel.key_groups import KEY_GROUPS, Table
 from penstock.profiler.sampling import Sampling
 from penstock.toolkit.analysis.logic_analysis import ends_a_stream
 
@@ -73,6 +74,7 @@ class Edge:
         key: The attributes that tell the channel, if it is by key.
         senders: How many channels of the producer send to one channel of the consumer.
         channels: How many channels the consumer has.
+        table: For each key group its channel, if it is by key.
     """
 
     index: int
@@ -84,6 +86,7 @@ class Edge:
     key: tuple[str, ...] = ()
     senders: int = 1
     channels: int = 1
+    table: Table = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,12 +98,20 @@ class PhysicalPlan:
         pes: In an order in which edges lead forward.
         edges: By their numbers.
         signals: How much of it is profiled, if it is.
+        groups: How many key groups there are.
+        keys: For each region with a key the attributes that it is routed by.
+        tables: For each region with a key the channel that holds each key group.
+        contained: Operators that containers run although they have a generated form (`contained`).
     """
 
     application: Application
     pes: tuple[PE, ...]
     edges: tuple[Edge, ...]
     signals: Sampling | None = None
+    groups: int = KEY_GROUPS
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    contained: frozenset[str] = frozenset()
 
     @cached_property
     def home(self) -> dict[str, int]:
@@ -181,7 +192,10 @@ def physical_plan(
     groups = _groups(application, fusion, chosen)
     order = _ordered(application, groups)
     pes = tuple(_pe(application, i, group, chosen) for i, group in enumerate(order))
-    plan = PhysicalPlan(application=application, pes=pes, edges=())
+    keys = {region: key for region, key in chosen.key.items() if key}
+    plan = PhysicalPlan(
+        application=application, pes=pes, edges=(), groups=chosen.groups, keys=keys, tables=chosen.tables
+    )
     _check_loops(plan)
     plan = replace(plan, edges=tuple(_routed(plan, edge, chosen) for edge in _edges(plan)))
     return replace(plan, pes=tuple(_with_ends_in_mind(pe, plan) for pe in pes))
@@ -225,7 +239,8 @@ def _routed(plan: PhysicalPlan, edge: Edge, channels: Channels) -> Edge:
         return replace(edge, route=Route.SAME, channels=consumer.channels)
     key = channels.key[consumer.region]
     route = Route.KEY if key else Route.TURNS
-    return replace(edge, route=route, key=key, senders=producer.channels, channels=consumer.channels)
+    table = channels.tables.get(consumer.region, ())
+    return replace(edge, route=route, key=key, senders=producer.channels, channels=consumer.channels, table=table)
 
 
 def _with_ends_in_mind(pe: PE, plan: PhysicalPlan) -> PE:

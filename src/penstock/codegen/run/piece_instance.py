@@ -23,7 +23,7 @@ from penstock.ir.models import State
 from penstock.profiler.clock import cpu_ns
 from penstock.profiler.signals import Signals
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 
 Counts = dict[str, list[int]]
 
@@ -95,6 +95,7 @@ class PieceInstance:
         self._leaving = [e.index for e in part.leaving]
         self._merged = frozenset(e.index for e in part.entering if e.senders > 1)
         self._endings = _endings(part)
+        self._ended: set[str] = set()
         self._states = module.fresh_states()
         module.restore_environment(None)
         self._time_ns = 0
@@ -127,7 +128,9 @@ class PieceInstance:
         batch.ends(sum(self._endings.open.values()))
         with np.errstate(all="ignore"):
             self._process(batch, receive_ns)
+        streams = {e.index: e.stream for e in self._module.code.part.entering}
         for item, edge in came.finals:
+            self._ended.add(streams[edge])
             for rank, subscriber in enumerate(self._endings.end(f"feed {edge}")):
                 left.add_final(exit_edge(subscriber), item, rank)
         self._time_ns = max(self._time_ns, came.latest_ns)
@@ -166,7 +169,7 @@ class PieceInstance:
         return {
             "version": STATE_VERSION,
             "time_ns": self._time_ns,
-            "open": dict(self._endings.open),
+            "ended": sorted(self._ended),
             "environment": self._module.snapshot_environment(),
             "operators": {id_: state.snapshot() for id_, state in self._states.items()},
         }
@@ -179,7 +182,10 @@ class PieceInstance:
         """
         check_version(state, STATE_VERSION)
         self._time_ns = state["time_ns"]
-        self._endings.open = dict(state["open"])
+        self._ended = set(state["ended"])
+        for edge in self._module.code.part.entering:
+            if edge.stream in self._ended:
+                self._endings.end(f"feed {edge.index}")
         self._module.restore_environment(state["environment"])
         for id_, remembered in state["operators"].items():
             self._states[id_].restore(remembered)

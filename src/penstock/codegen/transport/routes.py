@@ -1,8 +1,9 @@
 """Sends the tuples of an edge to the channels of its consumer.
 
-A value, an IPC stream of many items, is split into one for each channel: by the hash of the key, or into runs of equal
-length where any channel will do. Ends of streams and pulses go to every channel. Window markers go to none: inside a
-region nobody waits for them, and behind it they would come several times (`penstock.parallel.markers`).
+A value, an IPC stream of many items, is split into one for each channel: by the key group, of which a table tells the
+channel, or into runs of equal length where any channel will do. Ends of streams and pulses go to every channel. Window
+markers go to none: inside a region nobody waits for them, and behind it they would come several times
+(`penstock.parallel.markers`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from penstock.codegen.transport.batches import (
 )
 from penstock.codegen.transport.headers import are_alike
 from penstock.ir.types import Schema
-from penstock.parallel.routing import channel_of
+from penstock.parallel.routing import group_of
 
 Routing = Mapping[int, tuple[Edge, Schema]]
 """The edges that leave a PE, with what they carry."""
@@ -117,7 +118,7 @@ def _dealt(edge: Edge, schema: Schema, tuples: pa.RecordBatch) -> list[Array]:
     position = {attribute.name: i for i, attribute in enumerate(schema.attributes)}
     chosen = [position[name] for name in edge.key]
     types = [schema.attributes[i].type for i in chosen]
-    channel = channel_of([tuples.column(i) for i in chosen], edge.channels, types)
+    channel = np.array(edge.table)[group_of([tuples.column(i) for i in chosen], len(edge.table), types)]
     # Of small numbers a stable sort is linear.
     order = np.argsort(channel.astype(np.uint16) if edge.channels < 2**16 else channel, kind="stable")
     return np.split(order, np.cumsum(np.bincount(channel, minlength=edge.channels))[:-1])

@@ -149,6 +149,8 @@ def _why_not(operator: Operator, part: Part, per_tuple: PerTuple) -> str | None:
     kernel = KERNELS.get(operator.kind)
     if kernel is None:
         return "has no generated form"
+    if operator.id in part.plan.contained:
+        return "lies between operators whose effects have one order, and keeps one form of state in any fusion"
     if operator.logic is not None:
         return "has a logic clause beside its own work"
     reason = kernel.why_not(operator)

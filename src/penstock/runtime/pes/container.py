@@ -102,8 +102,15 @@ class Container:
         self._timers.stand_at(time_ns, number, path)
 
     def snapshot(self) -> dict[str, Any]:
-        """The state of the engine and of all operators, as plain data."""
-        return {"engine": self.engine.snapshot(), "nodes": {n.id: n.snapshot() for n in self.nodes}}
+        """The state of the engine and of all operators, as plain data; no edge of the plan is named in it."""
+        inside = self.plan.pes[self.pe].operators
+        streams = {e.stream: self._feeds[e.index].has_ended for e in self.plan.into(self.pe)}
+        streams |= {stream.id: stream.has_ended for id_ in inside for stream in self.node[id_].streams}
+        return {
+            "engine": self.engine.snapshot(),
+            "nodes": {id_: self.node[id_].snapshot() for id_ in inside},
+            "ended": sorted(id_ for id_, has_ended in streams.items() if has_ended),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where a container that remembered this has stopped."""
@@ -111,7 +118,17 @@ class Container:
         self._time_ns = self.engine.clock.now_ns
         for id_, remembered in state["nodes"].items():
             self.node[id_].restore(remembered)
+        self._restore_ends(frozenset(state["ended"]))
         self._reported = self._counts()
+
+    def _restore_ends(self, ended: frozenset[str]) -> None:
+        """Let the ends of streams that have come in or gone out be known."""
+        for edge in self.plan.into(self.pe):
+            if edge.stream in ended:
+                self._feeds[edge.index].restore_end()
+        for edge in self.plan.out_of(self.pe):
+            if edge.stream in ended:
+                self.node[_exit_id(edge)].restore_end()
 
     def close(self) -> None:
         """Let go of what operators have open."""
@@ -254,6 +271,10 @@ def _feed_id(edge: Edge) -> str:
     return f"feed#{edge.index}"
 
 
+def _exit_id(edge: Edge) -> str:
+    return f"exit#{edge.index}"
+
+
 def _part(plan: PhysicalPlan, pe: int) -> Application:
     """The part of the graph that a PE holds, with feeds and exits at its borders."""
     entering, leaving = plan.into(pe), plan.out_of(pe)
@@ -265,9 +286,7 @@ def _part(plan: PhysicalPlan, pe: int) -> Application:
     exits: dict[str, list[Operator]] = {}
     for e in leaving:
         port = InputPort(streams=(e.stream,), schema=schema[e.stream])
-        exits.setdefault(e.subscribers[0][0], []).append(
-            Operator(id=f"exit#{e.index}", kind="pe::Exit", inputs=(port,))
-        )
+        exits.setdefault(e.subscribers[0][0], []).append(Operator(id=_exit_id(e), kind="pe::Exit", inputs=(port,)))
     inside = frozenset(plan.pes[pe].operators)
     operators: list[Operator] = [*feeds]
     for operator in plan.application.operators:

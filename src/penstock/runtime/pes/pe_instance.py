@@ -28,7 +28,7 @@ from penstock.runtime.pes.failures import told
 from penstock.runtime.pes.pe_module import PEModule
 from penstock.runtime.pes.reports import Report
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 FallBack = Callable[[Values], Left]
 """Takes a batch with a fresh container of the same PE."""

@@ -12,7 +12,7 @@ from penstock.expr.evaluate import Evaluator
 from penstock.expr.values import text_form
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, Selectivity, State
-from penstock.parallel.routing import channel_of_values
+from penstock.parallel.routing import group_of_values
 from penstock.reference.failure import OperatorFailed, reason_of
 from penstock.toolkit.aggregates.distinct import identity_of
 from penstock.toolkit.core.memory import Parts, Whole, same_nan
@@ -179,7 +179,7 @@ class Watcher(Runtime):
         if self._model.state is State.STATELESS:
             return self._turn % self._channels
         position = self.operator.inputs[port].schema.position
-        return channel_of_values(
+        return group_of_values(
             [tuple_[position[name]] for name in sorted(self._model.partition_by[port])], self._channels
         )
 

@@ -38,18 +38,22 @@ from penstock.spark.sources.log import SourceLog, check_rows
 _CRC_MAGIC = b"crc\0"
 
 
-def inspect_checkpoint(checkpoint: Path, *, has_log: bool) -> None:
+def inspect_checkpoint(checkpoint: Path, *, has_log: bool, first_batch: int = 0) -> None:
     """Make sure that a job can be resumed.
 
     Args:
         checkpoint: Its folder.
         has_log: Whether the job has sources that are logged.
+        first_batch: The number that the first batch of Spark's own checkpoint has for the sinks and the sources.
 
     Raises:
         UserError: A file is missing or damaged.
     """
     folder = checkpoint / FOLDER
     written = _latest(checkpoint / "sinks", ".state")
+    if written is not None and first_batch:
+        # By Spark's numbers; what the plan before has written is not of this one.
+        written = written - first_batch if written >= first_batch else None
     _remove_half(folder / "commits", 0)
     _remove_half(folder / "offsets", max(n for n in (-1, written, _latest(folder / "commits")) if n is not None) + 1)
     begun, done = _latest(folder / "offsets"), _latest(folder / "commits")
@@ -57,6 +61,7 @@ def inspect_checkpoint(checkpoint: Path, *, has_log: bool) -> None:
     if written is None and done is None:
         _remove_false_start(folder)
     if begun is None and done is None and written is None:
+        _check_start(checkpoint, has_log, first_batch)
         return
     # Offsets come first, then the sinks' state, then the commit.
     least = max(n for n in (begun, done, written) if n is not None)
@@ -65,10 +70,10 @@ def inspect_checkpoint(checkpoint: Path, *, has_log: bool) -> None:
         _read_metadata(folder / "metadata")
     if done is not None:
         _read_log(folder / "commits" / str(done))
-    _check_sinks(checkpoint / "sinks", least, done == least)
+    _check_sinks(checkpoint / "sinks", first_batch + least, done == least)
     _check_state(folder / "state", least + 1 if done == least else least)
     if has_log:
-        _check_log(SourceLog(checkpoint / "sources"), offsets, done == least)
+        _check_log(SourceLog(checkpoint / "sources"), offsets, done == least, first_batch)
 
 
 def _remove_half(folder: Path, least: int) -> None:
@@ -119,13 +124,21 @@ def _check_sinks(folder: Path, batch: int, is_done: bool) -> None:
     read_sealed(folder / JOB_ID, "the id of the job")
 
 
-def _check_log(log: SourceLog, offsets: list[list[Any]], is_done: bool) -> None:
+def _check_start(checkpoint: Path, has_log: bool, first_batch: int) -> None:
+    """Look at what the first batch of a plan that goes on from a savepoint begins with."""
+    if first_batch:
+        _check_sinks(checkpoint / "sinks", first_batch, is_done=False)
+        if has_log:
+            SourceLog(checkpoint / "sources").state(first_batch)
+
+
+def _check_log(log: SourceLog, offsets: list[list[Any]], is_done: bool, first: int) -> None:
     """Look at the batches of the log that are asked for again, and at where the sources go on."""
     ends = [_planned(lines) for lines in offsets]
     end = ends[-1]
     if end is None:
         return
-    start = 0 if len(ends) == 1 else ends[0] or 0
+    start = first if len(ends) == 1 else ends[0] or first
     for number in range(end - 1 if is_done else start, end):
         batch = log.planned_batch(number)
         if batch.rows is not None and not is_done:

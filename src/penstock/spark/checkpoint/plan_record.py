@@ -1,7 +1,11 @@
 """A plan is versioned with the checkpoint that it wrote.
 
 State is stored by PE, so a checkpoint belongs to one graph and one way to cut it into PEs. Starting from it with
-another is refused, with a message that says what changed: nothing is ever dropped or mixed up in silence.
+another goes through a savepoint first (`spark.savepoints.switch_plan`), or is refused, with a message that says what
+changed: nothing is ever dropped or mixed up in silence.
+
+A record says besides with which number the batches of this plan began (`first_batch`), and, while a savepoint is being
+made the start of a plan, where that lies (`switching`).
 
 The Python code of operators is compared, too (`code_fingerprint`). A stateless operator goes on with new code; of one
 that has state the user has to say that the new code can go on with what the old code has left.
@@ -26,7 +30,15 @@ from penstock.ir.models import OperatorModel, State
 from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.code_fingerprint import PYTHON
 
-FORMAT = 2
+FORMAT = 3
+
+PLAN = ("pes", "channels", "key_groups", "tables")
+"""The parts of a record that tell plans of one program apart."""
+
+_COMPARED = ("format", "application", "graph", "open_loop", "gate", *PLAN)
+
+SWITCHING, FOLLOWS = "switching", "follows"
+"""Notes in a record: where the savepoint of a change of plans lies, and whether the job waits for more."""
 
 
 def claim(
@@ -35,6 +47,7 @@ def claim(
     code: Mapping[str, str] | None = None,
     *,
     accept_changed_code: bool = False,
+    follows: bool = False,
     notice: Callable[[str], None] = print,
 ) -> bool:
     """Take a checkpoint folder for a plan; tells whether a job is to be resumed there.
@@ -44,36 +57,56 @@ def claim(
         plan: How the job is cut into PEs.
         code: The fingerprint of each operator that is written in Python.
         accept_changed_code: Whether code of operators with state may have changed.
+        follows: Whether the job waits for more where sources can have more.
         notice: Is told of code that has changed.
 
     Raises:
         UserError: The folder belongs to another graph, another plan or another version; it is damaged; or the code of
             an operator with state has changed.
     """
-    mine, theirs = {**_fingerprint(plan), "python": PYTHON, "code": dict(code or {})}, read_record(checkpoint)
+    mine, theirs = {**record_of(plan, code), FOLLOWS: follows}, read_record(checkpoint)
     if theirs is None:
-        _refuse_remains(checkpoint)
-        _write(checkpoint, mine)
+        refuse_remains(checkpoint)
+        write_record(checkpoint, mine)
         return False
+    # What a switch of plans has noted stays.
+    mine = {**{name: theirs[name] for name in theirs if name not in mine}, **mine}
+    mine["first_batch"] = theirs.get("first_batch", 0)
     changed = _difference(theirs, mine)
     if changed:
         raise UserError(
             f"the checkpoint `{checkpoint}` cannot be resumed: {changed}",
             hint="start with the program and options that wrote it, or with a new checkpoint folder",
         )
-    _compare_code(checkpoint, plan.application, theirs, mine, accept_changed_code, notice)
+    compare_code(checkpoint, plan.application, theirs, mine, accept_changed_code, notice)
     if theirs != mine:
-        _write(checkpoint, mine)
+        write_record(checkpoint, mine)
     return True
 
 
-def _write(checkpoint: Path, mine: Mapping[str, object]) -> None:
+def record_of(plan: PhysicalPlan, code: Mapping[str, str] | None = None, first_batch: int = 0) -> dict[str, Any]:
+    """The record of a plan."""
+    return {**_fingerprint(plan), "first_batch": first_batch, "python": PYTHON, "code": dict(code or {})}
+
+
+def has_other_plan(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> bool:
+    """Whether a record is of another plan, or of a changed graph, that a savepoint carries state over from."""
+    others = {name for name in _COMPARED if theirs.get(name) != mine[name]}
+    return bool(others) and others <= {*PLAN, "graph"}
+
+
+def write_record(checkpoint: Path, mine: Mapping[str, object]) -> None:
+    """Write the record of a checkpoint; a crash leaves the one before."""
     make_folder(checkpoint)
     write_durably(checkpoint / RECORD, json.dumps(mine, indent=2).encode() + b"\n")
 
 
-def _refuse_remains(checkpoint: Path) -> None:
-    """Refuse a folder in which a job has run that nothing is known of."""
+def refuse_remains(checkpoint: Path) -> None:
+    """Refuse a folder in which a job has run that nothing is known of.
+
+    Raises:
+        UserError: It is one.
+    """
     left = [path.name for path in checkpoint.iterdir()] if checkpoint.exists() else []
     remains = sorted({"sinks", "sources", "spark"}.intersection(left))
     if remains:
@@ -83,7 +116,7 @@ def _refuse_remains(checkpoint: Path) -> None:
         )
 
 
-def _compare_code(
+def compare_code(
     checkpoint: Path,
     application: Application,
     theirs: Mapping[str, Any],
@@ -91,6 +124,11 @@ def _compare_code(
     accepts: bool,
     notice: Callable[[str], None],
 ) -> None:
+    """Tell of code that has changed since a checkpoint was written.
+
+    Raises:
+        UserError: It is that of an operator with state, and the user does not accept it.
+    """
     if theirs.get("python") != mine["python"]:
         notice(
             f"the checkpoint was written with Python {theirs.get('python')}, this is {mine['python']}: "
@@ -142,6 +180,8 @@ def _fingerprint(plan: PhysicalPlan) -> dict[str, object]:
         "graph": fingerprint(_as_stored(plan.application)),
         "pes": [list(pe.operators) for pe in plan.pes],
         "channels": [pe.channels for pe in plan.pes],
+        "key_groups": plan.groups,
+        "tables": {region: list(table) for region, table in plan.tables.items()},
         "open_loop": has_open_loop(plan.application),
         "gate": has_gate(plan.application),
     }
@@ -156,9 +196,35 @@ def _as_stored(application: Application) -> Application:
     return replace(application, operators=operators)
 
 
-def _difference(theirs: dict[str, object], mine: dict[str, object]) -> str | None:
+def refuse_other_program(theirs: Mapping[str, Any], mine: Mapping[str, Any], checkpoint: Path) -> None:
+    """Refuse a savepoint of another application, or of one whose loop or clock is another.
+
+    Args:
+        theirs: What the savepoint says of its program.
+        mine: The record of the plan that is to go on from it.
+        checkpoint: The folder.
+
+    Raises:
+        UserError: It is one.
+    """
+    changed = _other_application(theirs, mine)
+    if changed:
+        raise UserError(
+            f"the checkpoint `{checkpoint}` cannot be resumed: {changed}",
+            hint="start with the program that wrote it, or with a new checkpoint folder",
+        )
+
+
+def _difference(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> str | None:
     if theirs.get("format") != mine["format"]:
         return f"it has format {theirs.get('format')}, this version of penstock writes {mine['format']}"
+    changed = _other_application(theirs, mine)
+    if changed is None and theirs.get("graph") != mine["graph"]:
+        return "the application has changed since it was written"
+    return changed or _other_plan(theirs, mine)
+
+
+def _other_application(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> str | None:
     if theirs.get("application") != mine["application"]:
         return f"it belongs to the application `{theirs.get('application')}`, this is `{mine['application']}`"
     if theirs.get("open_loop", False) != mine["open_loop"]:
@@ -166,13 +232,15 @@ def _difference(theirs: dict[str, object], mine: dict[str, object]) -> str | Non
         return f"its loop led {ways[bool(theirs.get('open_loop'))]}, now it is to lead {ways[bool(mine['open_loop'])]}"
     if theirs.get("gate", False) != mine["gate"]:
         return "it was written by another version of penstock, which read Kafka in another way"
-    if theirs.get("graph") != mine["graph"]:
-        return "the application has changed since it was written"
+    return None
+
+
+def _other_plan(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> str | None:
     if theirs.get("pes") != mine["pes"]:
-        then, now = theirs.get("pes"), mine["pes"]
-        assert isinstance(then, list)
-        assert isinstance(now, list)
+        then, now = theirs.get("pes", ()), mine["pes"]
         return f"its operators were fused into {len(then)} PEs, now they are fused into {len(now)} others"
     if theirs.get("channels") != mine["channels"]:
         return f"its PEs had {theirs.get('channels')} channels, now they have {mine['channels']}"
+    if any(theirs.get(name) != mine[name] for name in PLAN):
+        return "its key groups lay on other channels"
     return None

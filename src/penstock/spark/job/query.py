@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 
 import pyspark.sql.functions as F
 
+from penstock.codegen.build import Build
 from penstock.codegen.plan.physical import PE, PhysicalPlan, Route
 from penstock.codegen.transport.batches import SPARK_SCHEMA
-from penstock.compiler import CompiledJob
 from penstock.compiler.open_loops import has_open_loop
 from penstock.expr.environment import Environment
+from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
 from penstock.runtime.sources.outside_rows import own_sources
 from penstock.runtime.sources.rounds import rounds_folder
 from penstock.runtime.sources.waiting import has_gate
@@ -36,6 +37,7 @@ from penstock.spark.job.slots import channel_keys
 from penstock.spark.sinks.sink_pe import Committing, SinkPE
 from penstock.spark.sources.data_source import FORMAT, SourceReader, dump, plan_ahead
 from penstock.spark.sources.door import source_door
+from penstock.spark.workers.initial_state import INITIAL
 from penstock.spark.workers.instances import stateless_pe
 from penstock.spark.workers.stateful_door import stateful_door
 from penstock.toolkit.core.program import Program
@@ -50,36 +52,33 @@ class Job:
     """A program on its way to Spark.
 
     Attributes:
-        compiled: What to run, how it is cut into PEs, and their code.
+        program: The program to run.
+        plan: How it is cut into PEs.
+        build: Their code.
         environment: Of the program as it runs.
         checkpoint: Where Spark's checkpoint, the source logs and the sinks' state lie.
         lock: Held by us on the checkpoint.
+        turns_per_batch: How many turns a source takes for one batch.
+        continuous: Whether to wait for more where sources can have more.
+        first_batch: The number of the first batch of Spark's own checkpoint: batches go on where another plan has
+            stopped.
+        has_ended: Whether all sources had ended before that one.
+        follows: Whether what was planned was planned to wait for more, though this run does not.
+        plans: Whether batches are planned; otherwise only those are processed that have been.
     """
 
-    compiled: CompiledJob
+    program: Program
+    plan: PhysicalPlan
+    build: Build
     environment: Environment
     checkpoint: Path
     lock: CheckpointLock
-
-    @property
-    def program(self) -> Program:
-        """The program to run."""
-        return self.compiled.program
-
-    @property
-    def plan(self) -> PhysicalPlan:
-        """How it is cut into PEs."""
-        return self.compiled.plan
-
-    @property
-    def turns_per_batch(self) -> int:
-        """How many turns a source takes for one batch."""
-        return self.compiled.options.batch
-
-    @property
-    def continuous(self) -> bool:
-        """Whether to wait for more where sources can have more."""
-        return self.compiled.options.continuous
+    turns_per_batch: int = TURNS_PER_BATCH
+    continuous: bool = False
+    first_batch: int = 0
+    has_ended: bool = False
+    follows: bool = False
+    plans: bool = True
 
 
 def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
@@ -87,15 +86,15 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     folder = job.checkpoint / SPARK_FOLDER
     clear_false_start(folder)
     pickled = job.checkpoint / "program.pickle"
-    dump(job.program, job.plan, job.environment, job.compiled.build, pickled)
-    job.compiled.build.write(job.checkpoint / "build")
+    dump(job.program, job.plan, job.environment, job.build, pickled)
+    job.build.write(job.checkpoint / "build")
     spark.dataSource.register(source_door(FORMAT, SourceReader.__module__, SourceReader.__name__))
     spark.conf.set("spark.sql.shuffle.partitions", str(job.plan.channels))
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_bytes_at_once(job.plan)))
     frame = _line(spark, job, pickled)
     committing = _guard(job.lock, SparkFiles(folder))
     sinks = SinkPE(job.program, job.plan, job.environment, job.checkpoint / "sinks", committing)
-    writer = frame.writeStream.foreachBatch(sinks.write)
+    writer = frame.writeStream.foreachBatch(lambda frame, batch: sinks.write(frame, job.first_batch + batch))
     writer = writer.trigger(processingTime="0 seconds") if job.continuous else writer.trigger(availableNow=True)
     query = (
         # As a URI, because what a bare path means to Spark depends on its settings (`fs.defaultFS`).
@@ -125,7 +124,7 @@ def _line(spark: SparkSession, job: Job, pickled: Path) -> DataFrame:
     layout = Layout.SPREAD if has_gate(plan.application) else Layout.SOURCES
     for pe in plan.pes:
         if pe.role == "stateful":
-            frame, layout = _stateful(pe, frame, plan, pickled), Layout.SPREAD
+            frame, layout = _stateful(pe, frame, job, pickled), Layout.SPREAD
         elif pe.role == "stateless":
             frame, layout = _laid_out(pe, frame, layout, plan)
             frame = frame.mapInArrow(stateless_pe(str(pickled), plan, pe.index), SPARK_SCHEMA)
@@ -163,11 +162,12 @@ def _laid_out(pe: PE, frame: DataFrame, layout: Layout, plan: PhysicalPlan) -> t
     return frame.repartitionById(plan.channels, F.col("channel")), Layout.BY_CHANNEL
 
 
-def _stateful(pe: PE, frame: DataFrame, plan: PhysicalPlan, pickled: Path) -> DataFrame:
+def _stateful(pe: PE, frame: DataFrame, job: Job, pickled: Path) -> DataFrame:
     # Spark places groups by the hash of their key, so each channel has a key that is hashed to a partition of its own.
-    keys = F.array(*(F.lit(key) for key in channel_keys(plan.channels)))
+    keys = F.array(*(F.lit(key) for key in channel_keys(job.plan.channels)))
     grouped = frame.withColumn("slot", keys[F.col("channel")]).groupBy("slot")
-    processor = stateful_door(str(pickled), plan, pe.index)
+    initial = job.checkpoint / INITIAL if job.first_batch else None
+    processor = stateful_door(str(pickled), job.plan, pe.index, initial)
     return grouped.transformWithStateInPandas(processor, SPARK_SCHEMA, "Append", "None")
 
 
@@ -183,11 +183,14 @@ def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame
             "log": str(job.checkpoint / "sources"),
             "epoch": str(job.lock.epoch),
             "turns_per_batch": str(job.turns_per_batch),
-            "continuous": str(job.continuous).lower(),
+            "continuous": str(job.continuous or job.follows).lower(),
+            "first_batch": str(job.first_batch),
+            "ended": str(int(job.has_ended)),
+            "plans": str(job.plans).lower(),
         }
         if has_open_loop(job.program.application):
             options["rounds"] = str(rounds_folder(job.checkpoint / "sinks"))
-        elif not job.continuous:
+        elif not job.continuous and job.plans:
             plan_ahead(job.program, job.plan, job.environment, options)
         yield spark.readStream.format(FORMAT).options(**options).load()
 

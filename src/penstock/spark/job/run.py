@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.base.durable_files import LOST
 from penstock.compiler import CompiledJob
+from penstock.compiler.resuming import read_record
 from penstock.ir.graph import Application
 from penstock.profiler.raw_statistics import Statistics
 from penstock.runtime.progress import LateTuples, Notice, Progress
@@ -29,6 +30,8 @@ from penstock.spark.gate.gating import start_clock
 from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, start
 from penstock.spark.job.watch import watch
+from penstock.spark.savepoints.apply_savepoint import Target
+from penstock.spark.savepoints.switch_plan import switch_plan
 from penstock.spark.sinks.sink_pe import SinkPE
 from penstock.toolkit.files.output_locks import hold_outputs
 
@@ -48,6 +51,7 @@ class SparkRun:
         resumed: Whether the run went on from a checkpoint.
         totals: The tuples in and out of each operator, and what was set aside.
         statistics: What submit signals have collected, if there were any.
+        switched: The seconds of each phase of a change of plans before it, if there was one.
     """
 
     stopped: str
@@ -57,6 +61,7 @@ class SparkRun:
     resumed: bool
     totals: Totals
     statistics: Statistics
+    switched: dict[str, float]
 
 
 def run_on_spark(
@@ -70,6 +75,8 @@ def run_on_spark(
     stops: Callable[[], int] = lambda: 0,
     take_over: bool = False,
     accept_changed_code: bool = False,
+    start_from: Path | None = None,
+    allow_dropped_state: bool = False,
 ) -> SparkRun:
     """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
 
@@ -83,6 +90,8 @@ def run_on_spark(
         stops: How often somebody else than the user at the terminal has asked to stop; the second time at once.
         take_over: Whether to go on although another process holds the checkpoint.
         accept_changed_code: Whether to go on although the Python code of an operator with state has changed.
+        start_from: A savepoint to go on from, where the checkpoint is a new one.
+        allow_dropped_state: Whether a changed program may drop the state of operators that are gone or are others.
 
     Raises:
         UserError: An operator failed; the message names it, the tuple and the cause. Or another process holds the
@@ -95,16 +104,48 @@ def run_on_spark(
     started = time.perf_counter()
     with lock_checkpoint(checkpoint, take_over=take_over, helper=_java_of(spark), notice=notice) as lock:
         code = fingerprint_code(compiled.program)
-        resumed = claim(checkpoint, plan, code, accept_changed_code=accept_changed_code, notice=notice)
+        phases = switch_plan(
+            spark,
+            Target(program=compiled.program, plan=plan, build=compiled.build, environment=environment),
+            code,
+            checkpoint,
+            lock,
+            finish=partial(finish_job, spark),
+            start=start_from,
+            accept_changed_code=accept_changed_code,
+            allow_dropped_state=allow_dropped_state,
+            notice=notice,
+        )
+        resumed = claim(
+            checkpoint,
+            plan,
+            code,
+            accept_changed_code=accept_changed_code,
+            follows=compiled.options.continuous,
+            notice=notice,
+        )
+        record = read_record(checkpoint) or {}
+        first_batch: int = record.get("first_batch", 0)
         by_wall = compiled.options.continuous and has_gate(plan.application)
         environment = start_clock(environment, checkpoint, resumed=resumed, by_wall=by_wall)
         environment = replace(environment, relaunch_count=count_launches(checkpoint))
         if resumed:
-            inspect_checkpoint(checkpoint, has_log=bool(own_sources(plan)))
-        job = Job(compiled=compiled, environment=environment, checkpoint=checkpoint, lock=lock)
+            inspect_checkpoint(checkpoint, has_log=bool(own_sources(plan)), first_batch=first_batch)
+        job = Job(
+            program=compiled.program,
+            plan=plan,
+            build=compiled.build,
+            environment=environment,
+            checkpoint=checkpoint,
+            lock=lock,
+            turns_per_batch=compiled.options.batch,
+            continuous=compiled.options.continuous,
+            first_batch=first_batch,
+            has_ended=record.get("has_ended", False),
+        )
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, environment, before):
-            batches, sinks, stopped = _run(spark, job, on_progress, notice, seconds, stops)
+            batches, sinks, stopped = run_job(spark, job, on_progress, notice, seconds, stops)
     return SparkRun(
         stopped=stopped,
         batches=batches,
@@ -113,16 +154,23 @@ def run_on_spark(
         resumed=resumed,
         totals=sinks.totals,
         statistics=sinks.statistics,
+        switched=phases,
     )
 
 
-def _run(
+def finish_job(spark: SparkSession, job: Job) -> None:
+    """Let a job that plans nothing any more process what it has begun."""
+    with hold_outputs(job.plan.application, job.environment, None):
+        run_job(spark, job, None, lambda text: None)
+
+
+def run_job(
     spark: SparkSession,
     job: Job,
     on_progress: Progress | None,
     notice: Notice,
-    seconds: float | None,
-    stops: Callable[[], int],
+    seconds: float | None = None,
+    stops: Callable[[], int] = lambda: 0,
 ) -> tuple[int, SinkPE, str]:
     """Run a job that has its checkpoint; how many batches it processed, its sinks, and why it stopped."""
     query, sinks = start(spark, job)
@@ -135,7 +183,8 @@ def _run(
         batches += 1
         late.look(sinks.totals)
         if on_progress is not None:
-            on_progress({**progress, "totals": sinks.totals})
+            number = job.first_batch + progress["batchId"]
+            on_progress({**progress, "batchId": number, "totals": sinks.totals})
 
     try:
         stopped = _watched(query, job, partial(watch, query, tell, notice, seconds=seconds, stops=stops))

@@ -43,7 +43,7 @@ from penstock.spark.sources.log import LoggedRows, SourceLog, read_rows
 from penstock.spark.sources.reader import SourceReader
 from penstock.toolkit.core.program import Program
 
-__all__ = ["FORMAT", "SourceReader", "SourceRun", "dump", "load", "load_pieces", "plan_ahead"]
+__all__ = ["FORMAT", "SourceReader", "SourceRun", "dump", "load", "load_job", "load_pieces", "plan_ahead"]
 
 FORMAT = "penstock"
 
@@ -171,16 +171,17 @@ def dump(program: Program, plan: PhysicalPlan, environment: Environment, build: 
 
 
 def load(path: str) -> Loaded:
-    """Read the job that `dump` wrote."""
-    return _read(path)[0]
+    """Read the job that `dump` wrote, without its code."""
+    return load_job(path)[0]
 
 
 def load_pieces(path: str, pe: int) -> tuple[Loaded, Pieces]:
     """Read the job that `dump` wrote, and the code of one of its PEs."""
-    loaded, build = _read(path)
+    loaded, build = load_job(path)
     return loaded, build.pieces[pe]
 
 
-def _read(path: str) -> tuple[Loaded, Build]:
+def load_job(path: str) -> tuple[Loaded, Build]:
+    """Read the job that `dump` wrote."""
     loaded: tuple[Loaded, Build] = pickle.loads(Path(path).read_bytes())
     return loaded

@@ -46,7 +46,9 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             sources without it); `continuous`, whether the run goes on when there is nothing new (false without it);
             `partitions`, how many tasks read a batch of a source that is read by columns (without it one for each
             channel of the job, or for each partition of the source); `rounds`, a folder, if the job's loop is open;
-            `epoch`, that of the job on its checkpoint, if it has one.
+            `epoch`, that of the job on its checkpoint, if it has one; `first_batch`, the number of the first batch (0
+            without it), and `ended`, whether nothing follows (0 or 1, 0 without it); `plans`, whether batches are
+            planned, or only rows given that are in the log (true without it).
     """
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -56,12 +58,14 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_continuous = options.get("continuous", "false") == "true"
         # A round of a loop is known only when the batch before is done.
         self._may_plan_ahead = not self._is_continuous and "rounds" not in options
+        self._first = int(options.get("first_batch", "0"))
+        self._plans = options.get("plans", "true") == "true"
         self._ahead = Ahead()
         self._planning: Planning | None = None
 
     def initialOffset(self) -> Offset:
         """Before the first batch."""
-        return {"batch": 0, "ended": 0}
+        return {"batch": self._first, "ended": int(self.options.get("ended", "0"))}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """A bounded source is read to its end in batches of the usual size."""
@@ -82,6 +86,10 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         number = start["batch"]
         self._ahead.wait()
         batch = self._log.batch(number)
+        if not self._plans:
+            # What is in the log but to be read again can be planned again, too.
+            has_rows = batch is not None and batch.rows is not None
+            return {"batch": number + 1, "ended": int(batch.has_ended)} if batch and has_rows else start
         if batch is None:
             self._plan(number)
             batch = self._log.batch(number)

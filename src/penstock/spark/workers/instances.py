@@ -6,6 +6,7 @@ import gc
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +21,12 @@ from penstock.runtime.pes.instances import run_in_container
 from penstock.runtime.pes.pe_instance import PEInstance
 from penstock.runtime.pes.pe_module import PEModule, load_module
 from penstock.spark.sources.data_source import load, load_pieces
+from penstock.spark.workers.initial_state import read_initial
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import ValueState
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 Row = tuple[int, int, bytes]
 """Edge, channel and IPC stream."""
@@ -78,17 +80,24 @@ def _processed(instance: PEInstance, rows: Sequence[Row], routing: Routing) -> I
 
 
 def stateful_pe(
-    state: ValueState, rows: Iterator[pd.DataFrame], program: str, pe: int, mine: frozenset[int], routing: bytes
+    state: ValueState,
+    rows: Iterator[pd.DataFrame],
+    program: str,
+    pe: int,
+    mine: frozenset[int],
+    routing: bytes,
+    initial: str | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Process a batch of one channel of a stateful PE: recall, feed, remember.
 
     Args:
-        state: Holds (version, form, data); data is what the instance remembers.
+        state: Holds (version, form, data); data is what the instance remembers, with the PE and the channel.
         rows: Of the channel; those of other PEs' edges are passed on.
         program: The path of the pickled program.
         pe: The PE's index.
         mine: The edges that lead to the PE.
         routing: Of the PE, pickled.
+        initial: The folder with the state that channels begin with, where it is not an empty one.
     """
     arriving: list[Row] = []
     for frame in rows:
@@ -99,14 +108,17 @@ def stateful_pe(
     if not arriving:
         return
     instance = load_instance(_identity(program, pe))
-    form = instance.module.form
+    form, channel = instance.module.form, arriving[0][1]
     before = state.get()
     if before is not None:
         check_form(before[0], before[1], form)
         instance.restore(pickle.loads(before[2]))
+    elif initial is not None:
+        instance.restore(read_initial(Path(initial), pe, channel))
     for batch in _processed(instance, arriving, pickle.loads(routing)):
         yield batch.to_pandas()
-    state.update((STATE_VERSION, form, pickle.dumps(instance.snapshot(), protocol=5)))
+    kept = {**instance.snapshot(), "pe": pe, "channel": channel}
+    state.update((STATE_VERSION, form, pickle.dumps(kept, protocol=5)))
 
 
 def _triples(frame: pd.DataFrame) -> Iterable[tuple[Any, Any, bytes]]:

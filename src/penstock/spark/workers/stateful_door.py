@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -20,8 +21,16 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import TimerValues
 
 
-def stateful_door(program: str, plan: PhysicalPlan, pe: int) -> StatefulProcessor:
-    """The processor of a stateful PE for `transformWithState`; being local to a function, it is pickled by value."""
+def stateful_door(program: str, plan: PhysicalPlan, pe: int, initial: Path | None = None) -> StatefulProcessor:
+    """The processor of a stateful PE for `transformWithState`; being local to a function, it is pickled by value.
+
+    Args:
+        program: The path of the pickled program.
+        plan: Of the job.
+        pe: The PE's index.
+        initial: The folder with the state that channels begin with, where it is not an empty one.
+    """
+    start = None if initial is None else str(initial)
     mine = frozenset(edge.index for edge in plan.into(pe))
     # As bytes, because what is inside would be imported wherever it is unpickled.
     routing = pickle.dumps(routing_of(plan, pe))
@@ -39,7 +48,7 @@ def stateful_door(program: str, plan: PhysicalPlan, pe: int) -> StatefulProcesso
             """Process a batch."""
             from penstock.spark.workers.instances import stateful_pe
 
-            return stateful_pe(self.state, rows, program, pe, mine, routing)
+            return stateful_pe(self.state, rows, program, pe, mine, routing, start)
 
         def close(self) -> None:
             """Nothing is held open."""

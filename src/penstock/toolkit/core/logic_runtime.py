@@ -12,7 +12,7 @@ through `scalar` and `row`, which know the state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,9 +21,10 @@ from penstock.expr.evaluate import LogicRuntime as Logic
 from penstock.ir.expressions import Expression, Symbol, Variable
 from penstock.ir.graph import Operator
 from penstock.ir.models import State
+from penstock.ir.statements import Function
 from penstock.ir.types import Schema
 from penstock.toolkit.analysis.keyed_state import Shape, state_shapes
-from penstock.toolkit.core.memory import CONSTANTS, Parts, Whole
+from penstock.toolkit.core.memory import CONSTANTS, Memory, Parts, Whole
 from penstock.toolkit.core.runtime import Context, Punctuation, Runtime, Submit
 
 MARKERS = {"WindowMarker": Punctuation.WINDOW, "FinalMarker": Punctuation.FINAL}
@@ -126,35 +127,18 @@ class LogicRuntime(Runtime):
     def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Add the state variables: maps that are keyed by attributes belong to their keys."""
         super().snapshot_into(whole, parts)
-        rest = {} if self.logic is None else dict(vars(self.logic.state))
-        shapes = self._shapes() if rest else None
-        for name, shape in (shapes or {}).items():
-            entries = rest.pop(name)
-            parts[VARIABLE + name] = shape.names, {shape.wrap(key): entry for key, entry in entries.items()}
-        if rest:
-            whole[VARIABLES if shapes is None else CONSTANTS] = rest
+        if self.logic is not None:
+            mine = memory_of_variables(self.operator, self.context.evaluator.functions, vars(self.logic.state))
+            whole.update(mine[0])
+            parts.update(mine[1])
 
     def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Set the state variables."""
         super().restore_from(whole, parts)
-        if self.logic is None:
-            return
-        for name, value in {**whole.get(VARIABLES, {}), **whole.get(CONSTANTS, {})}.items():
-            setattr(self.logic.state, name, value)
-        for name, (_, entries) in parts.items():
-            if name.startswith(VARIABLE):
-                shape = (self._shapes() or {})[name.removeprefix(VARIABLE)]
-                values = {shape.unwrap(key): entry for key, entry in entries.items()}
-                setattr(self.logic.state, name.removeprefix(VARIABLE), values)
-
-    def _shapes(self) -> dict[str, Shape] | None:
-        """How the keys of the variables that are kept by key are made; none if some variable cannot be."""
-        match self.operator.model.state:
-            case State.UNKNOWN:
-                return None
-            case State.STATELESS:
-                return {}
-        return state_shapes(self.operator, self.context.evaluator.functions)
+        if self.logic is not None:
+            found = variables_of_memory(self.operator, self.context.evaluator.functions, (whole, parts))
+            for name, value in found.items():
+                setattr(self.logic.state, name, value)
 
     @property
     def _state(self) -> Any:
@@ -170,6 +154,38 @@ class LogicRuntime(Runtime):
 
     def _punctuate_by_name(self, port: int, name: str) -> None:
         self.punctuate[port](MARKERS[name])
+
+
+def memory_of_variables(operator: Operator, functions: Sequence[Function], variables: Mapping[str, Any]) -> Memory:
+    """The memory that the variables of a logic clause are."""
+    rest = dict(variables)
+    shapes = _shapes(operator, functions) if rest else None
+    parts: Parts = {}
+    for name, shape in (shapes or {}).items():
+        entries = rest.pop(name)
+        parts[VARIABLE + name] = shape.names, {shape.wrap(key): entry for key, entry in entries.items()}
+    return ({VARIABLES if shapes is None else CONSTANTS: rest} if rest else {}), parts
+
+
+def variables_of_memory(operator: Operator, functions: Sequence[Function], memory: Memory) -> dict[str, Any]:
+    """The variables of a logic clause that a memory holds."""
+    whole, parts = memory
+    found = {**whole.get(VARIABLES, {}), **whole.get(CONSTANTS, {})}
+    for name, (_, entries) in parts.items():
+        if name.startswith(VARIABLE):
+            shape = (_shapes(operator, functions) or {})[name.removeprefix(VARIABLE)]
+            found[name.removeprefix(VARIABLE)] = {shape.unwrap(key): entry for key, entry in entries.items()}
+    return found
+
+
+def _shapes(operator: Operator, functions: Sequence[Function]) -> dict[str, Shape] | None:
+    """How the keys of the variables that are kept by key are made; none if some variable cannot be."""
+    match operator.model.state:
+        case State.UNKNOWN:
+            return None
+        case State.STATELESS:
+            return {}
+    return state_shapes(operator, functions)
 
 
 def symbol(operator: Operator, name: str, default: str = "") -> str:

@@ -1,0 +1,64 @@
+"""The state of a stopped job's PEs, out of Spark's state store.
+
+Spark's own reader of state stores (`statestore`) gives the value of each channel; the value says of which PE and which
+channel it is, because Spark numbers its operators as it likes.
+"""
+
+from __future__ import annotations
+
+import pickle
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.base.diagnostics import UserError
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.spark.checkpoint.spark_files import FOLDER
+from penstock.spark.workers.initial_state import INITIAL, read_initial
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+States = dict[int, list[dict[str, Any]]]
+"""By PE, the state of each of its channels."""
+
+
+def read_pes(spark: SparkSession, checkpoint: Path, plan: PhysicalPlan, *, is_first: bool, first_batch: int) -> States:
+    """The state of each channel of the PEs behind the last batch that is done.
+
+    Args:
+        spark: The session.
+        checkpoint: The job's folder.
+        plan: That the job has run.
+        is_first: Whether no batch of this plan is done.
+        first_batch: The number of the first batch of this plan.
+
+    Raises:
+        UserError: A channel has none although there were batches.
+    """
+    has_state = any(pe.role == "stateful" for pe in plan.pes)
+    stored = _read_store(spark, checkpoint / FOLDER) if has_state and not is_first else {}
+    found: States = {}
+    for pe in plan.pes:
+        if pe.role != "stateful":
+            continue
+        for channel in range(pe.channels):
+            state = stored.get((pe.index, channel))
+            if state is None and first_batch:
+                state = read_initial(checkpoint / INITIAL, pe.index, channel)
+            if state is None and not is_first:
+                raise UserError(
+                    f"the state of channel {channel} of PE {pe.index} is not in `{checkpoint / FOLDER}`",
+                    hint="put the whole checkpoint back as it was at one time",
+                )
+            if state is not None:
+                found.setdefault(pe.index, []).append(state)
+    return found
+
+
+def _read_store(spark: SparkSession, folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
+    operators = sorted(p.name for p in (folder / "state").iterdir() if p.name.isdecimal())
+    reader = spark.read.format("statestore").option("stateVarName", "pe")
+    frames = [reader.option("operatorId", o).load(folder.as_uri()).select("value.data") for o in operators]
+    states = [pickle.loads(row["data"]) for row in reduce(lambda a, b: a.unionAll(b), frames).toLocalIterator()]
+    return {(state["pe"], state["channel"]): state for state in states}
