@@ -51,16 +51,15 @@ def cycle_rates(
 ) -> dict[str, FloatArray]:
     """The rate of each stream that the PEs of a cycle produce, for many allocations at once.
 
-        Raises:
-            OutOfTime: The deadline has passed before all were solved.
+    Raises:
+        OutOfTime: The deadline has passed before all were solved.
 
-        Example:
-            >>> from penstock.base.deadline import Deadline
-    from penstock.scheduler.problem.admission_problem import Flow, Output
-            >>> out = Output(stream="s", rate=Flow(mips_per_tps=1.0, selectivity=1.0))
-            >>> loop = Pe(id="p", max_mips=100.0, inputs=("s",), outputs=(out,))
-            >>> cycle_rates([loop], {"p": np.array([0.0, 100.0])}, {"p": 2.0})["s"].tolist()
-            [0.0, 100.0]
+    Example:
+        >>> from penstock.scheduler.problem.admission_problem import Flow, Output
+        >>> out = Output(stream="s", rate=Flow(mips_per_tps=1.0, selectivity=1.0))
+        >>> loop = Pe(id="p", max_mips=100.0, inputs=("s",), outputs=(out,))
+        >>> cycle_rates([loop], {"p": np.array([0.0, 100.0])}, {"p": 2.0})["s"].tolist()
+        [0.0, 100.0]
     """
     shape = np.broadcast_shapes(*(np.shape(mips[pe.id]) for pe in batch), *(np.shape(outside[pe.id]) for pe in batch))
     flat = {pe.id: np.broadcast_to(mips[pe.id], shape).ravel() for pe in batch}
