@@ -255,3 +255,10 @@ def test_a_filter_may_give_an_optional_boolean_that_is_there():
     missing = App().source(feed([(True,), (None,)]), "optional<boolean> b")
     with pytest.raises(OperatorFailed, match="a batch filter gives booleans, got None"):
         missing.filter(filter_(batch="numpy")(lambda c: c["b"])).collect(engine="local")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_missing_float_is_not_nan(form):
+    found = App().source(feed([(None,), (float("nan"),), (1.0,)]), "optional<float64> x")
+    rows = found.map(map_(batch=form)(lambda batch: batch)).collect(engine="local")
+    assert [str(x) for (x,) in rows] == ["None", "nan", "1.0"]
