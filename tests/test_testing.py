@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import App, UserError, col, flat_map
+from penstock import App, UserError, col, flat_map, map_
 from penstock.expr.environment import Environment
+from penstock.reference.failure import OperatorFailed
 from penstock.reference.result import DEAD_LETTERS
 from penstock.testing import apply, feed, outputs, run
 
@@ -118,3 +119,12 @@ def test_rows_come_from_spark_as_well():
     app = App()
     made = app.source(feed([(1,), (2,)]), "int32 x").map(lambda t: (t.x * 2,), name="Made")
     assert outputs(app, made, engine="spark", spark=session()) == [(2,), (4,)]
+
+
+def test_a_batch_function_that_depends_on_other_rows_fails_in_a_test():
+    @map_(batch="numpy")
+    def summed(columns):
+        return {"x": columns["x"].cumsum()}
+
+    with pytest.raises(OperatorFailed, match="must not depend on other rows"):
+        apply(summed, [(1,), (2,), (3,)], schema="int64 x")

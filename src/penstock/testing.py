@@ -48,6 +48,7 @@ from penstock.running.collecting import collecting
 from penstock.running.engines import prepare
 from penstock.running.handle import Control
 from penstock.running.options import make_options
+from penstock.runtime.verify.verify_models import verify_some
 from penstock.toolkit.core.program import Program
 
 __all__ = ["RunResult", "apply", "feed", "outputs", "run"]
@@ -107,7 +108,7 @@ def _run(program: Program, ids: Iterable[str], environment: Environment | None, 
         for id_ in ids:
             program, collection = collections.enter_context(collecting(program, id_))
             rows[id_] = collection.rows
-        outcome = prepare(program, options, chosen)(Control())
+        outcome = prepare(verify_some(program), options, chosen)(Control())
     letters = _take_letters(chosen.output_directory / DEAD_LETTERS, keep=environment is not None)
     return RunResult(
         stopped=StopReason(outcome.stopped),

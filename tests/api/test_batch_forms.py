@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -171,3 +174,91 @@ def test_a_sink_takes_many_rows_at_once():
 def test_a_form_that_there_is_not_is_refused_where_it_is_named():
     with pytest.raises(UserError, match="there is no batch form `panda`"):
         map_(batch="panda")(lambda f: f)
+
+
+OPTIONAL = "optional<int64> n, optional<boolean> b, list<optional<int64>> l, optional<tuple<int64 a>> t"
+LARGE = 2**53 + 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_missing_values_come_and_go_without_a_change_to_those_beside_them(form, engine):
+    rows = [(LARGE, True, [LARGE, None], (1,)), (None, None, [], None), (LARGE, False, [None], (2,))]
+
+    @map_(batch=form)
+    def same(batch):
+        return batch
+
+    assert App().source(feed(rows), OPTIONAL).map(same, OPTIONAL).collect(engine=engine) == rows
+
+
+def columns_with(form, values, numpy_type=object):
+    """A batch function that gives an attribute `v` of some values, as the form has them."""
+    make = {
+        "arrow": lambda found: pa.RecordBatch.from_pydict({"v": pa.array(found)}),
+        "pandas": lambda found: pd.DataFrame({"v": pd.Series(found, dtype=numpy_type)}),
+        "polars": lambda found: pl.DataFrame({"v": pl.Series(found)}),
+        "numpy": lambda found: {"v": np.fromiter(found, numpy_type)},
+    }[form]
+    count = {"arrow": lambda b: b.num_rows, "numpy": lambda c: len(c["n"])}.get(form, len)
+    return map_(batch=form)(lambda batch: make((values * count(batch))[: count(batch)]))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("schema", "value", "kind", "message"),
+    [
+        ("enum{A, B} v", "Z", object, "attribute `v` of type enum{A, B}: got 'Z'"),
+        ("rstring[2] v", "abc", object, r"attribute `v` of type rstring\[2\]: got 'abc'"),
+        ("list<int64>[1] v", [1, 2], object, r"got \[1, 2\]"),
+        ("list<int64> v", [1, None], object, r"got \[1, None\]"),
+        ("decimal64 v", "abc", object, "attribute `v` of type decimal64: a text is not a number"),
+        ("int64 v", True, bool, "attribute `v` of type int64: got a column of bool"),
+        ("boolean v", 2, int, "attribute `v` of type boolean: got a column of int64"),
+        ("rstring v", 2, int, "attribute `v` of type rstring: got a column of int64"),
+    ],
+)
+def test_what_is_no_value_of_the_type_is_refused(form, schema, value, kind, message):
+    """An Arrow type has more values than ours, and Arrow casts what nobody meant."""
+    with pytest.raises(OperatorFailed, match=message):
+        run_one(columns_with(form, [value], kind), schema)
+
+
+@pytest.mark.parametrize(
+    ("form", "function"),
+    [
+        ("pandas", lambda f: pd.DataFrame({"n": pd.to_datetime(f.n).astype("datetime64[us]")})),
+        ("pandas", lambda f: pd.DataFrame({"n": pd.to_datetime(f.n, utc=True).dt.tz_convert("Europe/Berlin")})),
+        ("polars", lambda f: f.select(n=pl.from_epoch("n", "ns").cast(pl.Datetime("us")))),
+        ("numpy", lambda c: {"n": c["n"].astype("datetime64[ns]").astype("datetime64[ms]")}),
+    ],
+)
+def test_times_of_any_unit_are_nanoseconds(form, function):
+    rows = [(1_700_000_000_000_000_000 + 5_000_000 * i,) for i in range(3)]
+    stream = App().source(feed(rows), "timestamp n").map(map_(batch=form)(function), "timestamp n")
+    assert stream.collect(engine="local") == rows
+
+
+def test_what_numpy_masks_is_missing():
+    function = map_(batch="numpy")(lambda c: {"n": np.ma.masked_array(c["n"], c["n"] > 1)})
+    assert run_one(function, "optional<int64> n") == [(1,), (None,), (None,)]
+
+
+def test_decimals_may_be_objects():
+    function = map_(batch="pandas")(lambda f: pd.DataFrame({"n": [Decimal("1.50")] * len(f)}))
+    assert run_one(function, "decimal64 n") == [(Decimal("1.50"),)] * 3
+
+
+def test_a_filter_may_give_an_optional_boolean_that_is_there():
+    kept = App().source(feed([(True,), (False,)]), "optional<boolean> b")
+    assert kept.filter(filter_(batch="numpy")(lambda c: c["b"])).collect(engine="local") == [(True,)]
+    missing = App().source(feed([(True,), (None,)]), "optional<boolean> b")
+    with pytest.raises(OperatorFailed, match="a batch filter gives booleans, got None"):
+        missing.filter(filter_(batch="numpy")(lambda c: c["b"])).collect(engine="local")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_missing_float_is_not_nan(form):
+    found = App().source(feed([(None,), (float("nan"),), (1.0,)]), "optional<float64> x")
+    rows = found.map(map_(batch=form)(lambda batch: batch)).collect(engine="local")
+    assert [str(x) for (x,) in rows] == ["None", "nan", "1.0"]

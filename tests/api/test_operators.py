@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -251,3 +253,30 @@ def test_count_windows_work_from_python():
     app = App("Test")
     means = app.source(feed([1, 3, 5]), "int32 x").aggregate(tumbling(count(2)), x=agg.max(col.x))
     assert outputs(app, means) == [(3,)]
+
+
+class Scaled:
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, t):
+        return (t.x * self.by,)
+
+    def scale(self, t):
+        return self(t)
+
+
+class Unhashable(Scaled):
+    __hash__ = None
+
+
+def test_objects_that_can_be_called_are_functions():
+    for function in (Scaled(3), Scaled(3).scale, partial(lambda by, t: (t.x * by,), 3), map_(Scaled(3))):
+        assert App().from_rows([(1,), (2,)], "int32 x").map(function).collect() == [(3,), (6,)]
+
+
+def test_what_cannot_be_decorated_or_told_apart_is_an_error_of_the_user():
+    with pytest.raises(UserError, match="`scale` is a method, which cannot be decorated"):
+        map_(Scaled(3).scale)
+    with pytest.raises(UserError, match="`Unhashable` is an object that can be called but has no hash"):
+        App().from_rows([(1,)], "int32 x").map(Unhashable(3))

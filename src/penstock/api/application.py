@@ -6,13 +6,13 @@ ways to say it. A mistake is reported at once, at the user's line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from penstock.api.invocation import input_ports, made_params, output_ports, port_schema
-from penstock.api.operators import definition_of
+from penstock.api.operators import definition_of, name_of
 from penstock.api.outputs import Output
 from penstock.api.readers import AppSources
 from penstock.api.renaming import rename_in, renamed_ids
@@ -265,6 +265,9 @@ class App(AppSources, AppRunning):
         if not callable(kind):
             message = f"an operator is a name, a function or a class, found {kind!r}"
             raise UserError(Diagnostic(message=message, span=caller_span()))
+        if not isinstance(kind, Hashable):
+            message = f"`{name_of(kind)}` is an object that can be called but has no hash"
+            raise UserError(Diagnostic(message=message, span=caller_span(), hint="give a function that calls it"))
         if kind not in self._functions:
             definition = definition_of(kind, role=role, name=self._python_name(kind))
             self._functions[kind] = definition.kind
@@ -273,7 +276,7 @@ class App(AppSources, AppRunning):
 
     def _python_name(self, kind: Any) -> str:
         """A name for a Python operator that is unique in this application; lambdas are numbered."""
-        bare = "function" if kind.__name__ == "<lambda>" else kind.__name__
+        bare = "function" if name_of(kind) == "<lambda>" else name_of(kind)
         taken = {*self._definitions, *standard().names()}
         return _numbered(bare, lambda name: name not in taken)
 

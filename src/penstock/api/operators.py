@@ -271,7 +271,11 @@ def _mark(role: str, function: Any, options: dict[str, Any]) -> Any:
     marks = Marks(role=role, **{**options, "batch": check_form(options.get("batch", False))})
 
     def decorate(decorated: Any) -> Any:
-        decorated.__penstock__ = marks
+        try:
+            decorated.__penstock__ = marks
+        except AttributeError:
+            message = f"`{name_of(decorated)}` is a {type(decorated).__name__}, which cannot be decorated"
+            raise UserError(message, hint="decorate a function that calls it") from None
         return decorated
 
     return decorate if function is None else decorate(function)
@@ -310,7 +314,13 @@ def definition_of(value: Any, *, role: str | None = None, name: str | None = Non
             f"`{getattr(value, '__name__', value)!s}` is not an operator",
             hint="decorate a function with map_, filter_, flat_map, source or sink, or derive a class from Operator",
         )
-    return _function_definition(value, marks, name or value.__name__)
+    return _function_definition(value, marks, name or name_of(value))
+
+
+def name_of(function: Any) -> str:
+    """What a function is called; of an object that is called like one, its class; of a partial one, the function."""
+    own = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None)
+    return str(own or type(function).__name__)
 
 
 def _function_definition(function: Any, marks: Marks, name: str) -> OperatorDefinition:

@@ -57,8 +57,9 @@ def _annotated_type(parameter: inspect.Parameter, value: Any) -> Type | None:
     if not isinstance(annotation, str) and getattr(annotation, "__args__", None):
         text = str(annotation)
     if text not in _ANNOTATIONS:
+        owner = getattr(value, "__name__", type(value).__name__)
         raise UserError(
-            f"parameter `{parameter.name}` of `{value.__name__}` is annotated `{text}`",
+            f"parameter `{parameter.name}` of `{owner}` is annotated `{text}`",
             hint=f"an operator's parameters are {', '.join(_ANNOTATIONS)}, or not annotated",
         )
     return _ANNOTATIONS[text]

@@ -54,7 +54,7 @@ class _FunctionRuntime(Runtime):
         self.call: Callable[..., Any] = _bind(function, parameters)
         if batch is not None:
             outputs = operator.outputs[0].schema if operator.outputs else None
-            self.call = take_form(self.call, batch, self.role, outputs)
+            self.call = take_form(self.call, batch, self.role, operator.inputs[0].schema, outputs)
 
 
 class MapRuntime(_FunctionRuntime):

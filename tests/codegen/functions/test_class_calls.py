@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from pes import assert_same, end, inner_pe, plan_of
 
@@ -21,7 +22,7 @@ from penstock.reference.failure import OperatorFailed
 from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.instances import instance_maker, run_in_container
 from penstock.runtime.verify.verify_models import FIRST_TUPLES, verify_some
-from penstock.testing import feed
+from penstock.testing import apply, feed, outputs
 
 SCHEMA = "int64 n, rstring s, float64 f"
 
@@ -440,3 +441,44 @@ def test_classes_that_may_share_state_stay_in_a_container():
     assert is_generated(chain(Kept))
     assert not is_generated(chain(Kept, Kept))
     assert is_generated(chain(Kept, Numbered, Listed))
+
+
+class Added(Operator):
+    """Adds to an array without dimensions in place, which it gives every time."""
+
+    def __init__(self):
+        self.total = np.zeros(())
+
+    def process(self, t):
+        self.total += 1
+        yield {"x": self.total}
+
+
+class AddedByKey(KeyedOperator):
+    partition_by = "x"
+
+    def __init__(self):
+        self.total = np.zeros(())
+
+    def process(self, t):
+        self.total += 1
+        yield {"x": self.total}
+
+
+@pytest.mark.parametrize("kind", [Added, AddedByKey])
+def test_a_number_that_changes_in_place_is_given_as_it_was(kind, monkeypatch):
+    monkeypatch.setattr("penstock.testing.verify_some", lambda program: program)
+    rows = [(1.0,)] * 5
+    assert apply(kind, rows, schema="float64 x") == [(float(n),) for n in range(1, 6)]
+
+
+def test_a_function_may_give_an_array_that_it_changes_in_place(monkeypatch):
+    monkeypatch.setattr("penstock.testing.verify_some", lambda program: program)
+    total = np.zeros(())
+
+    def add(t):
+        np.add(total, t.x, out=total)
+        return {"x": total}
+
+    app = App()
+    assert outputs(app, app.source(feed([(1.0,)] * 4), "float64 x").map(add)) == [(1.0,), (2.0,), (3.0,), (4.0,)]

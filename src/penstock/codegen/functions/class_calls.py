@@ -34,7 +34,6 @@ from penstock.codegen.functions.row_calls import (
     Call,
     Columns,
     columns_of,
-    holds_changeable,
     make_own,
     rows_of,
     whole_columns,
@@ -141,12 +140,12 @@ class ClassCalls:
         """The same for a key that is one attribute, the common case, with nothing called in between."""
         send: Call = self._runtime.submit[0]
         sent, note, place = self._sent, ends.append, instances.place
-        own, is_plain = self._own, not holds_changeable(self._outputs[0])
+        own = self._own
         for row in rows:
             given = instances[row[place]].process(row)
             if given:
                 for value in given:
-                    send(value.copy() if is_plain and type(value) is dict else own(value))
+                    send(own(value))
             note(len(sent))
 
     def _check(self, row: Any) -> None:

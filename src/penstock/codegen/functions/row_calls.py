@@ -9,6 +9,7 @@ Python's own types are looked at by column and Arrow checks the rest; only where
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from functools import cache
 from itertools import chain, repeat
 from operator import attrgetter, is_, itemgetter
@@ -103,17 +104,37 @@ def _called(call: Call, rows: Iterable[Any], outputs: Schema) -> list[Any]:
 
 @cache
 def make_own(outputs: Schema) -> Call:
-    """The function that makes a result ours at once: whoever gave it may go on changing it."""
-    conform = conformer(outputs)
-    if holds_changeable(outputs):
+    """The function that makes a result ours at once: whoever gave it may go on changing it, and what is in it.
+
+    Numbers and texts of Python's own cannot change, so they wait for their column; anything else is looked at now. An
+    array of NumPy without dimensions, which a class adds to in place, counts as a number too.
+    """
+    conform, names = conformer(outputs), outputs.names
+    if holds_changeable(outputs) or not names:
         return conform
+    only, pick, fixed = names[0], itemgetter(*names), _FIXED
 
     def own(value: Any) -> Any:
-        if type(value) is dict:
-            return value.copy()
-        return value if type(value) is tuple or _is_row(type(value)) else conform(value)
+        kind = type(value)
+        if kind is dict and len(value) == len(names):
+            try:
+                parts = pick(value) if len(names) > 1 else (value[only],)
+            except KeyError:
+                return conform(value)
+        elif kind is tuple or _is_row(kind):
+            parts = value
+        else:
+            return conform(value)
+        for part in parts:
+            if type(part) not in fixed:
+                return conform(value)
+        return parts
 
     return own
+
+
+_FIXED = frozenset({int, float, str, bool, bytes, Decimal, type(None)})
+"""The classes of values that never change."""
 
 
 def holds_changeable(schema: Schema) -> bool:
