@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from changing_plans import through_files
 from penstock import App, KeyedOperator, Operator
 from penstock.api.own_code import OwnCode
 from penstock.api.state.upgrades import KEYS, stamp_in, stamp_of
@@ -17,12 +16,9 @@ from penstock.codegen.build import build
 from penstock.codegen.plan.channels import choose_channels
 from penstock.codegen.plan.physical import physical_plan
 from penstock.codegen.write.generate import Module
-from penstock.expr.environment import Environment
-from penstock.local.line import Line
-from penstock.local.local_state import restore_state, take_state
 from penstock.runtime.savepoints.job_state import JobState
 from penstock.runtime.savepoints.program_changes import compare_programs, describe_program
-from penstock.runtime.sinks.writer import SinkWriter, gather
+from stopped_runs import run_some
 
 ROWS = [(f"k{n % 3}", n) for n in range(12)]
 
@@ -37,39 +33,12 @@ def program(owner: type, name: str | None = None) -> Any:
     return app.program()
 
 
-def run(made: Any, out: Path, state: JobState | None = None, *, batches: int = 99, channels: int = 1) -> JobState:
-    """Run a program in batches of three tuples, from a state if there is one."""
-    application = made.application
-    environment = Environment(output_directory=out, data_directory=out)
-    pes = [[o.id for o in application.operators if o.inputs and o.outputs]]
-    plan = physical_plan(application, pes, choose_channels(application, channels))
-    pieces = build(made, plan).pieces
-    line, sinks = Line(made, plan, pieces, environment), SinkWriter(made, plan, environment, {})
-    number = 0 if state is None else state.batch
-    if state is None:
-        sinks.restore(None)
-    else:
-        restore_state(state, plan, pieces, line, sinks)
-    for _ in range(batches):
-        batch = line.run_batch(3)
-        assert batch is not None
-        with gather(batch.rows) as arrived:
-            sinks.write(arrived, number)
-        number += 1
-        if batch.has_ended:
-            break
-    taken = take_state(plan, pieces, line, sinks, number)
-    line.close()
-    sinks.close()
-    return through_files(taken, application)
-
-
 def change(then: type, now: type, out: Path, *, strip: bool = False, name: str | None = None, channels: int = 1) -> str:
     """What the second version writes that goes on with the state of the first."""
-    state = run(program(then, "Versioned"), out, batches=2)
+    state = run_some(program(then, "Versioned"), out, batches=2)
     if strip:
         state = unstamped(state)
-    run(program(now, name or "Versioned"), out, state, channels=channels)
+    run_some(program(now, name or "Versioned"), out, state, channels=channels)
     return (out / "out.csv").read_text()
 
 
@@ -160,15 +129,15 @@ def test_without_a_hook_the_state_is_refused_with_the_fields_by_name(tmp_path):
 
 
 def test_state_that_is_upgraded_is_not_upgraded_again(tmp_path):
-    state = run(program(Counts, "Versioned"), tmp_path, batches=1)
+    state = run_some(program(Counts, "Versioned"), tmp_path, batches=1)
     for _ in range(3):
-        state = run(program(Tens, "Versioned"), tmp_path, state, batches=1)
+        state = run_some(program(Tens, "Versioned"), tmp_path, state, batches=1)
     assert (tmp_path / "out.csv").read_text().splitlines()[3::3] == ['"k0",110', '"k0",120', '"k0",130']
     assert [stamp_in(part) for part in state.operators["K"].memory[1]] == [stamp_of(Tens)]
 
 
 def test_channels_of_which_only_one_was_upgraded_go_on_together(tmp_path):
-    state = run(program(Counts, "Versioned"), tmp_path, batches=2)
+    state = run_some(program(Counts, "Versioned"), tmp_path, batches=2)
     whole, parts = state.operators["K"].memory
     ((_, (names, values)),) = parts.items()
     own = {key: value for key, value in values.items() if key == ("k0",)}
@@ -178,7 +147,7 @@ def test_channels_of_which_only_one_was_upgraded_go_on_together(tmp_path):
         stamp_of(Tens)._replace(name="Versioned").keys: (names, {("k0",): renewed}),
     }
     kept = replace(state.operators["K"], memory=(whole, mixed))
-    run(program(Tens, "Versioned"), tmp_path, replace(state, operators={**state.operators, "K": kept}))
+    run_some(program(Tens, "Versioned"), tmp_path, replace(state, operators={**state.operators, "K": kept}))
     assert (tmp_path / "out.csv").read_text() == WANTED
 
 
@@ -223,7 +192,7 @@ def test_a_renamed_class_is_refused_without_a_hook_and_upgraded_with_one(tmp_pat
     again.mkdir()
     change(Total, type("Sum", (Sum,), {}), again, name="Another")
     # The program as a whole may say so, too.
-    state = run(program(Total, "Versioned"), tmp_path, batches=1)
+    state = run_some(program(Total, "Versioned"), tmp_path, batches=1)
     then = describe_program(program(Total, "Versioned").application)
     with_hook, without = (compare_programs(then, program(c, "Another"), state) for c in (Sum, Mute))
     assert not with_hook.are_lossy
@@ -289,7 +258,7 @@ class LazyToo(Lazy):
 
 
 def test_attributes_that_come_and_go_are_no_other_version(tmp_path):
-    run(program(Lazy, "Versioned"), tmp_path, run(program(Lazy), tmp_path, batches=1))
+    run_some(program(Lazy, "Versioned"), tmp_path, run_some(program(Lazy), tmp_path, batches=1))
     assert change(Lazy, LazyToo, tmp_path).endswith('"k2",12\n')
 
 
@@ -396,23 +365,23 @@ def fresh_walks(monkeypatch):
 
 
 def test_a_dataclass_in_the_state_that_gained_a_field_is_refused_or_upgraded(tmp_path, fresh_walks):
-    state = run(program(Holds, "Versioned"), tmp_path, batches=2)
+    state = run_some(program(Holds, "Versioned"), tmp_path, batches=2)
     made = program(Holds, "Versioned")
-    run(made, tmp_path, state, batches=1)
+    run_some(made, tmp_path, state, batches=1)
     fresh_walks.setitem(globals(), "SEEN", another_seen())
     with pytest.raises(UserError, match=r"`K` \(Versioned\).*another version of `Seen`: `more` is new, `last` is gone"):
-        run(made, tmp_path, state)
+        run_some(made, tmp_path, state)
     hook = classmethod(lambda cls, old: {"count": old["count"] + 50, "more": old["last"]})
     fresh_walks.setitem(globals(), "SEEN", another_seen(upgrade=hook))
-    run(made, tmp_path, state)
+    run_some(made, tmp_path, state)
     assert (tmp_path / "out.csv").read_text().splitlines()[-1] == '"k2",54'
     fresh_walks.setitem(globals(), "SEEN", another_seen(upgrade=classmethod(lambda cls, old: {})))
     with pytest.raises(UserError, match="`upgrade` of `Seen` did not give `more`"):
-        run(made, tmp_path, state)
+        run_some(made, tmp_path, state)
 
 
 def test_a_field_with_a_default_needs_no_hook(tmp_path, fresh_walks):
-    state = run(program(Holds, "Versioned"), tmp_path, batches=2)
+    state = run_some(program(Holds, "Versioned"), tmp_path, batches=2)
     body = {
         "__annotations__": {"count": int, "last": list, "rest": int},
         "__module__": __name__,
@@ -420,5 +389,5 @@ def test_a_field_with_a_default_needs_no_hook(tmp_path, fresh_walks):
     }
     made = dataclass(type("Seen", (), {**body, "count": 0, "last": field(default_factory=list), "rest": 5}))
     fresh_walks.setitem(globals(), "SEEN", made)
-    run(program(Holds, "Versioned"), tmp_path, state)
+    run_some(program(Holds, "Versioned"), tmp_path, state)
     assert (tmp_path / "out.csv").read_text().splitlines()[-1] == '"k2",4'
