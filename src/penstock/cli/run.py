@@ -335,7 +335,10 @@ def _refuse_options_of_spark() -> None:
         UsageError: One is given.
     """
     context = click.get_current_context()
-    for name in ("master", "checkpoint", "take_over", "profile", "key_groups"):
+    names = ["master", "checkpoint", "take_over", "profile", "key_groups"]
+    if context.get_parameter_source("start_from") is ParameterSource.DEFAULT:
+        names += ["accept_changed_code", "allow_dropped_state"]
+    for name in names:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} is for Spark: the local engine keeps nothing and needs no cluster")
