@@ -26,6 +26,7 @@ from penstock.api.instances import dump_state, given_by, load_state, set_state
 from penstock.api.keyed.key_timers import KeyTimers
 from penstock.api.rows import conformer, row_maker
 from penstock.api.state.upgrades import (
+    INSTANCE,
     Stamp,
     bring_up_to_date,
     holds_instances,
@@ -287,7 +288,7 @@ class KeyedRuntime(Runtime):
 
     def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Know of every instance, and wait for what it waited for; what another version has left is renewed at once."""
-        refuse_other_form(not whole and all(map(holds_instances, parts)), self.operator)
+        refuse_other_form(INSTANCE not in whole and all(map(holds_instances, parts)), self.operator)
         stored = [own for _, values in parts.values() for own in values.values()]
         if self.ttl_ns is not None:
             stored.sort(key=itemgetter(2))
