@@ -91,3 +91,45 @@ def test_a_run_on_spark_is_stopped_and_failures_are_in_the_users_terms(own):
     assert "error: operator `function` (function) failed on {x=0}: ZeroDivisionError" in str(caught.value)
     assert "test_on_spark_handle.py" in str(caught.value)
     assert not any(word in str(caught.value) for word in ("java", "Py4J", "org.apache"))
+
+
+class Renamed(KeyedOperator):
+    """`Numbered` under another name, with a field more."""
+
+    partition_by = "time"
+
+    def __init__(self):
+        self.count, self.more = 0, 0
+
+    def process(self, t):
+        self.count += 1
+        yield {"time": t.time, "name": t.name, "count": self.count + self.more, "format": t.format}
+
+    @classmethod
+    def upgrade(cls, old):
+        return {"count": old["count"], "more": 1000}
+
+
+def numbers(kind: type) -> App:
+    app = App("Numbers")
+    rows = [(i % 5, f"n{i}", i, "x") for i in range(3000)]
+    app.from_rows(rows, SCHEMA, name="Rows").apply(kind, name="N").write_csv("out.csv", name="Out")
+    return app
+
+
+def test_a_run_is_rescaled_and_goes_on_with_a_renamed_class_that_upgrades(tmp_path):
+    where = {"spark": session(), "out": tmp_path, "checkpoint": tmp_path / "c", "batch": 40}
+    run = numbers(Numbered).run(**where, channels=1)
+    seconds = run.rescale(2)
+    assert list(seconds) == ["stop", "savepoint", "deal out", "start", "pause"]
+    run.stop()
+    assert run.wait().status == "interrupted"
+    with pytest.raises(UserError, match="the run was over before it was rescaled"):
+        run.rescale(3)
+    with pytest.raises(UserError, match="the Python code of `N` has changed"):
+        numbers(Renamed).run(**where).wait()
+    # What the first class had begun it has finished by now.
+    before = len((tmp_path / "out.csv").read_text().splitlines())
+    numbers(Renamed).run(**{**where, "batch": 3000}, accept_changed_code=True).wait()
+    found = [int(line.split(",")[2]) for line in (tmp_path / "out.csv").read_text().splitlines()]
+    assert found == [i // 5 + 1 + (1000 if i >= before else 0) for i in range(3000)]

@@ -3,12 +3,12 @@
 What the engine gives an instance, its `submit` and the environment of the application, is not pickled: wherever the
 attributes refer to it, they refer to what the engine gives the new instance; and so it is with the instance itself.
 Classes and functions of the application are pickled by name (`own_code`). A class can say for itself what its state is,
-as for `pickle`, with `__getstate__` and `__setstate__`.
+as for `pickle`, with `__getstate__` and `__setstate__`. What another version of a class has left is brought up to date
+by its `upgrade`, or refused (`state.upgrades`).
 """
 
 from __future__ import annotations
 
-import copyreg
 import io
 import pickle
 from collections.abc import Callable, Mapping
@@ -17,6 +17,8 @@ from types import CellType, FunctionType
 from typing import Any
 
 from penstock.api.own_code import Name, is_own, own_code_of
+from penstock.api.state.held_objects import HeldError, bring_held_up_to_date, is_held
+from penstock.api.state.upgrades import Stamp, bring_up_to_date, slot_names
 from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Operator
@@ -50,6 +52,11 @@ def _make_function(*parts: Any) -> Any:
     raise NotImplementedError
 
 
+def _set_held(value: Any, state: Any) -> None:
+    """Stands in a pickle for giving a dataclass of the application its fields; the unpickler has its own."""
+    raise NotImplementedError
+
+
 def _make_cell() -> CellType:
     return CellType()
 
@@ -74,6 +81,9 @@ class _Pickler(pickle.Pickler):
         is_code = isinstance(value, type | FunctionType) and is_own(value.__module__)
         if is_code or type(value) is object:
             return self._reduce_code(value)
+        if is_held(type(value)):
+            made = value.__reduce_ex__(5)
+            return NotImplemented if made[2] is None else (*made, *(None,) * (5 - len(made)), _set_held)
         return NotImplemented
 
     def _reduce_code(self, value: Any) -> Any:
@@ -106,6 +116,7 @@ class _Unpickler(pickle.Unpickler):
             "_take_given": self._given.__getitem__,
             "_take_code": lambda *name: own_code_of(self._owner).find(name),
             "_make_function": self._function,
+            "_set_held": lambda value, state: set_state(value, bring_held_up_to_date(value, state)),
         }
 
     def persistent_load(self, name: str) -> Any:
@@ -150,16 +161,33 @@ def dump_state(instance: object, given: Mapping[str, Any], operator: Operator) -
         raise _not_picklable(state, instance, given, operator, error) from error
 
 
-def load_state(instance: object, data: bytes, given: Mapping[str, Any], operator: Operator) -> None:
-    """Give an instance the attributes that another had, and no others.
+def load_state(
+    instance: object, data: bytes, given: Mapping[str, Any], operator: Operator, written: Stamp | None = None
+) -> None:
+    """Give a new instance the attributes that another had, and no others.
+
+    Args:
+        instance: Of a user's class.
+        data: As `dump_state` gave it.
+        given: What the engine gives it, by name.
+        operator: Whom to blame.
+        written: The stamp of the class that has left the state, if it is known.
 
     Raises:
-        UserError: The state refers to a class or function that is not there any more.
+        UserError: The state refers to a class or function that is not there any more, or another version of the class
+            has left it.
     """
     try:
         state = _Unpickler(io.BytesIO(data), instance, given).load()
+    except HeldError as error:
+        raise error.of(operator) from error.__cause__
     except (LookupError, ImportError, AttributeError) as error:
         raise _not_restorable(operator, error) from error
+    set_state(instance, bring_up_to_date(instance, state, written, given, operator))
+
+
+def set_state(instance: object, state: Any) -> None:
+    """Give an instance a state, as `__getstate__` gives it."""
     if hasattr(instance, "__setstate__"):
         instance.__setstate__(state)
         return
@@ -172,12 +200,6 @@ def load_state(instance: object, data: bytes, given: Mapping[str, Any], operator
             setattr(instance, name, slots[name])
         elif hasattr(instance, name):
             delattr(instance, name)
-
-
-def slot_names(owner: type) -> list[str]:
-    """The names of the slots that instances of a class have."""
-    names: list[str] = copyreg._slotnames(owner)  # type: ignore[attr-defined] # as pickle itself asks
-    return names
 
 
 def _not_restorable(operator: Operator, error: Exception) -> UserError:

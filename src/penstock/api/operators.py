@@ -36,6 +36,7 @@ from penstock.api.inference import Role
 from penstock.api.operator_models import model_of
 from penstock.api.parameters import parameters_of
 from penstock.api.runtimes import ROLE_RUNTIMES, ClassRuntime, parameter_values
+from penstock.api.state.upgrades import upgrade_of
 from penstock.base.diagnostics import UserError
 from penstock.ir.facts import Facts
 from penstock.ir.models import OperatorModel
@@ -78,6 +79,8 @@ class Operator:
         model: Declared, or None to infer it from the source.
         partition_by: The attributes by which its state is partitioned, a name or several; an invocation's
             `partition_by` comes first.
+        version: A number that you change when the state of an older version needs your class method `upgrade(old)`,
+            which returns the attributes of today for the old ones.
 
     Example:
         >>> class Changes(Operator):
@@ -97,6 +100,7 @@ class Operator:
     namespace: ClassVar[str] = ""
     model: ClassVar[OperatorModel | None] = None
     partition_by: ClassVar[str | Sequence[str]] = ()
+    version: ClassVar[int] = 1
 
     submit: Callable[..., None]
     """`self.submit(tuple, port=0)` sends a tuple; the engine sets it before the first tuple comes."""
@@ -368,6 +372,7 @@ def _class_definition(owner: type[Operator], name: str) -> OperatorDefinition:
         runtime=lambda operator, context: ClassRuntime(
             owner, operator, context, parameter_values(owner, params, operator, context)
         ),
+        upgrades=upgrade_of(owner) is not None,
     )
 
 

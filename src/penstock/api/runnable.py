@@ -70,6 +70,11 @@ class AppRunning:
                 `channels`: how many channels parallel regions get, or `auto`.
                 `fusion`: which operators share a PE: `auto`, `all`, `none`, ...
                 `checkpoint`: the folder where Spark keeps the state of the job, so that it can be resumed.
+                `start_from`: a savepoint by `penstock savepoint` to go on from, with a new checkpoint.
+                `allow_dropped_state`: whether a changed program may go on without the state of operators that are gone
+                or are others now.
+                `accept_changed_code`: whether to resume although the Python code of an operator with state has changed.
+                `key_groups`: how many groups keys are divided into; the most channels that the job can ever have.
                 `data`: the folder that relative file names are resolved against; by default the folder `data` beside
                 the program, or else the current folder.
                 `out`: the folder where sinks write; by default the data folder.

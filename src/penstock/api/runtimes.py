@@ -13,6 +13,7 @@ from penstock.api.batch_forms import BatchForm, take_form
 from penstock.api.instances import dump_state, given_by, load_state
 from penstock.api.rows import conformed, conformer, row_maker
 from penstock.api.sources.items import after, at
+from penstock.api.state.upgrades import INSTANCE, Stamp, refuse_other_form, stamp_of
 from penstock.expr.environment import Tuple
 from penstock.expr.errors import EvaluationError
 from penstock.expr.values import batch_from_rows, rows_from_batch
@@ -213,12 +214,17 @@ class ClassRuntime(Runtime):
         self._submit_all(self.instance.finish())
 
     def snapshot_into(self, whole: Whole, parts: Parts) -> None:
-        """Add the user's attributes, pickled."""
-        whole["instance"] = dump_state(self.instance, self._given(), self.operator)
+        """Add the user's attributes, pickled, with the stamp of the class."""
+        stamp = tuple(stamp_of(type(self.instance)))
+        whole[INSTANCE] = stamp, dump_state(self.instance, self._given(), self.operator)
 
     def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Set the user's attributes."""
-        load_state(self.instance, whole["instance"], self._given(), self.operator)
+        refuse_other_form(INSTANCE in whole, self.operator)
+        stored = whole[INSTANCE]
+        # The first releases wrote no stamp.
+        stamp, data = (None, stored) if isinstance(stored, bytes) else (Stamp(*stored[0]), stored[1])
+        load_state(self.instance, data, self._given(), self.operator, stamp)
 
     def _given(self) -> dict[str, Any]:
         """The objects that the engine gives the instance; they are never part of its state."""

@@ -125,7 +125,7 @@ class _Run(click.Command):
     "start_from",
     type=LocalFolder(),
     metavar="SAVEPOINT",
-    help="Go on from a savepoint by `penstock savepoint`, with a new checkpoint.",
+    help="Go on from a savepoint by `penstock savepoint`, on Spark with a new checkpoint, or on the local engine.",
 )
 @click.option(
     "--allow-dropped-state",
@@ -335,10 +335,12 @@ def _refuse_options_of_spark() -> None:
         UsageError: One is given.
     """
     context = click.get_current_context()
-    names = ("master", "checkpoint", "take_over", "accept_changed_code", "profile")
-    for name in (*names, "start_from", "allow_dropped_state", "key_groups"):
+    names = ["master", "checkpoint", "take_over", "profile", "key_groups"]
+    if context.get_parameter_source("start_from") is ParameterSource.DEFAULT:
+        names += ["accept_changed_code", "allow_dropped_state"]
+    for name in names:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            option = "--from" if name == "start_from" else f"--{name.replace('_', '-')}"
+            option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} is for Spark: the local engine keeps nothing and needs no cluster")
 
 

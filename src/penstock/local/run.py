@@ -5,7 +5,7 @@ gives what the reference interpreter gives. Channels take their turns one after 
 
 When it does not apply:
     Sources and sinks that belong to other systems, or to other jobs, are Spark's: Kafka, exported and imported
-    streams. A run that is stopped cannot be resumed: its state is in memory.
+    streams. A run that is stopped cannot be resumed: its state is in memory. It can begin with that of a savepoint.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from penstock.base.deadline import Deadline
 from penstock.compiler import CompiledJob
 from penstock.local.line import Line, LineBatch
 from penstock.local.local_sinks import check_operators, make_sinks
+from penstock.local.local_state import restore_state
 from penstock.profiler.raw_statistics import Statistics
 from penstock.reference.interrupt import on_interrupt
 from penstock.runtime.progress import LateTuples, Notice, Progress
+from penstock.runtime.savepoints.job_state import JobState
 from penstock.runtime.sinks.writer import SinkWriter, Totals, gather
 from penstock.runtime.sources.batch_size import choose_size
 from penstock.runtime.sources.rounds import RoundsInMemory
@@ -58,6 +60,7 @@ def run_locally(
     on_progress: Progress | None = None,
     notice: Notice = print,
     is_stopped: Callable[[], bool] = lambda: False,
+    start: JobState | None = None,
 ) -> LocalRun:
     """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
 
@@ -68,6 +71,7 @@ def run_locally(
         on_progress: Is told of every batch.
         notice: Is told what the user should know at once.
         is_stopped: Is asked after every batch whether to stop there.
+        start: The state to go on from, of a savepoint.
 
     Raises:
         OperatorFailed: An operator failed; the message names it, the tuple and the cause.
@@ -81,8 +85,14 @@ def run_locally(
         sinks = SinkWriter(job.program, job.plan, environment, make_sinks(job, rounds))
         run = _Run(line, sinks, on_progress, notice)
         try:
-            sinks.restore(None)
-            stopped = run.to_end(choose_size(job.plan.application, job.options.batch), seconds, is_stopped)
+            if start is None or not start.batch:
+                sinks.restore(None)
+            else:
+                restore_state(start, job.plan, job.build.pieces, line, sinks)
+                run.first_batch = start.batch
+            has_ended = start is not None and start.has_ended
+            size = choose_size(job.plan.application, job.options.batch)
+            stopped = "done" if has_ended else run.to_end(size, seconds, is_stopped)
         finally:
             line.close()
             sinks.close()
@@ -104,7 +114,7 @@ class _Run:
         self._on_progress, self._notice = on_progress, notice
         self._late = LateTuples(notice)
         self._is_interrupted = False
-        self.batches = 0
+        self.first_batch = self.batches = 0
 
     def to_end(self, next_size: Callable[[], int], seconds: float | None, is_stopped: Callable[[], bool]) -> str:
         """Run until nothing follows, or somebody asks to stop; returns which."""
@@ -125,12 +135,13 @@ class _Run:
                     time.sleep(REST_SECONDS)
 
     def _write(self, batch: LineBatch, began: float) -> None:
+        number = self.first_batch + self.batches
         with gather(batch.rows) as arrived:
-            self._sinks.write(arrived, self.batches)
+            self._sinks.write(arrived, number)
         self._late.look(self._sinks.totals)
         if self._on_progress is not None:
             duration_ms = round(1000 * (time.perf_counter() - began))
-            self._on_progress({"batchId": self.batches, "batchDuration": duration_ms, "totals": self._sinks.totals})
+            self._on_progress({"batchId": number, "batchDuration": duration_ms, "totals": self._sinks.totals})
         self.batches += 1
 
     def _interrupt(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock.base.diagnostics import PenstockError
+from penstock.base.diagnostics import PenstockError, UserError
 from penstock.reference.interrupt import on_interrupt
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 Ports = Mapping[str, Sequence[int]]
 """From operator id to the tuples of each port."""
+
+
+Rescale = Callable[[int, Callable[[float], bool]], tuple[dict[str, float], list[int]] | None]
+"""Gives a run so many channels."""
 
 
 class Counts(NamedTuple):
@@ -93,12 +97,15 @@ class Control:
     Attributes:
         stops: How often a stop was requested; the second request stops the run at once.
         ask: The function to call when a stop is requested.
+        rescale: Gives the run other channels, if its engine can, and returns the seconds of each phase and the channels
+            of each PE; nothing if the run is over, which the function that it is given waits for.
         totals: The counts so far.
         batches: How many batches there were so far.
     """
 
     stops: int = 0
     ask: Callable[[], None] | None = None
+    rescale: Rescale | None = None
     totals: Mapping[str, Counts] = field(default_factory=dict)
     batches: int = 0
 
@@ -217,6 +224,41 @@ class Run:
         """
         if not self._is_over.is_set():
             self._control.stop()
+
+    def rescale(self, channels: int) -> dict[str, float]:
+        """Give a run on Spark other channels: it stops between two batches, deals its state out anew, and goes on.
+
+        It returns when the first batch on the new channels is done.
+
+        Returns:
+            The seconds of each phase, and of the pause as a whole.
+
+        Raises:
+            UserError: The run is not on Spark, or is over before it has the channels; if it failed, so says `wait`.
+
+        Example:
+            >>> from penstock import App
+            >>> app = App()
+            >>> app.beacon("int32 x").for_each(lambda t: None)
+            >>> with app.run(engine="reference") as run:
+            ...     run.rescale(4)
+            Traceback (most recent call last):
+            penstock.UserError: error: a run on the reference engine has no channels that could change; ...
+        """
+        if not isinstance(channels, int) or isinstance(channels, bool) or channels < 1:
+            raise UserError(f"`channels` is a number of at least 1, found {channels!r}")
+        if self.engine != "spark":
+            message = f"a run on the {self.engine} engine has no channels that could change"
+            raise UserError(message, hint='run it with engine="spark"')
+        while self._control.rescale is None and not self._is_over.wait(0.05):
+            # It is being compiled.
+            continue
+        found = None
+        if self._control.rescale is not None and not self._is_over.is_set():
+            found = self._control.rescale(channels, self._is_over.wait)
+        if found is None:
+            raise UserError("the run was over before it was rescaled", hint=f"run it with channels={channels}")
+        return found[0]
 
     def wait(self, seconds: float | None = None) -> Run:
         """Wait until the run is over, or for so many seconds at most; returns the run.

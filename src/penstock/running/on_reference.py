@@ -13,7 +13,13 @@ from penstock.toolkit.files.output_locks import hold_outputs
 
 
 def prepare_on_reference(program: Program, options: RunOptions, environment: Environment) -> Work:
-    """A run to the end, or until it is stopped; `seconds` are those of the application's own time."""
+    """A run to the end, or until it is stopped; `seconds` are those of the application's own time.
+
+    Raises:
+        UserError: An option is about state that outlives a run.
+    """
+    names = ("start_from", "allow_dropped_state", "accept_changed_code", "key_groups")
+    options.refuse("reference", "begins at the beginning", names)
     return lambda control: _run(program, options, environment, control)
 
 

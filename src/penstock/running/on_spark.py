@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import PenstockError, UserError
-from penstock.compiler import Options, compile
+from penstock.compiler import CompiledJob, Options
 from penstock.expr.environment import Environment
 from penstock.running.handle import Control, Outcome, Work
 from penstock.running.options import RunOptions, goes_on, tell_warnings
 from penstock.toolkit.core.program import Program
+
+if TYPE_CHECKING:
+    from penstock.running.rescaling import Rescaling
+    from penstock.spark.job.run import SparkRun
 
 
 def prepare_on_spark(program: Program, options: RunOptions, environment: Environment) -> Work:
@@ -42,36 +47,85 @@ def prepare_on_spark(program: Program, options: RunOptions, environment: Environ
 
 
 def _run(program: Program, options: RunOptions, environment: Environment, session: Any, control: Control) -> Outcome:
-    from penstock.spark.job.run import run_on_spark
+    from penstock.running.rescaling import Rescaling, run_rescaling
     from penstock.spark.job.session import cores_of
     from penstock.spark.measure.profiling import keep_profile_of, measure_shortly
 
-    job = compile(
-        program,
-        Options(
-            environment=environment,
-            channels=options.channels,
-            fusion=options.fusion,
-            batch=options.batch,
-            checkpoint=options.checkpoint,
-            cores=cores_of(session),
-            continuous=goes_on(program, environment, options),
-            tell=tell_warnings,
-            measure=lambda job: measure_shortly(job, session),
-        ),
+    compiling = Options(
+        environment=environment,
+        channels=options.channels,
+        fusion=options.fusion,
+        batch=options.batch,
+        checkpoint=options.checkpoint,
+        key_groups=options.key_groups,
+        cores=cores_of(session),
+        continuous=goes_on(program, environment, options),
+        tell=tell_warnings,
+        measure=lambda job: measure_shortly(job, session),
     )
     with keep_state(options.checkpoint) as checkpoint:
-        run = run_on_spark(
-            job,
-            session,
-            checkpoint=checkpoint,
-            seconds=options.seconds,
-            on_progress=control.look,
-            notice=tell_warnings,
-            stops=lambda: control.stops,
-        )
-    keep_profile_of(job, run, program.application)
-    return Outcome.of(run)
+        rescaling = Rescaling(checkpoint, control.look)
+        control.rescale = partial(ask_for_channels, checkpoint)
+
+        def run(job: CompiledJob) -> SparkRun:
+            return _run_job(job, session, checkpoint, options, control, rescaling)
+
+        job, outcome = run_rescaling(program, compiling, run, rescaling, tell_warnings)
+    keep_profile_of(job, outcome, program.application)
+    return Outcome.of(outcome)
+
+
+def _run_job(
+    job: CompiledJob, session: Any, checkpoint: Path, options: RunOptions, control: Control, rescaling: Rescaling
+) -> SparkRun:
+    """Run a job until it ends, is stopped, or is to have other channels."""
+    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.savepoints.rescale_requests import drop_request
+
+    outcome = run_on_spark(
+        job,
+        session,
+        checkpoint=checkpoint,
+        seconds=options.seconds,
+        on_progress=rescaling.look,
+        notice=tell_warnings,
+        stops=lambda: max(control.stops, rescaling.stops()),
+        accept_changed_code=options.accept_changed_code,
+        start_from=options.start_from,
+        allow_dropped_state=options.allow_dropped_state,
+    )
+    if control.stops:
+        # Who stops a run does not want it to go on with other channels.
+        drop_request(checkpoint)
+    return outcome
+
+
+def ask_for_channels(
+    checkpoint: Path, channels: int, is_over: Callable[[float], bool]
+) -> tuple[dict[str, float], list[int]] | None:
+    """Ask a run for other channels, and wait until it has them; None if it is over before.
+
+    Args:
+        checkpoint: Of the run.
+        channels: How many.
+        is_over: Waits for so many seconds, and tells whether the run is over.
+    """
+    from penstock.compiler.resuming import read_record
+    from penstock.spark.savepoints.rescale_requests import LOOK_SECONDS, answer_to, drop_request, write_request
+
+    while read_record(checkpoint) is None:
+        # It has not begun.
+        if is_over(LOOK_SECONDS):
+            return None
+    try:
+        id_ = write_request(checkpoint, channels)
+    except FileNotFoundError:  # the run is over, and its folder was for this run alone
+        return None
+    while "seconds" not in (answer := answer_to(checkpoint, id_)):
+        if is_over(LOOK_SECONDS) and "seconds" not in (answer := answer_to(checkpoint, id_)):
+            drop_request(checkpoint)
+            return None
+    return answer["seconds"], answer["channels"]
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,10 @@ class RunOptions:
         seconds: When to stop.
         batch: How many tuples sources give for one batch.
         continuous: Whether to wait for more where sources can have more; None for where that is what they are for.
+        start_from: A savepoint to go on from, where the checkpoint is new.
+        allow_dropped_state: Whether a changed program may drop the state of operators that are gone or are others.
+        accept_changed_code: Whether to go on although the Python code of an operator with state has changed.
+        key_groups: How many groups keys are divided into; None for the usual number, or that of the checkpoint.
     """
 
     engine: str = "spark"
@@ -47,6 +51,22 @@ class RunOptions:
     seconds: float | None = None
     batch: int = 200_000
     continuous: bool | None = None
+    start_from: Path | None = None
+    allow_dropped_state: bool = False
+    accept_changed_code: bool = False
+    key_groups: int | None = None
+
+    def refuse(self, engine: str, why: str, names: Sequence[str]) -> None:
+        """Refuse options that mean nothing on an engine, instead of ignoring them.
+
+        Raises:
+            UserError: One is given.
+        """
+        given = [name for name in names if getattr(self, name)]
+        if given:
+            raise UserError(
+                f"`{given[0]}` is not for the {engine} engine, which {why}", hint='run it with engine="spark"'
+            )
 
     def environment(self, program: Program) -> Environment:
         """The environment of a program that runs so.
@@ -70,7 +90,7 @@ class RunOptions:
         )
 
 
-_PATHS = ("checkpoint", "out", "data")
+_PATHS = ("checkpoint", "out", "data", "start_from")
 
 
 def make_options(given: Mapping[str, Any]) -> RunOptions:
@@ -110,6 +130,9 @@ def _check(options: RunOptions) -> None:
         raise UserError(f"there is no way to fuse called `{options.fusion}`", hint=hint)
     if seconds is not None and not (isinstance(seconds, int | float) and seconds >= 0):
         raise UserError(f"`seconds` is a number of seconds, found {seconds!r}")
+    groups = options.key_groups
+    if groups is not None and (not isinstance(groups, int) or isinstance(groups, bool) or groups < 1):
+        raise UserError(f"`key_groups` is a number of at least 1, found {groups!r}")
     if not isinstance(options.batch, int) or options.batch < 1:
         raise UserError(f"`batch` is a number of tuples of at least 1, found {options.batch!r}")
 

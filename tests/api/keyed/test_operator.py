@@ -221,7 +221,7 @@ def test_dead_keys_are_gone_from_memory_and_from_what_is_remembered():
             runtime.receiver(0)((f"k{n}", n))
         assert len(runtime.entries) in ((100, 200) if owner is Session else (100,))
         _, parts = runtime.snapshot()
-        assert len(parts["keys"][1]) == len(runtime.entries)
+        assert len(parts[runtime.stamp.keys][1]) == len(runtime.entries)
         assert len(runtime.wakes._timers) == 0
 
 
@@ -249,7 +249,7 @@ def test_the_state_of_keys_can_be_split_and_joined():
         runtime.receiver(0)((f"k{n % 5}", n))
     memory = pickle.loads(pickle.dumps(runtime.snapshot()))
     groups = split(memory, lambda key: int(key["k"][1:]) % 2)
-    assert {group: len(parts["keys"][1]) for group, (_, parts) in groups.items()} == {0: 3, 1: 2}
+    assert {group: len(parts[runtime.stamp.keys][1]) for group, (_, parts) in groups.items()} == {0: 3, 1: 2}
     other, _ = runtime_of(Counting)
     other.restore(join(groups.values()))
     sent: list[Any] = []
@@ -267,7 +267,7 @@ def test_only_what_a_batch_touches_is_made_again():
     other.restore(memory)
     other.receiver(0)(("k3", 0))
     assert sum(type(entry).__name__ == "Seat" for entry in other.entries.values()) == 1
-    assert len(other.snapshot()[1]["keys"][1]) == 10
+    assert len(other.snapshot()[1][other.stamp.keys][1]) == 10
 
 
 def test_a_restored_instance_is_made_like_a_new_one_and_keeps_its_wake():

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import physical_plan
-from penstock.runtime.verify.verify_models import verify_models
+from penstock.runtime.verify.verify_models import verify_models, verify_some
 from penstock.spark.checkpoint.code_fingerprint import fingerprint_code
 from penstock.spark.checkpoint.plan_record import claim
 
@@ -106,6 +106,12 @@ def test_every_operator_in_python_has_a_fingerprint_and_no_other(tmp_path, witho
     python = {o.id for o in program.application.operators if o.kind != "FileSink"}
     assert fingerprint_code(program).keys() == python
     assert len(python) == 4
+
+
+def test_operators_that_are_checked_as_they_run_have_the_same_fingerprints(tmp_path, without_traces):
+    program = _program(tmp_path)
+    wanted = fingerprint_code(program)
+    assert fingerprint_code(verify_some(program)) == fingerprint_code(verify_models(program)) == wanted
 
 
 @pytest.mark.parametrize(

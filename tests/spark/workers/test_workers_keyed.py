@@ -165,6 +165,6 @@ def test_state_of_the_applications_classes_is_resumed_and_a_class_that_is_gone_i
     assert refused.returncode == 1
     assert "the class `Account` of `sessions`, which the state refers to, is no more" in refused.stderr
     (tmp_path / "sessions.py").write_text(APPLICATION)
-    resumed = subprocess.run(on_spark, cwd=tmp_path, check=True, capture_output=True, text=True)
+    resumed = subprocess.run(accepting, cwd=tmp_path, check=True, capture_output=True, text=True)
     assert json.loads(resumed.stdout)["resumed"]
     assert (tmp_path / "found" / "out.csv").read_bytes() == (tmp_path / "wanted" / "out.csv").read_bytes()

@@ -22,9 +22,19 @@ from inspect import signature
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from penstock.api.instances import dump_state, given_by, load_state
+from penstock.api.instances import dump_state, given_by, load_state, set_state
 from penstock.api.keyed.key_timers import KeyTimers
 from penstock.api.rows import conformer, row_maker
+from penstock.api.state.upgrades import (
+    INSTANCE,
+    Stamp,
+    bring_up_to_date,
+    holds_instances,
+    refuse_other_form,
+    stamp_in,
+    stamp_of,
+    upgrade_of,
+)
 from penstock.expr.environment import Tuple
 from penstock.expr.errors import EvaluationError
 from penstock.ir.graph import Operator
@@ -107,6 +117,7 @@ class KeyedRuntime(Runtime):
         self.expiries = KeyTimers(context, self._live)
         self.born = 0
         self.has_floats = identity_of(schemas[0]) is not None
+        self.stamp = stamp_of(owner)
         self.shapes: dict[tuple[str, ...], tuple[str, ...]] = {}
         # Attributes that are plain data need no pickle of their own, unless the class has a say in it.
         self.is_plain = not hasattr(owner, "__setstate__") and _getstate_of(owner) == "KeyedOperator"
@@ -171,7 +182,7 @@ class KeyedRuntime(Runtime):
         if self._is_old(entry):
             self._expire(entry)
             return None
-        return self._restore(entry) if isinstance(entry, tuple) else entry
+        return self._restore(entry, self.stamp) if isinstance(entry, tuple) else entry
 
     def _is_old(self, entry: Seat | Stored) -> bool:
         if self.ttl_ns is None:
@@ -183,7 +194,7 @@ class KeyedRuntime(Runtime):
         if not self.says_farewell:
             self._forget(entry[0] if isinstance(entry, tuple) else entry.key)
             return
-        seat = self._restore(entry) if isinstance(entry, tuple) else entry
+        seat = self._restore(entry, self.stamp) if isinstance(entry, tuple) else entry
         self._forget(seat.key)
         seat.is_gone = True
         self._submit_all(seat.instance.on_expire())
@@ -255,7 +266,8 @@ class KeyedRuntime(Runtime):
         """Add what every instance needs to go on."""
         self._forget_old()
         if self.entries:
-            parts["keys"] = self.names, {key: self._stored(entry) for key, entry in self.entries.items()}
+            stored = {key: self._stored(entry) for key, entry in self.entries.items()}
+            parts[self.stamp.keys] = self.names, stored
 
     def _stored(self, entry: Seat | Stored) -> Stored:
         if isinstance(entry, tuple):
@@ -275,8 +287,9 @@ class KeyedRuntime(Runtime):
         return dump_state(instance, self._given(instance._seat), self.operator)
 
     def restore_from(self, whole: Whole, parts: Parts) -> None:
-        """Know of every instance, and wait for what it waited for."""
-        stored = list(parts["keys"][1].values()) if "keys" in parts else []
+        """Know of every instance, and wait for what it waited for; what another version has left is renewed at once."""
+        refuse_other_form(INSTANCE not in whole and all(map(holds_instances, parts)), self.operator)
+        stored = [own for _, values in parts.values() for own in values.values()]
         if self.ttl_ns is not None:
             stored.sort(key=itemgetter(2))
         if self.has_floats:
@@ -287,18 +300,37 @@ class KeyedRuntime(Runtime):
             self.wakes.restore(map(itemgetter(0, 4), stored))
         if self.says_farewell:
             self.expiries.restore(map(itemgetter(0, 5), stored))
+        self._renew(parts)
 
-    def _restore(self, stored: Stored) -> Seat:
-        """The instance of a snapshot: made like a new one, with the attributes that it had."""
+    def _renew(self, parts: Parts) -> None:
+        """Make the instances that another version of the class has left: the next snapshot is of this one."""
+        for name, (_, values) in parts.items():
+            written = stamp_in(name)
+            if written != self.stamp and (written is not None or upgrade_of(self.owner) is not None):
+                for key in values:
+                    own = self.entries[same_nan(key) if self.has_floats else key]
+                    assert isinstance(own, tuple)
+                    self._restore(own, written)
+
+    def _restore(self, stored: Stored, written: Stamp | None) -> Seat:
+        """The instance of a snapshot: made like a new one, with the attributes that it had.
+
+        Args:
+            stored: What the snapshot says of it.
+            written: The stamp of the class that has left it, if it is known.
+        """
         key, born, last_ns, state, _, _ = stored
         seat = Seat(self, key, born, last_ns)
         seat.is_restored = True
         self._construct(seat)
-        if isinstance(state, tuple):
+        if not isinstance(state, tuple):
+            load_state(seat.instance, state, self._given(seat), self.operator, written)
+        elif written == self.stamp:
             vars(seat.instance).clear()
             vars(seat.instance).update(zip(*state, strict=True))
         else:
-            load_state(seat.instance, state, self._given(seat), self.operator)
+            old = dict(zip(*state, strict=True))
+            set_state(seat.instance, bring_up_to_date(seat.instance, old, written, self._given(seat), self.operator))
         seat.instance._seat, seat.is_restored = seat, False
         self.entries[key] = seat
         return seat

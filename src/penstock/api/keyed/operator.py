@@ -31,6 +31,7 @@ from penstock.api.keyed.keyed_runtime import KeyedRuntime, Seat
 from penstock.api.keyed.shared_state import check_keeps_apart
 from penstock.api.parameters import parameters_of
 from penstock.api.runtimes import parameter_values
+from penstock.api.state.upgrades import upgrade_of
 from penstock.base.diagnostics import Diagnostics, UserError, did_you_mean
 from penstock.ir.expressions import Attribute, Expression, Literal
 from penstock.ir.graph import Operator
@@ -66,10 +67,10 @@ class KeyedOperator:
         inputs: Number of input ports.
         outputs: Number of output ports.
         namespace: As SPL's `use` names it.
+        version: A number that you change when the state of an older version needs your class method `upgrade(old)`.
 
     Example:
         >>> from penstock import App, after, source
-        >>> from penstock.testing import outputs
         >>> @source
         ... def clicks():
         ...     yield "ann"; yield "ann"; yield "bob"; yield after(20)
@@ -83,10 +84,8 @@ class KeyedOperator:
         ...         self.count += 1
         ...     def on_expire(self):
         ...         yield {"user": self.key.user, "clicks": self.count}
-        >>> app = App("Clicks")
-        >>> sessions = app.source(clicks, "rstring user").apply(Session, "rstring user, int32 clicks")
-        >>> outputs(app, sessions)
-        [('ann', 2), ('bob', 2)]
+        >>> App().source(clicks, "rstring user").apply(Session, "rstring user, int32 clicks").collect()
+        [Row(user='ann', clicks=2), Row(user='bob', clicks=2)]
     """
 
     __slots__ = ("_seat",)
@@ -96,6 +95,7 @@ class KeyedOperator:
     inputs: ClassVar[int] = 1
     outputs: ClassVar[int] = 1
     namespace: ClassVar[str] = ""
+    version: ClassVar[int] = 1
 
     _seat: Seat
 
@@ -250,8 +250,8 @@ class KeyedOperator:
 
 
 def _definition(owner: type[KeyedOperator], name: str) -> OperatorDefinition:
-    params = (*_own_params(owner), TTL)
     _check_class(owner)
+    params = (*_own_params(owner), TTL)
     return OperatorDefinition(
         name=name,
         namespace=owner.namespace,
@@ -262,6 +262,7 @@ def _definition(owner: type[KeyedOperator], name: str) -> OperatorDefinition:
         model=lambda operator: _model(owner, operator),
         check=lambda operator, found: _check(owner, operator, found),
         runtime=lambda operator, context: _runtime(owner, params, operator, context),
+        upgrades=upgrade_of(owner) is not None,
     )
 
 

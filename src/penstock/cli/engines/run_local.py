@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from penstock.compiler.fusion_names import AUTO, WITHOUT_COSTS
 if TYPE_CHECKING:
     from penstock.compiler import CompiledJob
     from penstock.expr.environment import Environment
+    from penstock.runtime.savepoints.job_state import JobState
     from penstock.toolkit.core.program import Program
 
 
@@ -23,11 +25,26 @@ def run_in_process(program: Program, environment: Environment, settings: RunSett
     from penstock.local import run_locally
 
     job = _compile(program, environment, settings)
+    start = None if settings.start_from is None else _read_start(job, settings.start_from, settings)
     with live_progress(job.program.application) as on_progress:
-        run = run_locally(
-            job, seconds=settings.seconds, on_progress=on_progress, notice=lambda text: click.echo(text, err=True)
-        )
+        run = run_locally(job, seconds=settings.seconds, on_progress=on_progress, notice=_tell, start=start)
     return summarize(program, environment, "local", run, pes=[list(pe) for pe in run.pes])
+
+
+def _read_start(job: CompiledJob, folder: Path, settings: RunSettings) -> JobState:
+    from penstock.running.savepoint_start import read_start
+
+    return read_start(
+        job,
+        folder,
+        accept_changed_code=settings.accept_changed_code,
+        allow_dropped_state=settings.allow_dropped_state,
+        notice=_tell,
+    )
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)
 
 
 def _compile(program: Program, environment: Environment, settings: RunSettings) -> CompiledJob:

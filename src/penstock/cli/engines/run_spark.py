@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,19 +13,18 @@ from penstock.cli.output.summary import Summary
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from penstock.cli.engines.rescaling import Rescaling
     from penstock.compiler import CompiledJob, Options
     from penstock.expr.environment import Environment
+    from penstock.running.rescaling import Rescaling
     from penstock.spark.job.run import SparkRun
     from penstock.toolkit.core.program import Program
 
 
 def run_with(program: Program, environment: Environment, settings: RunSettings) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
-    from penstock.cli.engines.rescaling import Rescaling
     from penstock.cli.output.live_progress import live_progress
-    from penstock.compiler import compile
     from penstock.running.on_spark import keep_state
+    from penstock.running.rescaling import Rescaling, run_rescaling
     from penstock.spark.job.session import open_session
     from penstock.spark.measure.profiling import keep_profile_of
 
@@ -34,14 +32,11 @@ def run_with(program: Program, environment: Environment, settings: RunSettings) 
     _tell(f"starting Spark at {settings.master}")
     spark = open_session(settings.master)
     options = _options(program, environment, settings, spark)
-    job = compile(program, options)
     with keep_state(settings.checkpoint) as checkpoint, live_progress(program.application) as on_progress:
         rescaling = Rescaling(checkpoint, on_progress)
-        outcome = _run(job, spark, settings, checkpoint, rescaling)
-        while (channels := rescaling.next_channels(outcome)) is not None:
-            _tell(f"going on with {channels} channels")
-            job = compile(program, replace(options, channels=channels, pes=job.choice.fusion, plan=None))
-            outcome = rescaling.add(_run(job, spark, settings, checkpoint, rescaling))
+        job, outcome = run_rescaling(
+            program, options, lambda job: _run(job, spark, settings, checkpoint, rescaling), rescaling, _tell
+        )
     keep_profile_of(job, outcome, program.application)
     if outcome.stopped != "done":
         _tell(_how_to_resume(settings.checkpoint))

@@ -2,20 +2,24 @@
 
 State goes to the operator of the same name. One that is new begins empty. State is in the way if its operator is gone,
 or is another one now: of another kind, with another key, other attributes coming in or going out, or other parameters,
-windows or code. Such state is dropped only if the user says so. Where the operator takes its tuples from may change.
+windows or code. Such state is dropped only if the user says so. Where the operator takes its tuples from may change. A
+class with an `upgrade` takes over what a class of another name has left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.api.state.upgrades import is_of_class
+from penstock.base.diagnostics import UserError
 from penstock.ir.codec import fingerprint
 from penstock.ir.graph import Application, Operator
 from penstock.runtime.savepoints.job_state import JobState
-from penstock.runtime.savepoints.savepoint_files import routing_keys
+from penstock.runtime.savepoints.savepoint_files import Savepoint, routing_keys
 from penstock.runtime.savepoints.split_state import attribute_types
+from penstock.toolkit.core.program import Program
 
 _COMPARED = {
     "kind": "kind",
@@ -52,6 +56,51 @@ class ProgramChanges:
         return "; ".join(parts)
 
 
+def fit_savepoint(
+    savepoint: Savepoint, program: Program, what: str, *, allowed: bool, notice: Callable[[str], None]
+) -> Savepoint:
+    """The savepoint for a program that may have changed.
+
+    Args:
+        savepoint: What to go on from.
+        program: What is to go on.
+        what: What is resumed, for messages, such as "the checkpoint `c`".
+        allowed: Whether state may be dropped.
+        notice: Is told what has changed.
+
+    Raises:
+        UserError: State would be dropped, and the user has not said so; or the sources are others.
+    """
+    then, now = savepoint.program["operators"], describe_program(program.application)
+    if savepoint.state.batch and _sources(then) != _sources(now):
+        raise UserError(
+            f"{what} cannot be resumed: its sources were {', '.join(_sources(then))}, now they are "
+            f"{', '.join(_sources(now))}",
+            hint="keep the sources, or start with a new checkpoint folder",
+        )
+    changes = compare_programs(then, program, savepoint.state)
+    if changes.are_lossy and not allowed:
+        raise UserError(f"{what} cannot be resumed without dropping state: {changes}", hint=_how_to_go_on(changes))
+    if str(changes):
+        notice(f"the program has changed since {what.partition(' `')[0]} was written: {changes}")
+    return replace(savepoint, state=carry_over(savepoint.state, changes, program.application))
+
+
+def _sources(described: Mapping[str, Any]) -> list[str]:
+    return [f"`{id_}` ({known['kind']})" for id_, known in described.items() if not known["inputs"]]
+
+
+def _how_to_go_on(changes: ProgramChanges) -> str:
+    hint = (
+        "--allow-dropped-state goes on without the state of those that are gone or are others; the rest keeps its own"
+    )
+    renamed = [id_ for id_, what in changes.changed.items() if what == "kind"]
+    if renamed:
+        hint += f"; a class that has only another name, such as that of `{renamed[0]}`, keeps it with a class method "
+        hint += "`upgrade(old)`"
+    return hint
+
+
 def describe_program(application: Application) -> dict[str, Any]:
     """For each operator what its state depends on: its kind, its key, and the types of its streams."""
     keys = routing_keys(application)
@@ -86,17 +135,21 @@ def _fingerprint(operator: Operator) -> str:
     return fingerprint(Application(name="", operators=(alone,)))
 
 
-def compare_programs(then: Mapping[str, Any], now: Mapping[str, Any], state: JobState) -> ProgramChanges:
-    """What has changed between two descriptions of a program.
+def compare_programs(then: Mapping[str, Any], program: Program, state: JobState) -> ProgramChanges:
+    """What has changed in a program.
 
     Args:
-        then: Of the program that the savepoint was taken of.
-        now: Of the one that is to go on.
+        then: The description of the program that the savepoint was taken of.
+        program: The one that is to go on.
         state: What there is to be carried over.
     """
+    now = describe_program(program.application)
     with_state = [id_ for id_ in then if _has_state(state, id_)]
+    found = {id_: _words(then[id_], now[id_]) for id_ in with_state if id_ in now}
     changed = {
-        id_: " and another ".join(words) for id_ in with_state if id_ in now and (words := _words(then[id_], now[id_]))
+        id_: " and another ".join(words)
+        for id_, words in found.items()
+        if words and not (words == ["kind"] and _takes_over(program, state, id_))
     }
     return ProgramChanges(
         added=tuple(id_ for id_ in now if id_ not in then),
@@ -109,6 +162,12 @@ def _words(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What about an operator is another; its definition only where nothing else says so."""
     words = [word for name, word in _COMPARED.items() if then.get(name) != now.get(name)]
     return words[:-1] if len(words) > 1 else words
+
+
+def _takes_over(program: Program, state: JobState, id_: str) -> bool:
+    """Whether an operator is a class that goes on with what a class of another name has left."""
+    definition = program.registry.get(program.application.operator[id_].kind)
+    return definition.upgrades and is_of_class(state.operators[id_].memory)
 
 
 def carry_over(state: JobState, changes: ProgramChanges, application: Application) -> JobState:

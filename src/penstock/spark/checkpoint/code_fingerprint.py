@@ -26,7 +26,7 @@ _INSTALLED = tuple(str(Path(path).resolve()) for path in (sys.prefix, sys.base_p
 _NOT_CODE = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __annotations__ __qualname__ __firstlineno__ __static_attributes__ "
     "__abstractmethods__ _abc_impl __penstock__ __wrapped__ __slots__ __match_args__ __dataclass_fields__ "
-    "__dataclass_params__ __orig_bases__ __parameters__".split()
+    "__slotnames__ __dataclass_params__ __orig_bases__ __parameters__".split()
 )
 
 
@@ -55,8 +55,9 @@ def _written_by_user(definition: OperatorDefinition) -> Iterator[Any]:
             yield value
         elif isinstance(value, FunctionType):
             waiting += [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
-        elif module.partition(".")[0] == "penstock" and hasattr(value, "definition"):
-            waiting.append(value.definition)
+        elif module.partition(".")[0] == "penstock":
+            # What checks models as a program runs stands around the definition, or around what makes the instances.
+            waiting += [getattr(value, name) for name in ("definition", "original") if hasattr(value, name)]
 
 
 def _is_full(cell: Any) -> bool:

@@ -136,7 +136,8 @@ def compare_code(
         )
         return
     then, now = theirs.get("code", {}), mine["code"]
-    changed = sorted(id_ for id_ in now.keys() | then.keys() if now.get(id_) != then.get(id_))
+    # Of one that is not in the record nothing is known: it is new, or an older version of penstock did not see it.
+    changed = sorted(id_ for id_ in then if now.get(id_) != then[id_])
     with_state = [id_ for id_ in changed if _has_state(application, id_)]
     if with_state and not accepts:
         raise UserError(

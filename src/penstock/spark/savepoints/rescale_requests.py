@@ -43,21 +43,37 @@ def request_rescale(checkpoint: Path, channels: int) -> tuple[dict[str, float], 
     Raises:
         UserError: The job has ended, or cannot do it.
     """
-    asked = {"id": uuid.uuid4().hex, "channels": channels, "asked_ns": time.time_ns()}
-    write_durably(checkpoint / REQUEST, json.dumps(asked).encode())
+    id_ = write_request(checkpoint, channels)
     while True:
-        answer = _read(checkpoint / ANSWER) or {}
-        if answer.get("id") == asked["id"] and "seconds" in answer:
+        answer = answer_to(checkpoint, id_)
+        if "seconds" in answer:
             return answer["seconds"], answer["channels"]
-        is_at_it = answer.get("id") == asked["id"] and is_process(answer["process"])
         # Between two plans nobody holds the checkpoint.
-        if not is_at_it and not is_running(checkpoint):
-            (checkpoint / REQUEST).unlink(missing_ok=True)
+        if not (answer and is_process(answer["process"])) and not is_running(checkpoint):
+            drop_request(checkpoint)
             raise UserError(
                 "the job has ended before it was rescaled",
                 hint=f"rescale it now that it is stopped: penstock rescale {checkpoint} --channels {channels}",
             )
         time.sleep(LOOK_SECONDS)
+
+
+def write_request(checkpoint: Path, channels: int) -> str:
+    """Ask the job of a checkpoint for other channels; returns the id that its answer has."""
+    asked = {"id": uuid.uuid4().hex, "channels": channels, "asked_ns": time.time_ns()}
+    write_durably(checkpoint / REQUEST, json.dumps(asked).encode())
+    return str(asked["id"])
+
+
+def answer_to(checkpoint: Path, id_: str) -> dict[str, Any]:
+    """What a job has answered a request so far: which process is at it, then its seconds and its channels."""
+    answer = _read(checkpoint / ANSWER) or {}
+    return answer if answer.get("id") == id_ else {}
+
+
+def drop_request(checkpoint: Path) -> None:
+    """Ask for nothing any more."""
+    (checkpoint / REQUEST).unlink(missing_ok=True)
 
 
 def is_process(number: int) -> bool:
@@ -81,7 +97,7 @@ def take_request(checkpoint: Path) -> dict[str, Any] | None:
     asked = _read(checkpoint / REQUEST)
     if asked is not None:
         answer_request(checkpoint, asked, process=os.getpid())
-    (checkpoint / REQUEST).unlink(missing_ok=True)
+    drop_request(checkpoint)
     return asked
 
 

@@ -14,14 +14,12 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.compiler.resuming import read_record
-from penstock.ir.graph import Application
-from penstock.runtime.savepoints.program_changes import carry_over, compare_programs, describe_program
+from penstock.runtime.savepoints.program_changes import fit_savepoint
 from penstock.runtime.savepoints.savepoint_files import HEAD, Savepoint, read_savepoint, write_savepoint
 from penstock.spark.checkpoint.lock import CheckpointLock
 from penstock.spark.checkpoint.plan_record import (
@@ -100,7 +98,9 @@ def switch_plan(
     mine = record_of(target.plan, code)
     refuse_other_program(savepoint.program, mine, checkpoint)
     compare_code(checkpoint, target.plan.application, savepoint.program, mine, accept_changed_code, notice)
-    savepoint = _fit(savepoint, target.plan.application, allow_dropped_state, checkpoint, notice)
+    savepoint = fit_savepoint(
+        savepoint, target.program, f"the checkpoint `{checkpoint}`", allowed=allow_dropped_state, notice=notice
+    )
     began = time.perf_counter()
     notes = {name: theirs[name] for name in (FROM, FOLLOWS) if name in theirs}
     apply_savepoint(savepoint, target, code, checkpoint, meanwhile=theirs, notes=notes)
@@ -118,37 +118,6 @@ def _take(spark: SparkSession, checkpoint: Path, lock: CheckpointLock, finish: F
     savepoint, application = take_savepoint(spark, checkpoint, lock, finish)
     write_savepoint(savepoint, application, folder)
     return read_savepoint(folder)
-
-
-def _fit(
-    savepoint: Savepoint, application: Application, allowed: bool, checkpoint: Path, notice: Callable[[str], None]
-) -> Savepoint:
-    """The savepoint for a program that may have changed.
-
-    Raises:
-        UserError: State would be dropped, and the user has not said so; or the sources are others.
-    """
-    then, now = savepoint.program["operators"], describe_program(application)
-    if savepoint.state.batch and _sources(then) != _sources(now):
-        raise UserError(
-            f"the checkpoint `{checkpoint}` cannot be resumed: its sources were {', '.join(_sources(then))}, now they "
-            f"are {', '.join(_sources(now))}",
-            hint="keep the sources, or start with a new checkpoint folder",
-        )
-    changes = compare_programs(then, now, savepoint.state)
-    if changes.are_lossy and not allowed:
-        raise UserError(
-            f"the checkpoint `{checkpoint}` cannot be resumed without dropping state: {changes}",
-            hint="--allow-dropped-state goes on without the state of those that are gone or are others; the rest keeps "
-            "its own",
-        )
-    if str(changes):
-        notice(f"the program has changed since the checkpoint was written: {changes}")
-    return replace(savepoint, state=carry_over(savepoint.state, changes, application))
-
-
-def _sources(described: Mapping[str, Any]) -> list[str]:
-    return [f"`{id_}` ({known['kind']})" for id_, known in described.items() if not known["inputs"]]
 
 
 def _refuse_another_start(theirs: Mapping[str, Any], start: Path | None, checkpoint: Path) -> None:

@@ -127,6 +127,7 @@ class OperatorDefinition:
         model: Tells what the compiler may assume of an instance, beside the facts.
         check: Finds what the declarations above cannot express; reports with the operator's spans.
         runtime: Makes the instance that the reference interpreter runs.
+        upgrades: Whether it takes the state over that a class of another name has left, and makes it its own.
     """
 
     name: str
@@ -144,6 +145,7 @@ class OperatorDefinition:
     model: Callable[[Operator], OperatorModel]
     check: Callable[[Operator, Diagnostics], None] = _no_check
     runtime: Callable[[Operator, Context], Runtime]
+    upgrades: bool = False
 
     @property
     def kind(self) -> str:

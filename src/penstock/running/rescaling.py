@@ -1,17 +1,48 @@
-"""Other channels for a job while it runs: `penstock rescale` asks for them, and the run goes on with them."""
+"""Other channels for a job while it runs: `penstock rescale` or `run.rescale` asks, and the run goes on with them."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from penstock.compiler import CompiledJob, Options, compile
 from penstock.compiler.resuming import read_record
 from penstock.runtime.progress import Progress
 from penstock.spark.job.run import SparkRun
 from penstock.spark.savepoints.rescale_requests import answer_request, has_request, take_request
 from penstock.spark.savepoints.switch_plan import SECONDS
+from penstock.toolkit.core.program import Program
+
+
+def run_rescaling(
+    program: Program,
+    options: Options,
+    run: Callable[[CompiledJob], SparkRun],
+    rescaling: Rescaling,
+    notice: Callable[[str], None],
+) -> tuple[CompiledJob, SparkRun]:
+    """Run a program, on other channels whenever somebody asks for them, until it ends or is stopped.
+
+    Args:
+        program: What to run.
+        options: How to compile it.
+        run: Runs a job until it ends, is stopped, or is to have other channels.
+        rescaling: Looks for requests.
+        notice: Is told of the channels.
+
+    Returns:
+        The job as it ran last, and the outcome of all of it.
+    """
+    job = compile(program, options)
+    outcome = run(job)
+    while (channels := rescaling.next_channels(outcome)) is not None:
+        notice(f"going on with {channels} channels")
+        job = compile(program, replace(options, channels=channels, pes=job.choice.fusion, plan=None))
+        outcome = rescaling.add(run(job))
+    return job, outcome
 
 
 class Rescaling:
