@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 
+from penstock.base.topological_order import sort_topologically
 from penstock.fusion import fusion_problem
-from penstock.fusion.graph.pe_order import topological
 from penstock.fusion.graph.super_graph import super_graph
 from penstock.optimizer.search import _Ascent
 
@@ -17,7 +17,7 @@ def test_splits_of_a_long_chain_are_made_one_at_a_time(monkeypatch) -> None:
     )
     ascent = object.__new__(_Ascent)
     ascent.graph, ascent.pe_of = graph, [0] * operators
-    ascent.order = topological(graph.successors, graph.predecessors)
+    ascent.order = sort_topologically(dict(enumerate(graph.successors)))
     monkeypatch.setattr(_Ascent, "_after", lambda self, move: len(move))
     tracemalloc.start()
     sizes = list(ascent._splits())

@@ -53,14 +53,13 @@ class Build:
 def build(program: Program, plan: PhysicalPlan) -> Build:
     """Generate what can be generated.
 
-        Example:
-            >>> from penstock.codegen.plan.contained import find_contained
-    from penstock.codegen.plan.physical import physical_plan
-            >>> from penstock.ir.graph import Application
-            >>> from penstock.toolkit.core.registry import standard
-            >>> empty = Program(application=Application(name="Empty"), registry=standard())
-            >>> build(empty, physical_plan(empty.application, ())).modules
-            {}
+    Example:
+        >>> from penstock.codegen.plan.physical import physical_plan
+        >>> from penstock.ir.graph import Application
+        >>> from penstock.toolkit.core.registry import standard
+        >>> empty = Program(application=Application(name="Empty"), registry=standard())
+        >>> build(empty, physical_plan(empty.application, ())).modules
+        {}
     """
     plan = replace(plan, contained=find_contained(program))
     inner = [pe.index for pe in plan.pes if pe.role not in ("source", "sink")]

@@ -7,7 +7,7 @@ from penstock.expr.typing import binary, cast, literal, tuple_literal
 from penstock.ir.expressions import OutputCall
 from penstock.ir.models import Selectivity, State
 from penstock.ir.types import INT32, UINT64
-from penstock.toolkit.adapters.import_ import offer_of, takes
+from penstock.toolkit.adapters.import_ import offer_of, wanted_by
 from toolkit.harness import WINDOW, attribute, build, errors, start, word
 
 X = "int32 x"
@@ -231,12 +231,12 @@ PROPERTIES = tuple_literal(["kind", "id"], [literal("bargains"), literal(5)])
 )
 def test_imports_match_exports_by_name_or_by_properties(wanted, offered, matches):
     offer = offer_of(build("Export", [X], [], offered), "App", Evaluator())
-    assert takes(build("Import", [], [X], wanted), offer, Evaluator()) is matches
+    assert wanted_by(build("Import", [], [X], wanted), Evaluator()).takes(offer) is matches
 
 
 def test_imports_match_only_their_own_schema():
     offer = offer_of(build("Export", ["int64 x"], [], {"streamId": "s"}), "App", Evaluator())
-    assert not takes(build("Import", [], [X], {"streamId": "s"}), offer, Evaluator())
+    assert not wanted_by(build("Import", [], [X], {"streamId": "s"}), Evaluator()).takes(offer)
 
 
 def test_a_bad_subscription_is_an_error_of_the_program():
