@@ -19,7 +19,7 @@ from penstock.spark.gate.clock_reader import FORMAT, ClockReader
 from penstock.spark.gate.gate_door import gated
 from penstock.spark.gate.source_gate import GatedSource
 from penstock.spark.kafka.connector import ends_of
-from penstock.spark.sources.door import source_door
+from penstock.spark.sources.door import register_door
 from penstock.toolkit.adapters.kafka_consumer import idle_seconds, topics_of
 from penstock.toolkit.adapters.kafka_params import kafka_properties
 
@@ -48,7 +48,7 @@ def with_gate(
             "sources": json.dumps([(order, topics_of(o, evaluator)) for order, o in readers.items()]),
             "ends": json.dumps(_ends(spark, readers.values(), evaluator, environment)),
         }
-    spark.dataSource.register(source_door(FORMAT, ClockReader.__module__, ClockReader.__name__))
+    register_door(spark, FORMAT, ClockReader)
     clock = spark.readStream.format(FORMAT).options(**options).load()
     return gated(frame.unionAll(clock), sources, continuous=continuous)
 

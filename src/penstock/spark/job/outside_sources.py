@@ -17,7 +17,7 @@ from penstock.ir.graph import Operator
 from penstock.runtime.sources.outside_rows import SourcePE, source_pe
 from penstock.spark.kafka.connector import messages, transport_rows
 from penstock.spark.kafka.kafka_streams import imported_rows, kafka_streams
-from penstock.spark.sources.door import source_door
+from penstock.spark.sources.door import register_door
 from penstock.spark.streams.imported import FORMAT, ImportReader
 from penstock.spark.streams.stream_tables import streams_folder
 from penstock.toolkit.adapters import import_, kafka_consumer
@@ -92,7 +92,7 @@ def _imported(spark: SparkSession, reading: _Reading) -> DataFrame:
         return imported_rows(found.coalesce(1), reading.source, wanted, options.get("filter"))
     source = reading.checkpoint / f"source-{reading.source.pe}.pickle"
     write_durably(source, pickle.dumps(reading.source))
-    spark.dataSource.register(source_door(FORMAT, ImportReader.__module__, ImportReader.__name__))
+    register_door(spark, FORMAT, ImportReader)
     return (
         spark.readStream.format(FORMAT)
         .options(**options)

@@ -36,7 +36,7 @@ from penstock.spark.job.outside_sources import outside_source
 from penstock.spark.job.slots import channel_keys
 from penstock.spark.sinks.sink_pe import Committing, SinkPE
 from penstock.spark.sources.data_source import FORMAT, SourceReader, dump, plan_ahead
-from penstock.spark.sources.door import source_door
+from penstock.spark.sources.door import register_door
 from penstock.spark.workers.initial_state import INITIAL
 from penstock.spark.workers.instances import stateless_pe
 from penstock.spark.workers.stateful_door import stateful_door
@@ -88,7 +88,7 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     pickled = job.checkpoint / "program.pickle"
     dump(job.program, job.plan, job.environment, job.build, pickled)
     job.build.write(job.checkpoint / "build")
-    spark.dataSource.register(source_door(FORMAT, SourceReader.__module__, SourceReader.__name__))
+    register_door(spark, FORMAT, SourceReader)
     spark.conf.set("spark.sql.shuffle.partitions", str(job.plan.channels))
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_bytes_at_once(job.plan)))
     frame = _line(spark, job, pickled)

@@ -8,10 +8,24 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from penstock.codegen.transport.batches import SPARK_SCHEMA
+
+
+def register_door(spark: SparkSession, format_: str, reader: type[DataSourceStreamReader]) -> None:
+    """Let a session find a reader under a name.
+
+    A session that Spark has cloned has what was registered in the one before it, and lets nobody register it again.
+    """
+    try:
+        spark.dataSource.register(source_door(format_, reader.__module__, reader.__name__))
+    except AnalysisException as error:
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 def source_door(format_: str, module: str, reader: str) -> type[DataSource]:
