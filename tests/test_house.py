@@ -83,3 +83,10 @@ ONCE = {
 def test_what_several_packages_need_is_there_once(what: str) -> None:
     found = {p.relative_to(PACKAGE).as_posix() for p in modules() if re.search(what, p.read_text(), re.MULTILINE)}
     assert found == ONCE[what]
+
+
+@pytest.mark.xdist_group("grouped")
+def test_tests_of_a_group_share_a_worker(request: pytest.FixtureRequest) -> None:
+    """Where tests are dealt out by group: that is done by names, which some versions of pytest do not let others set."""
+    if request.config.getoption("loadgroup", default=False):
+        assert request.node.nodeid.endswith("@grouped")
