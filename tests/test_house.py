@@ -87,6 +87,6 @@ def test_what_several_packages_need_is_there_once(what: str) -> None:
 
 @pytest.mark.xdist_group("grouped")
 def test_tests_of_a_group_share_a_worker(request: pytest.FixtureRequest) -> None:
-    """Where tests are dealt out by group: that is done by names, which some versions of pytest do not let others set."""
+    """Where tests are dealt out by group: that is done by names, which some versions of pytest let nobody set."""
     if request.config.getoption("loadgroup", default=False):
         assert request.node.nodeid.endswith("@grouped")
