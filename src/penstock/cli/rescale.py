@@ -11,7 +11,7 @@ from penstock.cli.options.option_types import LocalFolder
 from penstock.cli.options.spark_environment import takes_spark_environment
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("checkpoint", type=LocalFolder())
 @click.option("--channels", type=click.IntRange(min=1), required=True, metavar="N", help="How many channels it gets.")
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="The Spark cluster.")

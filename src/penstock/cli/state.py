@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from penstock.runtime.savepoints.inside import Inside
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def command() -> None:
     """Look into the state of a stopped job: a checkpoint, or a savepoint.
 
