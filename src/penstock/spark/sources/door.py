@@ -6,9 +6,11 @@ read. This class is pickled by value and imports the reader when it is asked for
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
@@ -19,13 +21,26 @@ from penstock.codegen.transport.batches import SPARK_SCHEMA
 def register_door(spark: SparkSession, format_: str, reader: type[DataSourceStreamReader]) -> None:
     """Let a session find a reader under a name.
 
-    A session that Spark has cloned has what was registered in the one before it, and lets nobody register it again.
+    Spark looks for another source of this name in the session that is active in this thread, not in this one, and takes
+    what a parent has registered for one of its own formats. So this one is made active meanwhile.
     """
-    try:
+    with _active(spark):
         spark.dataSource.register(source_door(format_, reader.__module__, reader.__name__))
-    except AnalysisException as error:
-        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-            raise
+
+
+@contextmanager
+def _active(spark: SparkSession) -> Iterator[None]:
+    """What Spark does in this thread concerns this session."""
+    sessions: Any = spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def source_door(format_: str, module: str, reader: str) -> type[DataSource]:
