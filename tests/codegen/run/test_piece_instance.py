@@ -8,7 +8,7 @@ from pes import inner_pe, plan_of, tuples
 from feeding import feed, program
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.pieces import pieces_of
-from penstock.codegen.transport.batches import REPORT, TUPLE, decode, encode
+from penstock.codegen.transport.batches import REPORT, TUPLE, Item, decode, encode
 from penstock.expr.environment import Environment
 from penstock.reference.failure import OperatorFailed
 from penstock.runtime.pes.container import Container
@@ -54,6 +54,18 @@ def test_a_batch_gives_a_report_and_what_leaves():
     assert (report.received, report.submitted) == ({"O": [3]}, {"O": [2]})
     schema = setting.plan.application.streams["O"].schema
     assert [i.tuple_ for i in decode(found[1][1], schema) if i.kind == TUPLE] == [(2,), (3,)]
+
+
+def test_a_batch_that_is_tried_again_finds_the_time_and_the_random_numbers_of_before():
+    drawn = "mutable float64 began = getTimestampInSecs(); mutable float64 first = random();"
+    setting = Setting(f"""stream<A> O = Custom(A as I) {{ logic state: {{ {drawn} }}
+        onTuple I: {{ if (getTimestampInSecs() > began && random() != first) submit(I, O); }} }}""")
+    (edge,) = setting.plan.into(setting.pe)
+    schema = setting.plan.application.streams[edge.stream].schema
+    batch = [(edge.index, v) for v in encode([Item(5 * 10**9, n, b"", TUPLE, (n,)) for n in range(3)], schema)]
+    tries = [rows_of(setting.instance().process_batch(batch)) for _ in range(2)]
+    assert decode_report(tries[0][0][1]).submitted == {"O": [3]}
+    assert tries[0] == tries[1]
 
 
 def test_state_goes_from_one_instance_to_the_next():

@@ -68,6 +68,8 @@ class LoadedModule:
         self._names: dict[str, Any] = {"environment": environment, "__name__": f"pe_{module.part.pe}"}
         self._environment = environment
         self._random_at_first = environment.random.getstate()
+        self._metrics_at_first = dict(environment.metrics)
+        self._start_ns = environment.clock.now_ns
         self._provide(environment)
         self._execute()
 
@@ -99,12 +101,18 @@ class LoadedModule:
         drawn = None if state == self._random_at_first else state
         return {"random": drawn, "metrics": dict(self._environment.metrics)}
 
-    def restore_environment(self, state: dict[str, Any] | None) -> None:
-        """Put back what another instance remembered, or what there was in the beginning."""
-        self._environment.random.setstate((state and state["random"]) or self._random_at_first)
-        if state is not None:
-            self._environment.metrics.clear()
-            self._environment.metrics.update(state["metrics"])
+    def restore_environment(self, state: dict[str, Any] | None, time_ns: int = 0) -> None:
+        """Put back what another instance remembered, or what there was in the beginning.
+
+        Args:
+            state: What was remembered.
+            time_ns: What the time was then; another batch may have been tried since.
+        """
+        environment = self._environment
+        environment.clock.now_ns = max(self._start_ns, time_ns)
+        environment.random.setstate((state and state["random"]) or self._random_at_first)
+        environment.metrics.clear()
+        environment.metrics.update(self._metrics_at_first if state is None else state["metrics"])
 
     def _provide(self, environment: Environment) -> None:
         functions: dict[str, dict[str, Any]] = {}

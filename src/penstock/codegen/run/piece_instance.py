@@ -96,8 +96,9 @@ class PieceInstance:
         self._merged = frozenset(e.index for e in part.entering if e.senders > 1)
         self._endings = _endings(part)
         self._ended: set[str] = set()
-        self._states = module.fresh_states()
+        # Before the states are made: their first values may tell the time, or be drawn.
         module.restore_environment(None)
+        self._states = module.fresh_states()
         self._time_ns = 0
         self.received: Counts = {}
         self.submitted: Counts = {}
@@ -186,7 +187,7 @@ class PieceInstance:
         for edge in self._module.code.part.entering:
             if edge.stream in self._ended:
                 self._endings.end(f"feed {edge.index}")
-        self._module.restore_environment(state["environment"])
+        self._module.restore_environment(state["environment"], self._time_ns)
         for id_, remembered in state["operators"].items():
             self._states[id_].restore(remembered)
 
