@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import random
 import re
+import sys
 import time
 from collections import defaultdict
+from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -421,3 +425,28 @@ def rebinds(t):
 
 def test_a_parameter_that_is_rebound_forwards_only_what_both_have():
     assert model(rebinds).forwards == {"price", "volume"}
+
+
+def test_the_modules_of_a_large_program_are_parsed_once(tmp_path, monkeypatch):
+    for number in range(300):
+        module = ModuleType(f"part{number}")
+        module.__file__ = str(tmp_path / f"part{number}.py")
+        Path(module.__file__).write_text(f"print(other.LIMIT, {number})\n")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    parsed: list[str] = []
+    parse = ast.parse
+    monkeypatch.setattr(ast, "parse", lambda text, *given: parsed.append(text) or parse(text, *given))
+    assert model(lambda t: t.volume < LIMIT, Role.FILTER).state is State.STATELESS
+    assert len(parsed) >= 300
+    parsed.clear()
+    assert model(lambda t: t.volume > LIMIT, Role.FILTER).state is State.STATELESS
+    assert len(parsed) <= 1, "its own file at most"
+
+
+@pytest.mark.parametrize("text", ["other.LIMIT = 5", "(other\n .\n LIMIT) = 5", "setattr(other, 'LIMIT', 5)"])
+def test_a_store_is_seen_in_whatever_module_it_is(tmp_path, monkeypatch, text):
+    module = ModuleType("storing")
+    module.__file__ = str(tmp_path / "storing.py")
+    Path(module.__file__).write_text(text)
+    monkeypatch.setitem(sys.modules, "storing", module)
+    assert model(lambda t: t.volume < LIMIT, Role.FILTER).state is not State.STATELESS

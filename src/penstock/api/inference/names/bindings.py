@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import re
 import sys
 import sysconfig
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +35,9 @@ _LIBRARIES = tuple(
 _PROGRAMS = tuple(str(Path(__file__).parents[3].resolve() / name) for name in ("bench", "demo"))
 """Folders of Penstock that hold applications: they are read as a user's are."""
 
+_MOST_FILES = 8192
+"""What is kept for each file is kept for more of them than programs have: they are all asked about every name."""
+
 _REFLECTION = frozenset("globals vars exec eval setattr delattr __import__".split())
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -52,8 +56,13 @@ class Stores:
 
 def is_library(path: str | None) -> bool:
     """Whether a file belongs to Python, to an installed package or to Penstock itself, its own programs apart."""
-    place = "" if path is None else str(Path(path).resolve())
-    return path is None or (place.startswith(_LIBRARIES) and not place.startswith(_PROGRAMS))
+    return path is None or _lies_in_library(os.path.abspath(path))
+
+
+@lru_cache(maxsize=_MOST_FILES)
+def _lies_in_library(path: str) -> bool:
+    place = os.path.realpath(path)
+    return place.startswith(_LIBRARIES) and not place.startswith(_PROGRAMS)
 
 
 def why_global_moves(function: FunctionType, name: str) -> str | None:
@@ -83,7 +92,7 @@ def why_attribute_moves(name: str) -> str | None:
     """Why an attribute of a module or a class may be stored into, or None where no loaded module of the user does."""
     written = {name, re.sub(r"^_[^_]\w*?(?=__\w)", "", name)}  # a private name stands there without its class
     for path, text in user_texts():
-        if any(_mentions(text, n) and n in _stores(text).attributes for n in written):
+        if any(n in _mentioned(text) and n in _stores(text).attributes for n in written):
             return f"which {Path(path).name} stores into"
     return None
 
@@ -171,11 +180,23 @@ def _texts(count: int) -> tuple[tuple[str, str], ...]:
     return tuple((path, "".join(linecache.getlines(path))) for path in user)
 
 
-def _mentions(text: str, name: str) -> bool:
-    return re.search(rf"""\.\s*{name}\b|["']{name}["']""", text) is not None
+def has_word(text: str, words: Iterable[str]) -> bool:
+    """Whether one of some names may stand in a text; where one is no identifier, its parts do."""
+    return any(_words(text).issuperset(re.findall(r"\w+", word)) for word in words)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_MOST_FILES)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
+
+
+@lru_cache(maxsize=_MOST_FILES)
+def _mentioned(text: str) -> frozenset[str]:
+    """The names that a text has behind a dot or in quotes."""
+    return frozenset(re.findall(r"\.\s*(\w+)", text)) | frozenset(re.findall(r"""["'](?=(\w+)["'])""", text))
+
+
+@lru_cache(maxsize=_MOST_FILES)
 def _stores(text: str) -> Stores:
     module = parse_module(text)
     if module is None:

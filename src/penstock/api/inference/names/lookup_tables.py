@@ -24,13 +24,15 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import partial
+from operator import is_
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 from penstock.api.inference.frames import bound_names
 from penstock.api.inference.names.bindings import is_library
 from penstock.api.inference.names.objects import fix
-from penstock.api.inference.names.syntax_trees import FunctionTree, parse_module
+from penstock.api.inference.names.syntax_trees import FunctionTree, nodes_of, parse_module
 from penstock.api.inference.names.table_uses import (
     TABLES,
     File,
@@ -65,7 +67,7 @@ def fix_member(value: Any, cls: type, name: str) -> Value | str:
     owner = next(base for base in cls.__mro__ if name in vars(base))
     module = sys.modules.get(owner.__module__)
     tree = _tree(str(getattr(module, "__file__", "")), vars(module) if module else {})
-    classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == owner.__name__] if tree else []
+    classes = [n for n in nodes_of(tree) if isinstance(n, ast.ClassDef) and n.name == owner.__name__] if tree else []
     if len(classes) != 1:
         return _changes(value, "whose class cannot be read")
     made = [v for n, v in _assigned(classes[0].body) if n == name]
@@ -102,7 +104,7 @@ def _fix_local(value: Any, tree: FunctionTree, scope: ast.AST, name: str, made: 
     why = _why_not_fresh(value, made, namespace) or why_reflects(tree.module, tree.function.__code__.co_filename)
     inside = [n for n in ast.walk(scope) if isinstance(n, ast.Name)]
     table = Table(value, frozenset({name}))
-    why = why or why_used(table, iter(inside), File(tree.module, namespace), table.names)
+    why = why or why_used(table, inside, File(tree.module, namespace), table.names)
     return _fix(value) if why is None else _changes(value, why)
 
 
@@ -161,7 +163,7 @@ def _tree(path: str, namespace: dict[str, Any]) -> ast.Module | None:
 def _holders(value: Any) -> dict[str, dict[str, Any]]:
     """The namespaces of the user's modules that hold an object, by their files."""
     modules = [m for m in list(sys.modules.values()) if isinstance(m, ModuleType) and getattr(m, "__file__", None)]
-    own = [m for m in modules if any(v is value for v in list(vars(m).values()))]
+    own = [m for m in modules if any(map(partial(is_, value), list(vars(m).values())))]
     return {str(m.__file__): vars(m) for m in own}
 
 

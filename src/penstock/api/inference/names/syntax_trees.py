@@ -60,7 +60,7 @@ def function_tree(function: Any) -> FunctionTree | None:
     module = parse_module(text)
     if module is None or code not in _codes(text, code.co_filename):
         return None
-    matching = [node for node in ast.walk(module) if _is_definition(node, code)]
+    matching = [node for node in nodes_of(module) if _is_definition(node, code)]
     if len(matching) > 1:
         matching = [node for node in matching if _holds(node, code)]
     node = matching[0] if len(matching) == 1 else None
@@ -76,6 +76,12 @@ def parse_module(text: str) -> ast.Module | None:
         return ast.parse(text) if text else None
     except SyntaxError:
         return None
+
+
+@lru_cache(maxsize=256)
+def nodes_of(module: ast.Module) -> tuple[ast.AST, ...]:
+    """All nodes of a file's tree, as `ast.walk` gives them."""
+    return tuple(ast.walk(module))
 
 
 def _is_definition(node: ast.AST, code: CodeType) -> bool:

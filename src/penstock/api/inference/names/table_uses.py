@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import Any
 
 from penstock.api.inference.calls.library import PURE
 from penstock.api.inference.frames import Scope, bound_names
-from penstock.api.inference.names.bindings import user_texts
-from penstock.api.inference.names.syntax_trees import parse_module
+from penstock.api.inference.names.bindings import has_word, user_texts
+from penstock.api.inference.names.syntax_trees import nodes_of, parse_module
 
 TABLES = (dict, list, set, MappingProxyType)
 
@@ -80,26 +79,22 @@ def is_flat_table(values: list[Any]) -> bool:
 def why_texts_change(table: Table, holders: dict[str, dict[str, Any]], reach: set[str]) -> str | None:
     """Why a module of the user may change a table; `reach` is what the module or class that holds it is called."""
     for path, text in {**dict(user_texts()), **{p: read_text(p) for p in holders}}.items():
-        reaches = path in holders or _has_word(text, reach)
-        tree = parse_module(text) if reaches or _has_word(text, table.names) else None
+        reaches = path in holders or has_word(text, reach)
+        tree = parse_module(text) if reaches or has_word(text, table.names) else None
         if tree is None:
             continue
         file = File(tree, holders.get(path, {}))
         own = frozenset(n for n, v in file.namespace.items() if v is table.value)
         own |= _imported(tree, table.names) if holders else frozenset()
-        why = (why_reflects(tree, path) if reaches else None) or why_used(table, ast.walk(tree), file, own)
+        why = (why_reflects(tree, path) if reaches else None) or why_used(table, nodes_of(tree), file, own)
         if why := why or (_why_module_escapes(file, path, reach, table.names) if holders else None):
             return why
     return None
 
 
-def _has_word(text: str, words: Iterable[str]) -> bool:
-    return re.search(rf"\b(?:{'|'.join(map(re.escape, words))})\b", text) is not None
-
-
 def _imported(tree: ast.Module, names: frozenset[str]) -> frozenset[str]:
     """The names under which a file imports what bears one of these names."""
-    imports = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+    imports = [n for n in nodes_of(tree) if isinstance(n, ast.ImportFrom)]
     return frozenset(a.asname or a.name for n in imports for a in n.names if a.name in names)
 
 
@@ -111,7 +106,7 @@ def why_reflects(tree: ast.Module, path: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def _reflection(tree: ast.Module) -> tuple[str, int] | None:
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Name(id=name) if name in _REFLECTION:
                 return name, node.lineno
@@ -128,9 +123,9 @@ def _reflection(tree: ast.Module) -> tuple[str, int] | None:
 
 def _why_module_escapes(file: File, path: str, reach: set[str], names: frozenset[str]) -> str | None:
     """Why a module that holds the table may be handed to somebody."""
-    imports = [a for n in ast.walk(file.tree) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names]
+    imports = [a for n in nodes_of(file.tree) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names]
     bound = {a.asname or a.name.partition(".")[0] for a in imports if reach & set(a.name.split("."))} - names
-    for node in ast.walk(file.tree):
+    for node in nodes_of(file.tree):
         match node:
             case ast.ImportFrom(module=module, names=[ast.alias(name="*")]) if reach & set(str(module).split(".")):
                 return f"{Path(path).name}, line {node.lineno}, imports `*`"
@@ -145,7 +140,7 @@ def _why_module_escapes(file: File, path: str, reach: set[str], names: frozenset
     return None
 
 
-def why_used(table: Table, nodes: Iterator[ast.AST], file: File, own: frozenset[str]) -> str | None:
+def why_used(table: Table, nodes: Iterable[ast.AST], file: File, own: frozenset[str]) -> str | None:
     """Why a use of a table, by one of its own names or as an attribute, may change it or hand it on."""
     for node in nodes:
         match node:
@@ -251,18 +246,18 @@ def _is_pure(function: Any) -> bool:
 
 @lru_cache(maxsize=256)
 def _parents(tree: ast.Module) -> dict[int, ast.AST]:
-    return {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    return {id(child): node for node in nodes_of(tree) for child in ast.iter_child_nodes(node)}
 
 
 @lru_cache(maxsize=256)
 def _bound(tree: ast.Module, *, is_local: bool) -> frozenset[str]:
     """The names that a file binds, or that its functions and classes bind inside."""
-    scopes = [n for n in ast.walk(tree) if isinstance(n, Scope)]
+    scopes = [n for n in nodes_of(tree) if isinstance(n, Scope)]
     inside = [n.body if isinstance(n.body, list) else [n.body] for n in scopes]
-    loops = [n for n in ast.walk(tree) if isinstance(n, ast.comprehension)]
+    loops = [n for n in nodes_of(tree) if isinstance(n, ast.comprehension)]
     names = {name for body in (*inside, *([] if is_local else [tree.body])) for name in bound_names(body)}
     names |= {name for loop in loops for name in bound_names([loop.target])}
     arguments = [
-        a.arg for n in ast.walk(tree) if isinstance(n, ast.arguments) for a in ast.walk(n) if isinstance(a, ast.arg)
+        a.arg for n in nodes_of(tree) if isinstance(n, ast.arguments) for a in ast.walk(n) if isinstance(a, ast.arg)
     ]
     return frozenset({*names, *arguments})
