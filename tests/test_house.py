@@ -85,6 +85,15 @@ def test_what_several_packages_need_is_there_once(what: str) -> None:
     assert found == ONCE[what]
 
 
+def test_tests_on_the_shared_session_share_a_worker() -> None:
+    """Another worker would open a second one for them."""
+    shared = re.compile(r"\b(?:session\(\)|outcome_on_spark|run_spark\(|assert_equal_on_spark)")
+    texts = {path.name: path.read_text() for path in TESTS.rglob("test_*.py")}
+    on_spark = {name for name, text in texts.items() if shared.search(text)} - {Path(__file__).name}
+    assert len(on_spark) > 10
+    assert sorted(name for name in on_spark if 'xdist_group("spark")' not in texts[name]) == []
+
+
 @pytest.mark.xdist_group("grouped")
 def test_tests_of_a_group_share_a_worker(request: pytest.FixtureRequest) -> None:
     """Where tests are dealt out by group: that is done by names, which some versions of pytest let nobody set."""

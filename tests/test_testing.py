@@ -112,6 +112,7 @@ def test_an_application_without_operators_is_done_at_once(engine):
     assert run(App(), engine=engine).received == {}
 
 
+@pytest.mark.xdist_group("spark")
 def test_rows_come_from_spark_as_well():
     pytest.importorskip("pyspark")
     from spark_session import session

@@ -43,6 +43,7 @@ def that_end_well(first: int, data: Path) -> Iterator[tuple[str, Program]]:
         seed += 1
 
 
+@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize(("first", "channels"), [(0, 1), (1000, 3)])
 def test_random_programs_mean_the_same_on_spark(first, channels):
     with TemporaryDirectory() as folder:

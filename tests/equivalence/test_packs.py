@@ -77,8 +77,10 @@ def small_programs() -> Program:
 @pytest.mark.parametrize("channels", [1, 3])
 def test_fixtures_and_random_graphs_mean_the_same_on_spark(channels):
     program = small_programs()
-    fusion = (everything_fused if channels == 1 else in_two_layers)(program.application)
-    assert_equal_on_spark(program, FIXTURES / "data", fusion, channels, turns_per_batch=60)
+    is_fused = channels == 1
+    fusion = (everything_fused if is_fused else in_two_layers)(program.application)
+    # Each batch of the 187 PEs takes ten seconds; what lies between batches is the same in four as in ten of them.
+    assert_equal_on_spark(program, FIXTURES / "data", fusion, channels, turns_per_batch=60 if is_fused else 150)
 
 
 def test_a_fixture_means_the_same_beside_others():

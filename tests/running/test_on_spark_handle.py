@@ -10,6 +10,7 @@ from penstock import App, KeyedOperator, Stream, UserError, agg, col
 from penstock import windows as w
 from spark_session import session
 
+pytestmark = pytest.mark.xdist_group("spark")
 SCHEMA = "int32 time, rstring name, int64 count, rstring format"
 ROWS = [(i % 5, f"n{i}", i, "x") for i in range(200)]
 SETTINGS = {

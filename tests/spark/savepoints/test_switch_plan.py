@@ -24,6 +24,7 @@ from penstock.spark.sinks.sink_pe import SinkPE
 from penstock.toolkit.core.program import Program
 from spark_session import environment, everything_fused, files, nothing_fused, run_reference, session
 
+pytestmark = pytest.mark.xdist_group("spark")
 FOR_EVER = 10**9
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 
 from penstock.spark.sources.data_source import FORMAT, SourceReader
 from penstock.spark.sources.door import register_door
 from spark_session import session
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_a_child_session_has_a_door_of_its_own_while_its_parent_is_active():
