@@ -45,12 +45,12 @@ def test_an_experiment_reports_figures_checks_and_plots(name, names):
 
 
 def test_several_experiments_run_one_after_the_other_and_are_summed_up(tmp_path):
-    done = bench("soda", "scheduling", "--quick", "--json", "-o", tmp_path)
+    done = bench("soda", "epochs", "--quick", "--json", "-o", tmp_path)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
-    assert [result["name"] for result in summary["results"]] == ["soda", "scheduling"]
-    assert {check["name"].split(":")[0] for check in summary["checks"]} == {"soda", "scheduling"}
-    assert "scheduling, 2 of 2" in done.stderr
+    assert [result["name"] for result in summary["results"]] == ["soda", "epochs"]
+    assert {check["name"].split(":")[0] for check in summary["checks"]} == {"soda", "epochs"}
+    assert "epochs, 2 of 2" in done.stderr
     assert (tmp_path / "soda.json").exists()
 
 

@@ -26,7 +26,7 @@ PROGRAM = """composite Main { graph
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "main.spl").write_text(PROGRAM)
-    (tmp_path / "in.csv").write_text("".join(f"{n * 7 % 11},{n}\n" for n in range(6000)))
+    (tmp_path / "in.csv").write_text("".join(f"{n * 7 % 11},{n}\n" for n in range(3000)))
     penstock(tmp_path, "run", "main.spl", "--data", ".", "--engine", "reference", "--out", "wanted")
     return tmp_path
 

@@ -58,18 +58,19 @@ def run(bench: Bench) -> None:
 
 
 def _table_1(bench: Bench) -> None:
+    sizes = _HOSTS[:: len(_HOSTS) - 1] if bench.quick else _HOSTS
     found: dict[tuple[int, Algorithm], Fusion] = {}
-    for hosts in _HOSTS:
+    for hosts in sizes:
         for algorithm in _TABLE_1:
             bench.progress(f"table 1: {algorithm} on {hosts} hosts")
             found[hosts, algorithm] = _solve_table_1(bench, hosts, algorithm)
-    less = sum(found[hosts, "cola"].cut < found[hosts, "greedy"].cut for hosts in _HOSTS)
-    bench.check("table 1: sizes where cola cuts less than greedy", less, at_least=3)
-    share = max(found[hosts, "greedy"].cut / found[hosts, "none"].cut for hosts in _HOSTS)
+    less = sum(found[hosts, "cola"].cut < found[hosts, "greedy"].cut for hosts in sizes)
+    bench.check("table 1: sizes where cola cuts less than greedy", less, at_least=len(sizes) - 1)
+    share = max(found[hosts, "greedy"].cut / found[hosts, "none"].cut for hosts in sizes)
     bench.check("table 1: cut of greedy to cut of none, the largest", share, at_most=0.5)
     ahead = min(
         found[hosts, "throughput"].throughput_scale / max(found[hosts, a].throughput_scale for a in _TABLE_1[:-1])
-        for hosts in _HOSTS
+        for hosts in sizes
     )
     bench.check("table 1: throughput to the best of the others, the smallest", ahead, at_least=1.0 - 1e-9)
     _draw_table_1(bench, found)
@@ -96,12 +97,13 @@ def _solve_table_1(bench: Bench, hosts: int, algorithm: Algorithm) -> Fusion:
 
 
 def _draw_table_1(bench: Bench, found: dict[tuple[int, Algorithm], Fusion]) -> None:
+    sizes = sorted({hosts for hosts, _ in found})
     with bench.figure(
         "cola_table_1", title="Cut of bargain detection", xlabel="hosts", ylabel="mips between PEs"
     ) as axes:
         for algorithm in _TABLE_1:
-            axes.plot(_HOSTS, [found[hosts, algorithm].cut for hosts in _HOSTS], marker="o", label=algorithm)
-        axes.set_xticks(_HOSTS)
+            axes.plot(sizes, [found[hosts, algorithm].cut for hosts in sizes], marker="o", label=algorithm)
+        axes.set_xticks(sizes)
         axes.set_ylim(bottom=0)
         axes.legend()
 

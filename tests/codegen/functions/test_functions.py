@@ -13,7 +13,7 @@ from penstock.codegen.functions.compiled import Compiled, compile_function
 from penstock.ir.types import parse_schema
 
 
-@settings(max_examples=350, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(st.integers(0, 2**64))
 def test_functions_on_columns_give_what_python_gives_row_by_row(seed):
     rng = random.Random(seed)
