@@ -126,7 +126,7 @@ def _by_the_loop(bench: Bench, spark: SparkSession, subject: Subject) -> tuple[P
         Candidate(groups=unfused(subject.application)),
         lambda candidate: measuring.run(candidate.groups, candidate.channels),
         lambda profile, gamma: ranked_on_channels(
-            _setting(spark, subject, profile), numbers, gamma=gamma, deadline_seconds=1.0 if bench.quick else 10.0
+            _setting(spark, subject, profile), numbers, gamma=gamma, deadline_seconds=10.0
         ),
         iterations=size.iterations,
         whatever=everything_fused(blank, numbers),
