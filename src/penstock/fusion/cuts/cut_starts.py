@@ -9,6 +9,7 @@ take its place.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -33,7 +34,7 @@ _UFACTORS = (None, 100, 10)
 
 
 def cut_starts(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Iterator[Assignment]:
-    """Valid fusions that cut little; whether they fit is for the caller to see."""
+    """Valid fusions that cut little, the first of them whatever the clock says; whether they fit is for the caller."""
     if graph.acyclic:
         with suppress(NoHosts):
             yield fuse_runs(graph, settings, deadline)
@@ -84,7 +85,7 @@ def _metis_parts(
     shares = graph.problem.hosts.capacities[hosts] / graph.problem.hosts.capacities[hosts].sum()
     matrix = inside.matrix()
     ends = np.repeat(np.arange(graph.vertices), np.diff(matrix.indptr))
-    took = 0.0
+    took = -math.inf
     for ufactor in _UFACTORS:
         weights: Floats = inside.weights
         for number in range(_ROUNDS):
