@@ -58,6 +58,14 @@ def test_cola_cuts_no_more_than_plain_metis_nor_greedy(operators: int, hosts: in
     assert not greedy.feasible or cola.cut <= greedy.cut
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_cola_cuts_no_more_than_plain_metis_without_any_time(seed: int) -> None:
+    problem = _nearby(260, 9, 1.6, seed)
+    metis = measure(problem, _plain_metis(problem))
+    assert metis.fits
+    assert fuse(problem, "cola", deadline_seconds=0.0).cut <= metis.cut
+
+
 @pytest.mark.parametrize("parts", [2_200, 6_600])
 def test_cola_cuts_no_more_than_greedy_on_a_machine_that_is_too_slow(parts: int) -> None:
     """Every look at the clock takes a part of the time, so that it does not depend on this machine."""

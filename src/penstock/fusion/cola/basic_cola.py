@@ -53,7 +53,7 @@ from penstock.fusion.cola.lemma import fuse_by_lemma
 from penstock.fusion.cola.make_fit import fits_by_lpt, is_hopeless, make_fit, merge_to_fit
 from penstock.fusion.cola.pe_scheduler import quick
 from penstock.fusion.cola.postprocess import merge_where_it_fits
-from penstock.fusion.cuts.cut_starts import cut_starts
+from penstock.fusion.cuts.cut_starts import cut_starts, plain_start
 from penstock.fusion.graph.coarsest import coarsest_groups
 from penstock.fusion.graph.splitting import Splitter
 from penstock.fusion.graph.super_graph import Group, SuperGraph
@@ -108,10 +108,11 @@ def _has_fit(graph: SuperGraph, found: list[Assignment]) -> bool:
 def _sure_starts(
     whole: SuperGraph, others: Iterator[Assignment], settings: Settings, deadline: Deadline, before: float
 ) -> Iterator[Assignment]:
-    """The first fusion of METIS, and GreedyFuse with all the time that it would have by itself.
+    """METIS as it comes, the first of its other fusions, and GreedyFuse with all the time that it has by itself.
 
     So the answer is worse than neither, however slow the machine is. `before` is what had elapsed at the start.
     """
+    yield from plain_start(whole)
     yield from islice(others, 1)
     with suppress(NoHosts):
         yield fuse_greedily(whole, settings, deadline.later_by(deadline.elapsed() - before + _AHEAD_OF_GREEDY))
