@@ -65,7 +65,7 @@ from penstock.fusion.search.descent import Descent
 from penstock.fusion.search.live import Live
 
 _SHARE_FOR_STARTS, _SHARE_FOR_SPLITTING, _SHARE_FOR_FITTING = 0.4, 0.7, 0.8
-_SHARE_FOR_FIRST_FIT = 0.5
+_SHARE_FOR_FIRST_FIT = 0.9
 _AHEAD_OF_GREEDY = 0.1
 """Seconds that GreedyFuse has here beyond those that it would have by itself: every merge lowers the cut."""
 _LARGE = 1000
