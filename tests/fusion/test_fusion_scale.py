@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import tracemalloc
 from dataclasses import replace
@@ -15,9 +16,12 @@ from penstock.base.deadline import Deadline
 from penstock.base.metis import part_graph
 from penstock.bench.workloads.solver_shapes import SHAPES, shaped_problem
 from penstock.fusion import Settings, fuse, fusion_problem
+from penstock.fusion.algorithms.greedy_fuse import fuse_greedily
+from penstock.fusion.cola.basic_cola import fuse_by_cola
 from penstock.fusion.cola.lemma import heavy_pairs
 from penstock.fusion.graph.merging import Merger
 from penstock.fusion.graph.super_graph import super_graph
+from penstock.fusion.problem.conflicts import valid_graph
 from penstock.fusion.problem.costs import measure
 from penstock.fusion.problem.fusion_problem import Assignment, FusionProblem, numbered
 from penstock.fusion.problem.random_problems import random_problem
@@ -52,6 +56,30 @@ def test_cola_cuts_no_more_than_plain_metis_nor_greedy(operators: int, hosts: in
     assert metis.fits
     assert cola.cut <= metis.cut
     assert not greedy.feasible or cola.cut <= greedy.cut
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cola_cuts_no_more_than_plain_metis_without_any_time(seed: int) -> None:
+    problem = _nearby(260, 9, 1.6, seed)
+    metis = measure(problem, _plain_metis(problem))
+    assert metis.fits
+    assert fuse(problem, "cola", deadline_seconds=0.0).cut <= metis.cut
+
+
+@pytest.mark.parametrize("parts", [2_200, 6_600])
+def test_cola_cuts_no_more_than_greedy_on_a_machine_that_is_too_slow(parts: int) -> None:
+    """Every look at the clock takes a part of the time, so that it does not depend on this machine."""
+    problem = shaped_problem("random", operators=1_100, hosts=12, is_constrained=False)
+    graph = valid_graph(problem, acyclic=True, deadline=Deadline.after(None))
+
+    def is_due() -> Deadline:
+        looks = itertools.count()
+        return Deadline(1.0, 0.0, clock=lambda: next(looks) / parts)
+
+    cola, greedy = (measure(problem, run(graph, Settings(), is_due())) for run in (fuse_by_cola, fuse_greedily))
+    assert cola.fits
+    assert greedy.fits
+    assert cola.cut <= greedy.cut
 
 
 def test_cola_fits_a_tight_problem() -> None:

@@ -52,6 +52,10 @@ class Deadline:
         """A deadline some seconds before this one."""
         return replace(self, at=self.at - seconds)
 
+    def later_by(self, seconds: float) -> Deadline:
+        """A deadline some seconds behind this one."""
+        return self.earlier_by(-seconds)
+
     def elapsed(self) -> float:
         """The seconds since it was set."""
         return self.clock() - self.began

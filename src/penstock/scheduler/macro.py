@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import Infeasible
-from penstock.scheduler.macroq.macroq import solve
+from penstock.scheduler.macroq.macroq import SETTLING_SECONDS, solve
 from penstock.scheduler.macroq.settle import Settlement, answer_of
 from penstock.scheduler.macrow.macrow import Candidates, choose_candidates
 from penstock.scheduler.macrow.task import allowed_nodes
@@ -100,7 +100,7 @@ def decide(
             if not deadline.has_passed():
                 continue
             left_out |= {job.id: "there was no time to find nodes for it" for job in order[fits + 1 :]}
-            answer = _limited_to(open_jobs, answer, order[:fits])
+            answer = _limited_to(open_jobs, answer, order[:fits], deadline.later_by(SETTLING_SECONDS))
         return MacroDecision(answer=_with_left_out(problem, answer), candidates=candidates, left_out=left_out)
 
 
@@ -126,13 +126,13 @@ def _stuck_pe(template: Template, cluster: Cluster) -> str | None:
     return next((pe.id for pe, takes in zip(template.pes, nodes, strict=True) if not takes.any()), None)
 
 
-def _limited_to(problem: Problem, answer: Answer, jobs: Sequence[Job]) -> Answer:
+def _limited_to(problem: Problem, answer: Answer, jobs: Sequence[Job], deadline: Deadline) -> Answer:
     """The answer in which only some of its jobs are admitted, with what they got."""
     choice = {job.id: job.template(answer.jobs[job.id].template or "") for job in jobs}
     mips = {pe: mips for job in jobs for pe, mips in answer.jobs[job.id].pes.items()}
     kept = replace(problem, jobs=tuple(jobs))
     settlement = Settlement(choice=choice, mips=mips, granularity=answer.granularity)
-    return replace(answer_of(kept, settlement, seconds=answer.seconds), bound=answer.bound)
+    return replace(answer_of(kept, settlement, deadline), bound=answer.bound)
 
 
 def admitted_pes(problem: Problem, answer: Answer) -> list[Pe]:

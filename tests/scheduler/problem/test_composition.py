@@ -8,6 +8,7 @@ from admission_instances import importance, random_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.scheduler.problem import cycles
 from penstock.scheduler.problem.admission_problem import Flow, Job, Linear, Output, Pe, Table, Template
 from penstock.scheduler.problem.components import job_groups, weak_components
 from penstock.scheduler.problem.composition import compose, ready_order
@@ -179,3 +180,24 @@ def test_many_cycles_in_a_row_are_looked_for_once() -> None:
     chain = [p for i in range(400) for p in (pe(f"A{i}", f"b{i}", f"a{i - 1}"), pe(f"B{i}", f"a{i}"))]
     order = ready_order(chain)
     assert [[p.id for p in batch] for batch in order] == [[f"A{i}", f"B{i}"] for i in range(400)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_large_loop_carries_what_a_small_one_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    streams = [f"p{i}" for i in range(12)]
+    batch = [
+        pe(
+            f"P{i}",
+            streams[i - 1],
+            *set(rng.choice(streams, int(rng.integers(0, 2))).tolist()) - {streams[i - 1]},
+            offered=float(rng.integers(0, 2)),
+            selectivity=float(rng.choice([0.0, 0.3, 1.0, 1.5])),
+        )
+        for i in range(12)
+    ]
+    mips, outside = {p.id: rng.uniform(0.0, 50.0, 5) for p in batch}, {p.id: p.offered_tps for p in batch}
+    small = cycle_rates(batch, mips, outside)
+    monkeypatch.setattr(cycles, "LARGE", 1)
+    large = cycle_rates(batch, mips, outside)
+    assert all(large[stream] == pytest.approx(small[stream]) for stream in streams)

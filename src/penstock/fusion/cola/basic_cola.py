@@ -25,7 +25,8 @@ Algorithm:
     4. Post-processor: merge what still fits (`postprocess`).
     5. METIS k-way and GreedyFuse (`cut_starts`) where they fit and cut less; then single moves and merges that lower
        the cut and still fit (`lower_cut`). So the answer is never worse than either. The paper ends with step 4.
-       On a large graph these starts come first, and steps 2 to 4 only if half of the time is left behind them.
+       These starts come first, whatever the clock says (`_sure_starts`), and steps 2 to 4 only if half of the time is
+       left behind them.
     At most as many splits as there are operators, usually little more than there are hosts. In large PEs a side should
     have a tenth of the weight, so that 10,000 operators do not come off one by one. Splitting ends early where it
     cannot help any more (`make_fit.is_hopeless`): quick infeasibility, which the paper leaves to future work.
@@ -52,7 +53,7 @@ from penstock.fusion.cola.lemma import fuse_by_lemma
 from penstock.fusion.cola.make_fit import fits_by_lpt, is_hopeless, make_fit, merge_to_fit
 from penstock.fusion.cola.pe_scheduler import quick
 from penstock.fusion.cola.postprocess import merge_where_it_fits
-from penstock.fusion.cuts.cut_starts import cut_starts
+from penstock.fusion.cuts.cut_starts import cut_starts, plain_start
 from penstock.fusion.graph.coarsest import coarsest_groups
 from penstock.fusion.graph.splitting import Splitter
 from penstock.fusion.graph.super_graph import Group, SuperGraph
@@ -63,8 +64,10 @@ from penstock.fusion.problem.settings import Settings
 from penstock.fusion.search.descent import Descent
 from penstock.fusion.search.live import Live
 
-_SHARE_FOR_STARTS, _SHARE_FOR_GREEDY, _SHARE_FOR_SPLITTING, _SHARE_FOR_FITTING = 0.4, 0.8, 0.7, 0.8
-_SHARE_FOR_FIRST_FIT = 0.5
+_SHARE_FOR_STARTS, _SHARE_FOR_SPLITTING, _SHARE_FOR_FITTING = 0.4, 0.7, 0.8
+_SHARE_FOR_FIRST_FIT = 0.9
+_AHEAD_OF_GREEDY = 0.1
+"""Seconds that GreedyFuse has here beyond those that it would have by itself: every merge lowers the cut."""
 _LARGE = 1000
 _GOAL = Goal(objective="cut")
 
@@ -79,13 +82,16 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
         >>> fuse_by_cola(super_graph(problem), Settings(), Deadline.after(None)).pe_of.tolist()
         [0, 0, 1, 1]
     """
+    before = deadline.elapsed()
     whole, graph = graph, fuse_by_lemma(graph)
-    starts = _other_starts(whole, graph, settings, deadline)
-    found = list(islice(starts, 1))
-    if found and graph.vertices > _LARGE and not _has_fit(graph, found):
-        # On a large graph all others together may take too long; what fits comes before what cuts little.
-        found.append(make_fit(whole, graph, found, deadline.share(_SHARE_FOR_FIRST_FIT)))
-    found += starts
+    found: list[Assignment] = []
+    if not fits_by_lpt(graph, coarsest_groups(graph)):  # Otherwise as few PEs as possible cut the least.
+        others = cut_starts(graph, settings, deadline.share(_SHARE_FOR_STARTS))
+        found += _sure_starts(whole, others, settings, deadline, before)
+        if found and graph.vertices > _LARGE and not _has_fit(graph, found):
+            # On a large graph all others together may take too long; what fits comes before what cuts little.
+            found.append(make_fit(whole, graph, found, deadline.share(_SHARE_FOR_FIRST_FIT)))
+        found += others
     if not found or deadline.left() >= deadline.elapsed():
         # Otherwise splitting takes longer than what there is already, and would not end in time.
         found += _split(graph, settings, deadline.share(_SHARE_FOR_SPLITTING))
@@ -99,19 +105,17 @@ def _has_fit(graph: SuperGraph, found: list[Assignment]) -> bool:
     return any(not _GOAL.rank(graph.problem, start)[0] for start in found)
 
 
-def _other_starts(whole: SuperGraph, graph: SuperGraph, settings: Settings, deadline: Deadline) -> Iterator[Assignment]:
-    """The fusions of METIS and GreedyFuse; none where the hosts hold all operators in as few PEs as possible.
+def _sure_starts(
+    whole: SuperGraph, others: Iterator[Assignment], settings: Settings, deadline: Deadline, before: float
+) -> Iterator[Assignment]:
+    """METIS as it comes, the first of its other fusions, and GreedyFuse with all the time that it has by itself.
 
-    The first of METIS comes before GreedyFuse, which takes longer, and the others after it.
+    So the answer is worse than neither, however slow the machine is. `before` is what had elapsed at the start.
     """
-    if fits_by_lpt(graph, coarsest_groups(graph)):
-        return
-    in_time = deadline.share(_SHARE_FOR_STARTS)
-    others = cut_starts(graph, settings, in_time)
+    yield from plain_start(whole)
     yield from islice(others, 1)
     with suppress(NoHosts):
-        yield fuse_greedily(whole, settings, deadline.share(_SHARE_FOR_GREEDY))
-    yield from others
+        yield fuse_greedily(whole, settings, deadline.later_by(deadline.elapsed() - before + _AHEAD_OF_GREEDY))
 
 
 def _split(graph: SuperGraph, settings: Settings, deadline: Deadline) -> list[Assignment]:

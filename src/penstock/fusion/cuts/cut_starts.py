@@ -9,6 +9,7 @@ take its place.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,12 +29,13 @@ from penstock.fusion.problem.settings import Settings
 from penstock.fusion.search.runs import fuse_runs
 
 _ROUNDS = 4
+_MOST_WEIGHT = 2**30
 _UFACTORS = (None, 100, 10)
 """How uneven parts may be: METIS's own limit, and a wider and a narrower one, in thousandths."""
 
 
 def cut_starts(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Iterator[Assignment]:
-    """Valid fusions that cut little; whether they fit is for the caller to see."""
+    """Valid fusions that cut little, the first of them whatever the clock says; whether they fit is for the caller."""
     if graph.acyclic:
         with suppress(NoHosts):
             yield fuse_runs(graph, settings, deadline)
@@ -49,6 +51,27 @@ def cut_starts(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Ite
             yield assignment
         if deadline.has_passed():
             return
+
+
+def plain_start(graph: SuperGraph) -> Iterator[Assignment]:
+    """METIS k-way as it comes, with a part for each host: what no other cut should be worse than."""
+    hosts = graph.problem.hosts.count
+    if graph.acyclic or not any(graph.neighbours) or not 1 < hosts <= graph.vertices:
+        return
+    edges = ((v, u, cost) for v, row in enumerate(graph.neighbours) for u, cost in row.items() if v < u)
+    matrix = (inside := cut_graph(graph.costs, edges)).matrix()
+    matrix.sort_indices()
+    flows, weights = _as_they_are(matrix.data), _as_they_are(inside.weights)
+    parts = part_graph(hosts, matrix.indptr, matrix.indices, edge_weights=flows, vertex_weights=weights)
+    assignment = _assignment(graph, parts, np.arange(hosts))
+    if assignment is not None:
+        yield assignment
+
+
+def _as_they_are(weights: Floats) -> Ints:
+    """Weights that METIS can take as they are, or else scaled."""
+    is_whole = bool((weights >= 1).all()) and bool((weights == np.rint(weights)).all()) and weights.sum() < _MOST_WEIGHT
+    return weights.astype(np.int64) if is_whole else whole_numbers(weights)
 
 
 def fuse_cut_start(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
@@ -84,7 +107,7 @@ def _metis_parts(
     shares = graph.problem.hosts.capacities[hosts] / graph.problem.hosts.capacities[hosts].sum()
     matrix = inside.matrix()
     ends = np.repeat(np.arange(graph.vertices), np.diff(matrix.indptr))
-    took = 0.0
+    took = -math.inf
     for ufactor in _UFACTORS:
         weights: Floats = inside.weights
         for number in range(_ROUNDS):

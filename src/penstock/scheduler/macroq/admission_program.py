@@ -18,7 +18,7 @@ from penstock.scheduler.microq.linear_pieces import (
     points_of_value,
 )
 from penstock.scheduler.problem.admission_problem import PRIMAL, Flow, Job, Output, Pe, Problem, Table, Template
-from penstock.scheduler.problem.resource_functions import importance_of, interpolate, rate_of
+from penstock.scheduler.problem.resource_functions import FloatArray, importance_of, interpolate, rate_of
 from penstock.scheduler.problem.topology import stream_order
 
 STEEPEST = 1e7
@@ -27,8 +27,14 @@ STEEPEST = 1e7
 LOOP_ROUNDS = 100
 """Rounds in which the most that the streams of a cycle can carry comes down from what their PEs' mips allow."""
 
+LOOP_STEPS = 50_000
+"""PEs that these rounds look at: bounds their time."""
+
 MOST_GAINS = 300
 """Streams of a cycle whose gain is worked out; a larger one is taken to feed itself."""
+
+GAIN_OF_ONE = 1e-6
+"""A gain that falls short of 1 by this is 1."""
 
 ENDLESS = 1e100
 """A rate above all others."""
@@ -56,6 +62,8 @@ class AdmissionProgram:
         program: To be minimized.
         worth: The importance that a cost of 1 stands for.
         choices: The columns that say who is in, and which ranks are reached.
+        has_scale: Whether the most that each stream can carry is known; otherwise rates may be so small a part of what
+            they are counted in that the solver takes them for nothing, and its bound is none.
         feeds_itself: Whether there is a cycle that could run without any inflow, as far as the rows can tell.
 
     Args:
@@ -81,6 +89,7 @@ class AdmissionProgram:
             if template is not None
             for pe in template.pes
         ]
+        self.has_scale = True
         batches = stream_order([member.pe for member in self._members])
         self._tops = self._most_rates(batches)
         self._choose()
@@ -102,16 +111,48 @@ class AdmissionProgram:
         """The most that each stream can carry; on a cycle, a limit from above."""
         tops: dict[str, float] = {}
         for batch in batches:
-            pes = [self._members[i].pe for i in batch]
-            own = dict.fromkeys(_streams_between(pes), ENDLESS)
-            for _ in range(LOOP_ROUNDS if own else 1):
-                # Another template may produce the same stream outside of the cycle.
-                before, own = own, self._round(pes, tops | {s: max(r, tops.get(s, 0.0)) for s, r in own.items()})
-                if all(rate >= before.get(stream, 0.0) * (1 - 1e-9) for stream, rate in own.items()):
-                    break
-            for stream, rate in own.items():
+            for stream, rate in self._most_of_batch([self._members[i].pe for i in batch], tops).items():
                 tops[stream] = max(tops.get(stream, 0.0), rate)
         return tops
+
+    def _most_of_batch(self, pes: Sequence[Pe], tops: dict[str, float]) -> dict[str, float]:
+        own = self._without_limits(pes, tops)
+        if not own:
+            return self._round(pes, tops)
+        for _ in range(max(2, min(LOOP_ROUNDS, LOOP_STEPS // len(pes)))):
+            # Another template may produce the same stream outside of the cycle.
+            before, own = own, self._round(pes, tops | {s: max(r, tops.get(s, 0.0)) for s, r in own.items()})
+            if all(rate >= before.get(stream, 0.0) * (1 - 1e-9) for stream, rate in own.items()):
+                return own
+        self.has_scale = False
+        return own
+
+    def _without_limits(self, pes: Sequence[Pe], tops: dict[str, float]) -> dict[str, float]:
+        """What the streams of a cycle carry where mips are free; a rate above all others where that has no end."""
+        own = dict.fromkeys(sorted(_streams_between(pes)), ENDLESS)
+        if not 0 < len(own) <= MOST_GAINS:
+            return own
+        gains, inflow = self._gains_between(pes, tops | own)
+        if _gain_of(gains) >= 1 - GAIN_OF_ONE:
+            return own
+        rates = np.linalg.solve(np.eye(len(own)) - gains, inflow) * (1 + 1e-9)
+        return dict(zip(own, np.maximum(rates, 0.0).tolist(), strict=True))
+
+    def _gains_between(self, pes: Sequence[Pe], tops: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
+        """The most that a tuple of each stream of a cycle adds to each other one, and what comes in from outside."""
+        own = {stream: i for i, stream in enumerate(sorted(_streams_between(pes)))}
+        gains, inflow = np.zeros((len(own), len(own))), np.zeros(len(own))
+        for pe in pes:
+            inputs = _most_inputs(pe, tops)
+            for output in (out for out in pe.outputs if out.stream in own):
+                at = own[output.stream]
+                offers = offers_of(pe, output.rate, inputs) or [(self._top(pe, output, tops), ())]
+                for height, shares in offers:
+                    outside = sum(share * inputs.get(s, 0.0) for s, share in shares if s not in own)
+                    inflow[at] = max(inflow[at], height + outside)
+                    for stream, share in ((s, share) for s, share in shares if s in own):
+                        gains[at, own[stream]] = max(gains[at, own[stream]], share)
+        return gains, inflow
 
     def _round(self, pes: Sequence[Pe], tops: Mapping[str, float]) -> dict[str, float]:
         rates: dict[str, float] = {}
@@ -197,17 +238,10 @@ class AdmissionProgram:
 
     def _feeds_itself(self, pes: Sequence[Pe]) -> bool:
         """Whether the streams of a cycle could keep each other up: its gain is 1 or more."""
-        own = {stream: i for i, stream in enumerate(sorted(_streams_between(pes)))}
+        own = _streams_between(pes)
         if not 0 < len(own) <= MOST_GAINS:
             return bool(own)
-        gains = np.zeros((len(own), len(own)))
-        for pe in pes:
-            for output in (out for out in pe.outputs if out.stream in own):
-                for _, shares in offers_of(pe, output.rate, _most_inputs(pe, self._tops)):
-                    for stream, share in ((s, share) for s, share in shares if s in own):
-                        at = own[output.stream], own[stream]
-                        gains[at] = max(gains[at], share)
-        return bool(np.abs(np.linalg.eigvals(gains)).max() >= 1 - 1e-6)
+        return _gain_of(self._gains_between(pes, self._tops)[0]) >= 1 - GAIN_OF_ONE
 
     def _start(self, batch: Sequence[int]) -> None:
         """Keep the rates of a cycle below a large multiple of what comes in from outside."""
@@ -273,6 +307,11 @@ class AdmissionProgram:
         terms = [(column, -1.0 if key in chosen else 1.0) for key, column in self._choice.items()]
         terms = [term for term in terms if term[1] < 0] if with_more else terms
         self.program.row(terms, least=1.0 - len(chosen))
+
+
+def _gain_of(gains: FloatArray) -> float:
+    """The gain of a cycle: how many tuples come back for one, all in all."""
+    return float(np.abs(np.linalg.eigvals(np.minimum(gains, ENDLESS))).max())
 
 
 def _streams_between(pes: Sequence[Pe]) -> set[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.macroq.labels import IntArray
 from penstock.scheduler.macroq.potential import potentials
 from penstock.scheduler.problem.admission_problem import Pe
@@ -90,10 +91,10 @@ class ComponentPlan:
         return dict(zip(self.pes, self.mips[self.rows[int(units)]].tolist(), strict=True))
 
 
-def prepare(pes: Sequence[Pe]) -> Component:
+def prepare(pes: Sequence[Pe], deadline: Deadline | None = None) -> Component:
     """Look at a weak component once, for all the searches in it."""
     order = ready_order(pes)
-    most = compose(pes, {pe.id: pe.max_mips for pe in pes}, order)
+    most = compose(pes, {pe.id: pe.max_mips for pe in pes}, order, deadline)
     return Component(
         pes=tuple(pes),
         order=order,
@@ -112,10 +113,12 @@ def balanced_allocations(component: Component, parts: int) -> FloatArray:
     return np.asarray(np.maximum(low, np.linspace(0.0, 1.0, parts + 1)[:, None] * top))
 
 
-def rough_plan(component: Component, grid: Grid, allocations: FloatArray) -> ComponentPlan:
+def rough_plan(
+    component: Component, grid: Grid, allocations: FloatArray, deadline: Deadline | None = None
+) -> ComponentPlan:
     """The best of some allocations for each number of units; the first of them must be the minimum."""
     pes = component.pes
-    composed = compose(pes, {pe.id: allocations[:, i] for i, pe in enumerate(pes)}, component.order)
+    composed = compose(pes, {pe.id: allocations[:, i] for i, pe in enumerate(pes)}, component.order, deadline)
     importance = np.zeros(len(allocations)) + sum(composed.importance.values())
     cost = (allocations - allocations[0]).sum(axis=1)
     used = np.maximum(0, np.ceil(cost / grid.step_mips - ROUNDING)).astype(np.int64)

@@ -68,35 +68,36 @@ class Planner:
 
     Attributes:
         grid: The resolution of the round.
+        deadline: When to stop.
     """
 
     def __init__(self, corners: CornerCache, effort: Effort, deadline: Deadline) -> None:
         self.grid: Grid = effort.grid
         self._corners = corners
         self._effort = effort
-        self._deadline = deadline
+        self.deadline = deadline
         self._plans: dict[int, Plan] = {}
 
     def plan(self, component: Component) -> Plan:
         """The plan of a component at the round's effort."""
-        self._deadline.check()
+        self.deadline.check()
         if id(component) not in self._plans:
             self._plans[id(component)] = self._made(component)
         return self._plans[id(component)]
 
     def _made(self, component: Component) -> Plan:
         if self._effort.method == "balanced":
-            return rough_plan(component, self.grid, balanced_allocations(component, 8))
+            return rough_plan(component, self.grid, balanced_allocations(component, 8), self.deadline)
         if self._effort.method == "grid":
             return self._by_labels(component)
-        corners = self._corners.of(component, self._deadline)
+        corners = self._corners.of(component, self.deadline)
         if corners is not None and is_concave_component(component):
             return concave_plan(component, corners, self.grid)
-        rough = rough_plan(component, self.grid, _worth_knowing(component, corners))
+        rough = rough_plan(component, self.grid, _worth_knowing(component, corners), self.deadline)
         return rough if self._effort.method == "corners" else better_of(self._by_labels(component), rough)
 
     def _by_labels(self, component: Component) -> ComponentPlan:
-        return plan_component(component, self.grid, self._effort.labels, self._deadline)
+        return plan_component(component, self.grid, self._effort.labels, self.deadline)
 
 
 def _worth_knowing(component: Component, corners: Corners | None) -> FloatArray:

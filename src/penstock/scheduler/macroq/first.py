@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import Infeasible
 from penstock.scheduler.macroq.settle import Settlement, admit_what_fits
 from penstock.scheduler.problem.admission_problem import Job, Pe, Problem
-from penstock.scheduler.problem.composition import compose, inputs_of, is_loop, ready_order, sees_each_input
+from penstock.scheduler.problem.composition import compose, inputs_of, is_filled, ready_order
 from penstock.scheduler.problem.resource_functions import useful_mips
 
 
@@ -44,11 +45,13 @@ def _minimal_conflict(mips: float, needs: dict[str, float]) -> list[str]:
     return conflict
 
 
-def first_answer(problem: Problem, groups: Sequence[Sequence[Job]], standing: Settlement) -> Settlement:
+def first_answer(
+    problem: Problem, groups: Sequence[Sequence[Job]], standing: Settlement, deadline: Deadline
+) -> Settlement:
     """Admit what fits at its minimum, then give groups all they can use, the best ones first."""
     admitted = admit_what_fits(problem, standing)
     pes = [pe for template in admitted.choice.values() for pe in template.pes]
-    at_most = compose(pes, {pe.id: pe.max_mips for pe in pes})
+    at_most = compose(pes, {pe.id: pe.max_mips for pe in pes}, deadline=deadline)
     top = {pe.id: useful_mips(pe, float(at_most.loads_tps[pe.id]), inputs_of(pe, at_most.rates_tps)) for pe in pes}
     members = [_pes_of(group, admitted) for group in groups]
     extra = [sum(top[pe.id] - pe.min_mips for pe in part) for part in members]
@@ -82,15 +85,19 @@ def _fair(pes: Sequence[Pe], top: Mapping[str, float], left_mips: float) -> dict
     return dict(zip((pe.id for pe in pes), np.maximum(low, fits * most).tolist(), strict=True))
 
 
-def most_importance(problem: Problem) -> float:
-    """The importance of all jobs if every PE has its maximum; infinite where templates are to be chosen."""
+def most_importance(problem: Problem, deadline: Deadline) -> float:
+    """The importance of all jobs if every PE has its maximum; infinite where it is not known.
+
+    That is where templates are to be chosen, where a cycle is filled, and where there is no time to compose it.
+    """
     if any(len(job.choices) > 1 for job in problem.jobs):
         return math.inf
     pes = [pe for job in problem.jobs for pe in job.choices[0].pes]
     order = ready_order(pes)
-    if any(is_loop(batch) and sees_each_input(batch) for batch in order):
-        return math.inf  # What such a cycle carries is understated.
-    return sum(float(value) for value in compose(pes, {pe.id: pe.max_mips for pe in pes}, order).importance.values())
+    if any(is_filled(batch) for batch in order):
+        return math.inf
+    most = compose(pes, {pe.id: pe.max_mips for pe in pes}, order, deadline)
+    return math.inf if deadline.has_passed() else sum(float(value) for value in most.importance.values())
 
 
 def _pes_of(group: Sequence[Job], settlement: Settlement) -> list[Pe]:

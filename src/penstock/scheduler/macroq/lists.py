@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.problem.admission_problem import Job, Template
 from penstock.scheduler.problem.components import trim
 from penstock.scheduler.problem.composition import compose
@@ -34,11 +35,20 @@ class JobLists:
     complete: bool
 
 
-def job_lists(group: Sequence[Job], waterline: int, limit: int, merit: Mapping[str, float] | None = None) -> JobLists:
+def job_lists(
+    group: Sequence[Job],
+    waterline: int,
+    limit: int,
+    merit: Mapping[str, float] | None = None,
+    deadline: Deadline | None = None,
+) -> JobLists:
     """The rank-legal job/template lists of a group of jobs, at most about `limit` of them.
 
     `merit` is the importance of jobs for each mips in the best division at the waterline before; jobs that it does not
     know count as they would with all they may take.
+
+    Raises:
+        OutOfTime: The deadline has passed before all were listed.
 
     Example:
         >>> from penstock.scheduler.problem.admission_problem import Pe
@@ -56,9 +66,11 @@ def job_lists(group: Sequence[Job], waterline: int, limit: int, merit: Mapping[s
         if None not in may
     }
     complete = math.prod(len(may) for may in options) <= limit
-    candidates = _all_lists(group, options) if complete else _lists_by_merit(group, options, limit, merit or {})
+    in_time = deadline or Deadline.after(None)
+    candidates = _all_lists(group, options) if complete else _by_merit(group, options, limit, merit or {}, in_time)
     choices = [cheapest]
     for choice in candidates:
+        in_time.check()
         if choice != cheapest and _is_legal(group, choice, waterline):
             choices.append(dict(choice))
     return JobLists(choices=tuple(choices), complete=complete)
@@ -115,14 +127,18 @@ def _all_lists(group: Sequence[Job], options: Sequence[tuple[Template | None, ..
         yield {job.id: template for job, template in zip(group, picks, strict=True) if template is not None}
 
 
-def _lists_by_merit(
-    group: Sequence[Job], options: Sequence[tuple[Template | None, ...]], limit: int, known: Mapping[str, float]
+def _by_merit(
+    group: Sequence[Job],
+    options: Sequence[tuple[Template | None, ...]],
+    limit: int,
+    known: Mapping[str, float],
+    deadline: Deadline,
 ) -> Iterator[Choice]:
     """Beginnings of the order by importance for each mips, then single changes of template."""
     forced = [job for job, may in zip(group, options, strict=True) if None not in may]
     optional = [job for job, may in zip(group, options, strict=True) if None in may and len(may) > 1]
     usual = {job.id: job.choices[0] for job in (*forced, *optional)}
-    merit = _merit(usual) | {job_id: worth for job_id, worth in known.items() if job_id in usual}
+    merit = _merit(usual, deadline) | {job_id: worth for job_id, worth in known.items() if job_id in usual}
     ordered = sorted(optional, key=lambda job: -merit[job.id])
     feeders = feeders_of(group)
     stride = max(1, math.ceil(2 * len(ordered) / limit))
@@ -146,10 +162,10 @@ def _with_feeders(job_ids: Sequence[str], feeders: Mapping[str, set[str]], known
     return list(found)
 
 
-def _merit(choice: Choice) -> dict[str, float]:
+def _merit(choice: Choice, deadline: Deadline) -> dict[str, float]:
     """The importance of each job for each mips, when all the jobs get all they can take."""
     pes = trim([pe for template in choice.values() for pe in template.pes])
-    importance = compose(pes, {pe.id: pe.max_mips for pe in pes}).importance
+    importance = compose(pes, {pe.id: pe.max_mips for pe in pes}, deadline=deadline).importance
     merit = {}
     for job_id, template in choice.items():
         earned = sum(float(importance[pe.id]) for pe in template.pes if pe.id in importance)

@@ -58,6 +58,12 @@ from penstock.scheduler.problem.least_amounts import with_least_amounts
 PROOF = 1e-6
 """An answer that falls short of a bound by this part of it is the best."""
 
+SETTLING_SECONDS = 0.1
+"""The time that composing an answer may take beyond the deadline: the first, and the one that is returned."""
+
+FIRST_SHARES = (0.1, 0.3, 0.5)
+"""Of the time that is left, for composing all jobs at their most, the first answer, and what that earns."""
+
 WHOLE_SECONDS = 30.0
 """The most time that the whole problem may take as one integer program."""
 
@@ -116,7 +122,7 @@ def solve(
     search = _Search(problem, deadline, progress or (lambda line: None))
     with suppress(OutOfTime):
         search.run(granularity)
-    answer = answer_of(problem, search.settlement(), seconds=deadline.elapsed())
+    answer = answer_of(problem, search.settlement(), deadline.later_by(SETTLING_SECONDS))
     proven = search.is_best_on_grid if granularity is not None else answer.importance >= search.bound * (1 - PROOF)
     return replace(answer, exact=proven, bound=search.bound)
 
@@ -173,10 +179,10 @@ class _Search:
         self._groups = job_groups(problem.jobs)
         self._first = required_at_minimum(problem)
         self._best: _Division | Settlement | None = None
-        self._best_importance = earned(self._first)
+        self._best_importance = -math.inf
         self._granularity = 1
         self._rounds = 0
-        self.bound = most_importance(problem)
+        self.bound = most_importance(problem, self._at_least_soon(FIRST_SHARES[0]))
         self.is_best_on_grid = False
 
     def settlement(self) -> Settlement:
@@ -189,9 +195,10 @@ class _Search:
         if granularity is not None:
             self._round(single_round(self._problem, granularity)[0])
             return
-        self._first = first_answer(self._problem, self._groups, self._first)
+        in_time = self._at_least_soon(FIRST_SHARES[1])
+        self._first = first_answer(self._problem, self._groups, self._first, in_time)
         before = self._deadline.elapsed()
-        self._best_importance = earned(self._first)
+        self._best_importance = earned(self._first, self._at_least_soon(FIRST_SHARES[2]))
         # Reading off the answer takes about this long, twice.
         self._deadline = self._deadline.earlier_by(2 * (self._deadline.elapsed() - before))
         if self._is_proven:
@@ -202,6 +209,10 @@ class _Search:
             self._solve_whole()
         if not self._is_proven:
             self._search_on()
+
+    def _at_least_soon(self, share: float) -> Deadline:
+        """A share of the time that is left, and a moment where there is none."""
+        return self._deadline.share(share).later_by(SETTLING_SECONDS)
 
     def _walk_the_ladder(self) -> None:
         """Round by round, with the integer program behind the first."""
@@ -259,19 +270,21 @@ class _Search:
         self._learn(solve_whole(self._problem, options, self._some_time(0.5)))
 
     def _some_time(self, share: float) -> Deadline:
-        return Deadline.after(min(self._deadline.left() * share, WHOLE_SECONDS))
+        return self._deadline.share(share).sooner(WHOLE_SECONDS)
 
     def _learn(self, found: WholeAnswer) -> None:
-        self.bound = min(self.bound, found.bound)
         self._keep(found.settlement)
+        if found.bound >= self._best_importance * (1 - PROOF):  # Otherwise the solver's tolerances have deceived it.
+            self.bound = min(self.bound, found.bound)
 
     def _search_on(self) -> None:
         """The local search, while there is time."""
+        self._deadline.check()
         until = self._deadline.share(0.5) if _promises_too_much(self._problem) else self._deadline
         for found in improve(self._problem, self.settlement(), self.bound, until):
             self._keep(found)
             self._tell("searching among the neighbours of the best answer")
-        if not self._is_proven:
+        if not self._is_proven and not self._deadline.has_passed():
             for found in refine(self._problem, self.settlement(), self._deadline):
                 self._keep(found)
                 self._tell("moving mips between the PEs of the best answer")
@@ -280,14 +293,14 @@ class _Search:
         if found is None:
             return
         within = replace(found, mips=within_capacity(self._problem, found))
-        if (importance := earned(within)) > self._best_importance:
+        if (importance := earned(within, self._deadline)) > self._best_importance:
             self._best, self._best_importance = within, importance
 
     def _components(self) -> list[Component]:
         found: list[Component] = []
         for group in self._groups:
             self._deadline.check()
-            found += self._prepared.cut({job.id: job.choices[0] for job in group})[0]
+            found += self._prepared.cut({job.id: job.choices[0] for job in group}, self._deadline)[0]
         return found
 
     def _lower_the_waterline(self, effort: Effort) -> bool:
@@ -301,7 +314,7 @@ class _Search:
             division, is_exact = self._divide(made, effort)
             exact &= all(offer.exact for offer in made) & is_exact
             if division is not None and not self._has_few_lists():
-                merit |= merit_of(division.settled(self._problem.mips))
+                merit |= merit_of(division.settled(self._problem.mips), self._deadline)
         return exact
 
     def _divide(self, offers: Sequence[Offer], effort: Effort) -> tuple[_Division | None, bool]:
@@ -317,7 +330,8 @@ class _Search:
         if division.importance > self._best_importance:
             # Mixtures of corners may earn more than the line between them says, so what counts is composed.
             may_earn_more = effort.method in ("corners", "labels")
-            importance = earned(found.settled(self._problem.mips)) if may_earn_more else division.importance
+            settled = found.settled(self._problem.mips) if may_earn_more else None
+            importance = division.importance if settled is None else earned(settled, self._deadline)
             if importance > self._best_importance:
                 self._best, self._best_importance = found, importance
         return found, division.exact

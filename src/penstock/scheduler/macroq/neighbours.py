@@ -52,10 +52,10 @@ def improve(problem: Problem, start: Settlement, bound: float, deadline: Deadlin
     """
     rng = random.Random(0)
     options, near = all_options(problem), _neighbours(problem)
-    best, importance = start, earned(start)
+    best, importance = start, earned(start, deadline)
     free, idle, misses = FIRST_FREE, 0, 0
     while deadline.left() > LAST_SECONDS and importance < bound * (1 - 1e-6) and misses < 3:
-        until = Deadline.after(min(STEP_SECONDS, deadline.left() / 2))
+        until = deadline.share(0.5).sooner(STEP_SECONDS)
         freed = _drawn(rng, list(options), near, free)
         if sum(len(job.choices[0].pes) for job in problem.jobs) > LARGE:
             found = solve_part(problem, best, freed, until)
@@ -64,8 +64,9 @@ def improve(problem: Problem, start: Settlement, bound: float, deadline: Deadlin
         if deadline.left() == math.inf and idle > len(options):
             return
         misses = misses + 1 if found.settlement is None and not until.has_passed() else 0
-        if found.settlement is not None and earned(found.settlement) > importance * (1 + 1e-9):
-            best, importance, idle = found.settlement, earned(found.settlement), 0
+        worth = -math.inf if found.settlement is None else earned(found.settlement, deadline)
+        if found.settlement is not None and worth > importance * (1 + 1e-9):
+            best, importance, idle = found.settlement, worth, 0
             yield best
             continue
         idle += 1

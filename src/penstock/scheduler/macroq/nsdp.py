@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.base.deadline import Deadline
-from penstock.scheduler.macroq.component import Component, ComponentPlan, Grid, plan_of
+from penstock.scheduler.macroq.component import ROUNDING, Component, ComponentPlan, Grid, plan_of
 from penstock.scheduler.macroq.labels import Column, IntArray, Labels, Trace, best_by_units, pareto_front, thin
 from penstock.scheduler.problem.admission_problem import Pe
 from penstock.scheduler.problem.composition import propagate, sees_each_input
@@ -44,6 +44,9 @@ from penstock.scheduler.problem.resource_functions import Amounts, FloatArray, i
 
 CROSS_LIMIT = 1_000_000
 """Pairs of labels and choices that are looked at in one step; beyond it a step takes coarser choices."""
+
+LOOP_LIMIT = 4 * CROSS_LIMIT
+"""Units of PEs on a cycle in all of these choices together: bounds the memory."""
 
 EMPTY = Labels(
     used=np.zeros(1, dtype=np.int64),
@@ -171,13 +174,20 @@ class _Elimination:
         return _Cross(left=labels, right=used, importance=importance, earns=earns, loads=loads)
 
     def _unit_choices(self, batch: Sequence[Pe], label_count: int) -> IntArray:
-        """All combinations of units for a batch, or every second, fourth ... where they would be too many."""
+        """All combinations of units for a batch, or every second, fourth ... where they would be too many.
+
+        On a large cycle even two for each PE are too many: there all get the same share of what they could use.
+        """
         most = [min(self._grid.units, self._grid.units_for(self._top[pe.id] - pe.min_mips)) for pe in batch]
+        limit = min(CROSS_LIMIT, LOOP_LIMIT // len(batch)) // label_count
         stride = 1
-        while label_count * math.prod(top // stride + 2 for top in most) > CROSS_LIMIT and stride < max(most):
+        while math.prod(top // stride + 2 for top in most) > limit and stride < max(most):
             stride *= 2
             self._exact = False
         choices = [np.unique([*range(0, top + 1, stride), top]) for top in most]
+        if len(batch) > 1 and math.prod(map(len, choices)) > limit:
+            shares = np.linspace(0.0, 1.0, max(2, min(limit, max(most) + 1)))
+            return np.unique(np.ceil(shares[:, None] * np.array(most) - ROUNDING).astype(np.int64), axis=0)
         return np.stack([axis.ravel() for axis in np.meshgrid(*choices, indexing="ij")], axis=1).astype(np.int64)
 
     def _waiting_for(self, streams: frozenset[str]) -> list[Pe]:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.allocation.allocate import allocate, is_concave
 from penstock.scheduler.allocation.fox import merge_concave
 from penstock.scheduler.macroq.component import Component, Grid, prepare
@@ -92,17 +93,18 @@ class Prepared:
         self._components: dict[tuple[Pe, ...], Component] = {}
         self._cuts: dict[tuple[tuple[str, str], ...], tuple[tuple[Component, ...], tuple[Pe, ...]]] = {}
 
-    def cut(self, choice: Choice) -> tuple[tuple[Component, ...], tuple[Pe, ...]]:
+    def cut(self, choice: Choice, deadline: Deadline) -> tuple[tuple[Component, ...], tuple[Pe, ...]]:
         """The weak components of a list, and the PEs that earn nothing."""
         key = _list_key(choice)
         if key not in self._cuts:
             parts = weak_components([pe for template in choice.values() for pe in template.pes])
-            self._cuts[key] = tuple(self._component(pes) for pes in parts.weak), parts.idle
+            self._cuts[key] = tuple(self._component(pes, deadline) for pes in parts.weak), parts.idle
         return self._cuts[key]
 
-    def _component(self, pes: tuple[Pe, ...]) -> Component:
+    def _component(self, pes: tuple[Pe, ...], deadline: Deadline) -> Component:
+        deadline.check()
         if pes not in self._components:
-            self._components[pes] = prepare(pes)
+            self._components[pes] = prepare(pes, deadline)
         return self._components[pes]
 
 
@@ -118,7 +120,7 @@ class Offers:
 
     def offer(self, group: Sequence[Job], waterline: int, merit: Mapping[str, float]) -> Offer:
         """The offer of a group at a waterline; `merit` orders the jobs of a group that has too many lists."""
-        lists = job_lists(group, waterline, self._most_lists, merit)
+        lists = job_lists(group, waterline, self._most_lists, merit, self._planner.deadline)
         key = tuple(_list_key(choice) for choice in lists.choices)
         if key not in self._offers:
             self._offers[key] = self._made(lists)
@@ -141,7 +143,7 @@ class Offers:
     def _list_plan(self, choice: Choice) -> ListPlan:
         key = _list_key(choice)
         if key not in self._lists:
-            components, idle = self._prepared.cut(choice)
+            components, idle = self._prepared.cut(choice, self._planner.deadline)
             base_mips = sum(template.min_mips for template in choice.values())
             parts = tuple(self._planner.plan(component) for component in components)
             self._lists[key] = ListPlan(choice=choice, base_mips=base_mips, parts=parts, idle=idle)

@@ -23,7 +23,7 @@ from penstock.scheduler.problem.resource_functions import Amounts
 def solve_part(problem: Problem, best: Settlement, freed: Set[str], deadline: Deadline) -> WholeAnswer:
     """The answer in which some jobs have chosen again."""
     pes = [pe for template in best.choice.values() for pe in template.pes]
-    rates = compose(pes, best.mips).rates_tps
+    rates = compose(pes, best.mips, deadline=deadline).rates_tps
     among = [job for job in problem.jobs if job.id in freed]
     inside = {stream for job in among for template in job.choices for stream in template.streams}
     jobs = tuple(_cut_out(job, inside, rates) for job in among)

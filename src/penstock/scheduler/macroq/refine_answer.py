@@ -47,7 +47,7 @@ def refine(problem: Problem, start: Settlement, deadline: Deadline) -> Iterator[
     """Better and better answers, from a start on, until no choice near it gains or the deadline is near."""
     rng = np.random.default_rng(0)
     before = deadline.elapsed()
-    best, importance = start, earned(start)
+    best, importance = start, earned(start, deadline)
     if deadline.left() < SHORTEST * (deadline.elapsed() - before):
         return
     for job_id, template in _changes(problem):
@@ -58,8 +58,8 @@ def refine(problem: Problem, start: Settlement, deadline: Deadline) -> Iterator[
         if not fits or not is_rank_legal(problem.jobs, choice):
             continue
         found = _climb(problem, _begin(choice, best), deadline, rng)
-        if earned(found) > importance * (1 + GAIN):
-            best, importance = found, earned(found)
+        if (worth := earned(found, deadline)) > importance * (1 + GAIN):
+            best, importance = found, worth
             yield best
 
 
@@ -91,7 +91,7 @@ def _climb(problem: Problem, start: Settlement, deadline: Deadline, rng: np.rand
     before = deadline.elapsed()
     while idle < PATIENCE:
         candidates = np.vstack([mips, room.fit(mips + room.directions(rng))])
-        earnings = room.earnings(candidates)
+        earnings = room.earnings(candidates, deadline)
         took, before = deadline.elapsed() - before, deadline.elapsed()
         at = int(earnings.argmax())
         idle = 0 if earnings[at] > importance * (1 + GAIN) else idle + 1
@@ -131,9 +131,10 @@ class _Room:
         part = np.where(total > room, room / np.where(total > 0, total, 1.0), 1.0)
         return np.asarray(self._low + above * part)
 
-    def earnings(self, mips: FloatArray) -> FloatArray:
+    def earnings(self, mips: FloatArray, deadline: Deadline) -> FloatArray:
         """The importance of every row."""
-        importance = compose(self.pes, {pe.id: mips[:, i] for i, pe in enumerate(self.pes)}, self._order).importance
+        given = {pe.id: mips[:, i] for i, pe in enumerate(self.pes)}
+        importance = compose(self.pes, given, self._order, deadline).importance
         return np.asarray(sum((np.asarray(value) for value in importance.values()), np.zeros(len(mips))))
 
     def settlement(self, mips: FloatArray) -> Settlement:

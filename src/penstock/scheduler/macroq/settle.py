@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.problem.admission_problem import Job, Problem, Template
 from penstock.scheduler.problem.answer import Answer, Verdict
 from penstock.scheduler.problem.composition import compose
@@ -32,16 +33,16 @@ class Settlement:
         return sum(max(t.least_mips, sum(self.mips[pe.id] for pe in t.pes)) for t in self.choice.values())
 
 
-def earned(settlement: Settlement) -> float:
-    """The importance of a settlement, composed from the mips of its PEs."""
+def earned(settlement: Settlement, deadline: Deadline | None = None) -> float:
+    """The importance of a settlement, composed from the mips of its PEs; at least that, when time is up before."""
     pes = [pe for template in settlement.choice.values() for pe in template.pes]
-    return sum(float(value) for value in compose(pes, settlement.mips).importance.values())
+    return sum(float(value) for value in compose(pes, settlement.mips, deadline=deadline).importance.values())
 
 
-def merit_of(settlement: Settlement) -> dict[str, float]:
+def merit_of(settlement: Settlement, deadline: Deadline) -> dict[str, float]:
     """The importance of each admitted job for each mips that it got."""
     pes = [pe for template in settlement.choice.values() for pe in template.pes]
-    importance = compose(pes, settlement.mips).importance
+    importance = compose(pes, settlement.mips, deadline=deadline).importance
     return {
         job_id: sum(float(importance[pe.id]) for pe in template.pes)
         / max(sum(settlement.mips[pe.id] for pe in template.pes), 1e-300)
@@ -49,20 +50,20 @@ def merit_of(settlement: Settlement) -> dict[str, float]:
     }
 
 
-def answer_of(problem: Problem, settlement: Settlement, *, seconds: float) -> Answer:
+def answer_of(problem: Problem, settlement: Settlement, deadline: Deadline) -> Answer:
     """The answer to a problem, with importance composed anew from the mips of the PEs."""
     settlement = admit_what_fits(problem, settlement)
     choice = settlement.choice
     mips = give_least_amounts(choice, within_capacity(problem, settlement))
     pes = [pe for template in choice.values() for pe in template.pes]
-    by_pe = {pe_id: float(value) for pe_id, value in compose(pes, mips).importance.items()}
+    by_pe = {pe_id: float(value) for pe_id, value in compose(pes, mips, deadline=deadline).importance.items()}
     verdicts = {job.id: _verdict(choice.get(job.id), mips, by_pe) for job in problem.jobs}
     return Answer(
         importance=sum(verdict.importance for verdict in verdicts.values()),
         waterline=waterline(problem.jobs, choice),
         mips_used=sum(verdict.mips for verdict in verdicts.values()),
         granularity=settlement.granularity,
-        seconds=seconds,
+        seconds=deadline.elapsed(),
         jobs=verdicts,
     )
 

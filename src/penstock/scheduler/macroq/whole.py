@@ -85,10 +85,10 @@ def solve_whole(problem: Problem, options: Options, deadline: Deadline) -> Whole
     """
     program = AdmissionProgram(problem, options)
     found = _solve(problem, program, deadline.share(0.5) if program.feeds_itself else deadline)
-    if not program.feeds_itself or _earned(found) >= found.bound * (1 - PROOF):
+    if not program.feeds_itself or _earned(found, deadline) >= found.bound * (1 - PROOF):
         return found
     started = _solve(problem, AdmissionProgram(problem, options, starts_loops=True), deadline)
-    best = max(found, started, key=_earned)
+    best = max(found, started, key=lambda answer: _earned(answer, deadline))
     return WholeAnswer(settlement=best.settlement, bound=found.bound)
 
 
@@ -98,11 +98,11 @@ def round_relaxation(problem: Problem, options: Options, deadline: Deadline) -> 
     relaxation = Relaxation(program.program)
     if not relaxation.solve(deadline):
         return WholeAnswer(settlement=None, bound=math.inf)
-    bound = -relaxation.cost * program.worth
+    bound = -relaxation.cost * program.worth if program.has_scale else math.inf
     if program.feeds_itself:
         free = AdmissionProgram(problem, options)
         without = Relaxation(free.program)
-        bound = -without.cost * free.worth if without.solve(deadline) else math.inf
+        bound = -without.cost * free.worth if without.solve(deadline) and free.has_scale else math.inf
     is_whole = relaxation.dive(program.choices, deadline) and relaxation.dive(program.program.integral, deadline)
     if not is_whole or relaxation.values is None:
         return WholeAnswer(settlement=None, bound=bound)
@@ -111,8 +111,8 @@ def round_relaxation(problem: Problem, options: Options, deadline: Deadline) -> 
     return WholeAnswer(settlement=settlement if is_sound else None, bound=bound)
 
 
-def _earned(found: WholeAnswer) -> float:
-    return -math.inf if found.settlement is None else earned(found.settlement)
+def _earned(found: WholeAnswer, deadline: Deadline) -> float:
+    return -math.inf if found.settlement is None else earned(found.settlement, deadline)
 
 
 def _solve(problem: Problem, program: AdmissionProgram, deadline: Deadline) -> WholeAnswer:
@@ -123,7 +123,8 @@ def _solve(problem: Problem, program: AdmissionProgram, deadline: Deadline) -> W
             break
         found = program.program.solve(deadline)
         # Whoever asks has an answer: that there is none is an error of the solver's.
-        bound = bound if found.is_infeasible else min(bound, -found.bound * program.worth)
+        is_bound = program.has_scale and not found.is_infeasible
+        bound = min(bound, -found.bound * program.worth) if is_bound else bound
         if found.values is None:
             return WholeAnswer(settlement=None, bound=bound)
         settlement = program.settlement(found.values.tolist())

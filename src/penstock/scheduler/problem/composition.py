@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import networkx as nx
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
-from penstock.base.deadline import Deadline
+from penstock.base.deadline import Deadline, OutOfTime
 from penstock.scheduler.problem.admission_problem import PRIMAL, Pe
-from penstock.scheduler.problem.cycles import cycle_rates
+from penstock.scheduler.problem.cycles import can_be_solved, cycle_rates
 from penstock.scheduler.problem.resource_functions import Amounts, depends_on_each_input, importance_of, rate_of
 
 _SAME = 1e-12
 CYCLE_ROUNDS = 2_000
-"""Rounds given to a cycle with functions of single inputs; flows need none."""
+"""Rounds given to a cycle that is filled; one that can be solved needs none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +40,16 @@ class Composition:
     importance: Mapping[str, Amounts]
 
 
-def compose(pes: Sequence[Pe], mips: Mapping[str, Amounts], order: Sequence[Sequence[Pe]] | None = None) -> Composition:
+def compose(
+    pes: Sequence[Pe],
+    mips: Mapping[str, Amounts],
+    order: Sequence[Sequence[Pe]] | None = None,
+    deadline: Deadline | None = None,
+) -> Composition:
     """The rates and the importance that follow from the mips of each PE.
 
     The mips may be arrays, all of one shape, for many allocations at once. `order` is the ready-list order of the PEs
-    where the caller has it.
+    where the caller has it. A cycle that is not full when time is up is understated.
 
     Example:
         >>> from penstock.scheduler.problem.admission_problem import Flow, Linear, Output
@@ -59,7 +65,11 @@ def compose(pes: Sequence[Pe], mips: Mapping[str, Amounts], order: Sequence[Sequ
     rates: dict[str, Amounts] = {}
     loads: dict[str, Amounts] = {}
     for batch in ready_order(pes) if order is None else order:
-        loads |= propagate(batch, amounts, {pe.id: pe.offered_tps for pe in batch}, rates)
+        outside = {pe.id: pe.offered_tps for pe in batch}
+        try:
+            loads |= propagate(batch, amounts, outside, rates, deadline)
+        except OutOfTime:
+            loads |= _round(batch, amounts, outside, rates)
     importance: dict[str, Amounts] = {
         pe.id: sum((importance_of(out, rates[out.stream]) for out in pe.outputs), 0.0) for pe in pes
     }
@@ -84,11 +94,11 @@ def propagate(
     Raises:
         OutOfTime: The deadline has passed before a cycle was full.
     """
-    known = {pe.id: _load(pe, outside[pe.id], rates) for pe in batch}
     if not is_loop(batch):
         return _round(batch, mips, outside, rates)
-    if sees_each_input(batch):
+    if is_filled(batch):
         return _fill(batch, mips, outside, rates, deadline)
+    known = {pe.id: _load(pe, outside[pe.id], rates) for pe in batch}
     own = cycle_rates(batch, mips, known, deadline)
     rates.update({stream: float(rate) if rate.ndim == 0 else rate for stream, rate in own.items()})
     return {pe.id: _load(pe, known[pe.id], {s: rates[s] for s in own}) for pe in batch}
@@ -102,6 +112,7 @@ def _fill(
     deadline: Deadline | None,
 ) -> dict[str, Amounts]:
     """Fill a cycle round by round; what still grows after the last round is understated."""
+    _check(deadline)
     own = [output.stream for pe in batch for output in pe.outputs]
     loads = _round(batch, mips, outside, rates)
     for _ in range(CYCLE_ROUNDS):
@@ -109,9 +120,13 @@ def _fill(
         loads = _round(batch, mips, outside, rates)
         if all(_is_same(old, rates[s]) for old, s in zip(before, own, strict=True)):
             break
-        if deadline is not None:
-            deadline.check()
+        _check(deadline)
     return loads
+
+
+def _check(deadline: Deadline | None) -> None:
+    if deadline is not None:
+        deadline.check()
 
 
 def _is_same(before: Amounts, after: Amounts) -> bool:
@@ -130,6 +145,11 @@ def _round(
             inputs = inputs_of(pe, rates) if depends_on_each_input(output.rate) else None
             rates[output.stream] = rate_of(output.rate, loads[pe.id], mips[pe.id], inputs)
     return loads
+
+
+def is_filled(batch: Sequence[Pe]) -> bool:
+    """Whether a batch is a cycle that is filled round by round: what it carries may be understated."""
+    return is_loop(batch) and (sees_each_input(batch) or not can_be_solved(batch))
 
 
 def sees_each_input(batch: Sequence[Pe]) -> bool:
@@ -176,39 +196,64 @@ def ready_order(pes: Sequence[Pe]) -> tuple[tuple[Pe, ...], ...]:
         for p in producers:
             readers[p].append(reader)
     by_id = {pe.id: pe for pe in pes}
+    waiting = _Waiting(waits_for, readers)
     ready: list[tuple[str, ...]] = [(pe.id,) for pe in reversed(pes) if not waits_for[pe.id]]
     order: list[tuple[Pe, ...]] = []
-    cycles: list[tuple[str, ...]] | None = None
     while waits_for:
-        if not ready:
-            # A cycle is taken as a whole, so those that are left stay what they are: they are looked for once.
-            cycles = _cycles(waits_for) if cycles is None else [c for c in cycles if c[0] in waits_for]
-            ready = [c for c in cycles if all(waits_for[member] <= set(c) for member in c)]
-        batch = ready.pop()
+        batch = (ready := ready or waiting.find_cycles()).pop()
         order.append(tuple(by_id[member] for member in batch))
-        for member in batch:
-            del waits_for[member]
-        ready += _freed(batch, readers, waits_for)
+        ready += waiting.take(batch)
     return tuple(order)
 
 
-def _freed(
-    batch: tuple[str, ...], readers: Mapping[str, list[str]], waits_for: Mapping[str, set[str]]
-) -> list[tuple[str, ...]]:
-    freed: list[tuple[str, ...]] = []
-    for member in batch:
-        for reader in readers[member]:
-            if reader in waits_for and member in waits_for[reader]:
-                waits_for[reader].remove(member)
-                if not waits_for[reader]:
-                    freed.append((reader,))
-    return freed
+class _Waiting:
+    """The PEs that are not taken yet, and those that each of them waits for; a cycle waits as one."""
+
+    def __init__(self, waits_for: dict[str, set[str]], readers: Mapping[str, list[str]]) -> None:
+        self._waits_for = waits_for
+        self._readers = readers
+        self._cycle_of: dict[str, tuple[str, ...]] = {}
+        self._missing: dict[tuple[str, ...], int] = {}
+
+    def find_cycles(self) -> list[tuple[str, ...]]:
+        """Where nobody is ready: the cycles, and those of them that are. They are looked for once."""
+        for cycle in _cycles(self._waits_for):
+            members = set(cycle)
+            for member in cycle:
+                self._cycle_of[member] = cycle
+                self._waits_for[member] = {p for p in self._waits_for[member] if p not in members}
+            self._missing[cycle] = sum(len(self._waits_for[member]) for member in cycle)
+        return [cycle for cycle, missing in self._missing.items() if not missing]
+
+    def take(self, batch: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Take a batch out; return those that are ready because of it."""
+        for member in batch:
+            del self._waits_for[member]
+        freed = []
+        for member in batch:
+            for reader in self._readers[member]:
+                if reader in self._waits_for and member in self._waits_for[reader]:
+                    self._waits_for[reader].remove(member)
+                    unit = self._cycle_of.get(reader, (reader,))
+                    freed += [unit] if self._is_free(unit) else []
+        return freed
+
+    def _is_free(self, unit: tuple[str, ...]) -> bool:
+        if unit not in self._missing:
+            return not self._waits_for[unit[0]]
+        self._missing[unit] -= 1
+        return not self._missing[unit]
 
 
 def _cycles(waits_for: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
     """The cycles among PEs that wait, the latest first."""
-    position = {pe_id: i for i, pe_id in enumerate(waits_for)}
-    graph = nx.DiGraph([(p, reader) for reader, producers in waits_for.items() for p in producers])
-    parts = (members for members in nx.strongly_connected_components(graph) if len(members) > 1)
-    found = [tuple(sorted(members, key=position.__getitem__)) for members in parts]
+    names = list(waits_for)
+    position = {pe_id: i for i, pe_id in enumerate(names)}
+    ends = [(position[p], position[reader]) for reader, producers in waits_for.items() for p in producers]
+    rows, columns = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    graph = csr_array((np.ones(len(ends)), (rows, columns)), shape=(len(names), len(names)))
+    parts: dict[int, list[str]] = {}
+    for pe_id, part in zip(names, connected_components(graph, connection="strong")[1].tolist(), strict=True):
+        parts.setdefault(part, []).append(pe_id)
+    found = [tuple(members) for members in parts.values() if len(members) > 1]
     return sorted(found, key=lambda cycle: position[cycle[0]], reverse=True)

@@ -15,9 +15,11 @@ Algorithm. What cannot be reached from any inflow carries nothing. On the rest a
 positive at 0 has only one fixed point, and it is found from above (`_descend`): begin with every output at its limit,
 see which limits hold at the present rates, solve the linear system in which just these hold, and go on until they
 stay the same. The rates only fall, so a limit that holds no more never holds again: at most one step for each output.
+The system of a large cycle is sparse, and is solved for one allocation after the other.
 
 When it does not apply. Resource functions that are not flows; a table does not depend on the load and is a constant
-here. Other functions are filled round by round (`penstock.scheduler.problem.composition`).
+here. Large cycles that close in very many ways, because eliminating their streams fills the system up
+(`can_be_solved`). Both are filled round by round (`penstock.scheduler.problem.composition`).
 
 Reference. The SODA paper leaves cycles out; the method is policy iteration (Howard 1960), for concave systems from
 above.
@@ -29,6 +31,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, diags_array, eye_array
+from scipy.sparse.linalg import splu
 
 from penstock.base.deadline import Deadline
 from penstock.scheduler.problem.admission_problem import Flow, Output, Pe
@@ -36,14 +40,29 @@ from penstock.scheduler.problem.resource_functions import Amounts, FloatArray, r
 
 BoolArray = NDArray[np.bool_]
 
-CHUNK = 4096
-"""Allocations whose systems are solved at once: bounds the memory."""
+MOST_NUMBERS = 4_000_000
+"""Entries of the systems that are solved at once: bounds the memory."""
+
+LARGE = 300
+"""Outputs of a cycle beyond which its system is sparse."""
+
+MOST_CIRCLES = 500
+"""Ways in which a large cycle may close, for elimination to leave its system sparse."""
 
 MOST_ROUNDS = 20
 """Plain rounds after the last system is solved."""
 
 ROUNDING = 1e-12
 """A load that falls short of a limit by this part of it is at the limit: a loop of gain 1 has no other solution."""
+
+
+def can_be_solved(batch: Sequence[Pe]) -> bool:
+    """Whether the system of a cycle is small, or stays sparse when it is solved."""
+    outputs = sum(len(pe.outputs) for pe in batch)
+    if outputs <= LARGE:
+        return True
+    own = {out.stream for pe in batch for out in pe.outputs}
+    return sum(len(pe.outputs) * sum(stream in own for stream in pe.inputs) for pe in batch) <= outputs + MOST_CIRCLES
 
 
 def cycle_rates(
@@ -61,19 +80,21 @@ def cycle_rates(
         >>> cycle_rates([loop], {"p": np.array([0.0, 100.0])}, {"p": 2.0})["s"].tolist()
         [0.0, 100.0]
     """
-    shape = np.broadcast_shapes(*(np.shape(mips[pe.id]) for pe in batch), *(np.shape(outside[pe.id]) for pe in batch))
-    flat = {pe.id: np.broadcast_to(mips[pe.id], shape).ravel() for pe in batch}
-    inflow = {pe.id: np.broadcast_to(outside[pe.id], shape).ravel() for pe in batch}
-    loop = _Loop(batch)
+    loop = _Loop(batch, deadline or Deadline.after(None))
+    shape = np.broadcast_shapes(*(np.shape(given[pe.id]) for given in (mips, outside) for pe in batch))
+    flat, inflow = ({pe.id: _flatten(given[pe.id], shape) for pe in batch} for given in (mips, outside))
     size = len(next(iter(flat.values())))
+    chunk = max(1, MOST_NUMBERS // len(loop.outputs) ** 2)
     parts = []
-    for i in range(0, size, CHUNK):
-        if deadline is not None:
-            deadline.check()
-        own, fed = ({p: amounts[i : i + CHUNK] for p, amounts in every.items()} for every in (flat, inflow))
+    for i in range(0, size, chunk):
+        own, fed = ({p: amounts[i : i + chunk] for p, amounts in every.items()} for every in (flat, inflow))
         parts.append(loop.rates(own, fed))
     rates = np.concatenate(parts) if parts else np.zeros((0, len(loop.outputs)))
     return {out.stream: rates[:, i].reshape(shape) for i, (_, out) in enumerate(loop.outputs)}
+
+
+def _flatten(amounts: Amounts, shape: tuple[int, ...]) -> FloatArray:
+    return np.broadcast_to(amounts, shape).ravel() if shape else np.array([amounts], dtype=np.float64)
 
 
 class _Loop:
@@ -83,13 +104,21 @@ class _Loop:
         outputs: Each with the PE that produces it.
     """
 
-    def __init__(self, batch: Sequence[Pe]) -> None:
-        self._batch = batch
+    def __init__(self, batch: Sequence[Pe], deadline: Deadline) -> None:
+        deadline.check()
+        self._deadline = deadline
         self.outputs: list[tuple[Pe, Output]] = [(pe, out) for pe in batch for out in pe.outputs]
         self._selectivity = np.array([_selectivity(out) for _, out in self.outputs])
-        self._feeds = np.array(
-            [[float(source.stream in pe.inputs) for _, source in self.outputs] for pe, _ in self.outputs]
-        )
+        made = {out.stream: i for i, (_, out) in enumerate(self.outputs)}
+        ends = [(i, made[s]) for i, (pe, _) in enumerate(self.outputs) for s in dict.fromkeys(pe.inputs) if s in made]
+        rows, columns = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+        shape = (len(self.outputs),) * 2
+        self._feeds: FloatArray | csr_array
+        if len(self.outputs) > LARGE:
+            self._feeds = csr_array((np.ones(len(ends)), (rows, columns)), shape=shape)
+        else:
+            self._feeds = np.zeros(shape)
+            self._feeds[rows, columns] = 1.0
 
     def rates(self, mips: Mapping[str, FloatArray], inflow: Mapping[str, FloatArray]) -> FloatArray:
         """A row for each allocation, a column for each output."""
@@ -112,6 +141,7 @@ class _Loop:
         """Which outputs carry anything at all: those that some inflow reaches through outputs that carry."""
         reached = fed & carries
         for _ in self.outputs:
+            self._deadline.check()
             wider = carries & (fed | ((reached @ self._feeds.T) > 0))
             if (wider == reached).all():
                 break
@@ -123,6 +153,7 @@ class _Loop:
         holds = np.ones(limit.shape, dtype=bool)
         rates = self._selectivity * limit
         for _ in range(len(self.outputs) + 1):
+            self._deadline.check()
             load = outside + rates @ self._feeds.T
             still = holds & (load >= limit * (1 - ROUNDING))
             if (still == holds).all():
@@ -137,9 +168,16 @@ class _Loop:
     def _solve(self, outside: FloatArray, limit: FloatArray, holds: BoolArray) -> FloatArray:
         """The rates when some outputs run at their limit and the others pass on all their load."""
         passes = np.where(holds, 0.0, self._selectivity)
-        system = np.eye(len(self.outputs)) - passes[:, :, None] * self._feeds
         known = np.where(holds, self._selectivity * limit, passes * outside)
-        return np.maximum(np.linalg.solve(system, known[:, :, None])[:, :, 0], 0.0)
+        if isinstance(self._feeds, csr_array):
+            return np.stack([self._solve_one(*row) for row in zip(passes, known, strict=True)])
+        system = np.eye(len(self.outputs)) - passes[:, :, None] * self._feeds
+        return np.asarray(np.maximum(np.linalg.solve(system, known[:, :, None])[:, :, 0], 0.0))
+
+    def _solve_one(self, passes: FloatArray, known: FloatArray) -> FloatArray:
+        self._deadline.check()
+        system = csc_array(eye_array(len(passes)) - diags_array(passes) @ self._feeds)
+        return np.maximum(splu(system).solve(known), 0.0)
 
 
 def _selectivity(out: Output) -> float:

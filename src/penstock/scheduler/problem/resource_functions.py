@@ -46,7 +46,10 @@ def rate_of(
     if isinstance(rate, Table):
         return interpolate(rate, mips)
     if isinstance(rate, Limits):
-        least = np.minimum(offered_by(rate, inputs_tps or {}), interpolate(rate.allowed, mips))
+        offered, allowed = offered_by(rate, inputs_tps or {}), interpolate(rate.allowed, mips)
+        if isinstance(offered, float) and isinstance(allowed, float):
+            return min(offered, allowed)
+        least = np.minimum(offered, allowed)
         return np.asarray(least) if np.ndim(least) else float(least)
     if isinstance(rate, Surface):
         return _on_surface(rate, [(inputs_tps or {}).get(stream, 0.0) for stream in rate.inputs], mips)
