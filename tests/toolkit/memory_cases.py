@@ -240,6 +240,8 @@ OTHERS = (
          " output C: b = Convert('UTF-8', 'UTF-16LE', convertToBlob('x') + convertToBlob((rstring) blobSize(b))); }",
          blobs=_CSV),
     Case("Parse csv", f"{_READ} format: csv; hasHeaderLine: true; output C: n = TupleNumber(); }}", blobs=_CSV),
+    Case("Parse delays", "stream<int32 a> C = Parse(A) { param hasDelayField: true; parsing: permissive; }",
+         blobs=b"0.5,1\n0,2\n1.25,3\nx,4\n0.75,5\n"),
     Case("Parse lines", "stream<rstring l> C = Parse(A) { param format: line; eolMarker: 'é'; }",
          blobs="oneétwoéé€threeéé".encode()),
     Case("Parse blocks", "stream<blob c> C = Parse(A) { param format: block; blockSize: 5u; }", blobs=_CSV),
