@@ -233,7 +233,15 @@ OTHERS = (
          " param equalityLHS: A.x; equalityRHS: B.x; partitionByLHS: A.k; algorithm: outer; }"),
     Case("Format", "stream<int32 k, blob b> C = Format(A) { param format: csv; hasDelayField: true;"
          " output C: b = Output(); }"),
+    Case("Compress", "stream<blob c> C = Compress(A) { param compression: gzip; flushOnPunct: true; }", blobs=_CSV),
+    Case("Decompress", "stream<blob z> Z = Compress(A) { param compression: bzip2; }"
+         " stream<blob c> C = Decompress(Z) { param compression: bzip2; }", blobs=_CSV),
+    Case("CharacterTransform", "stream<blob b> C = CharacterTransform(A) {"
+         " output C: b = Convert('UTF-8', 'UTF-16LE', convertToBlob('x') + convertToBlob((rstring) blobSize(b))); }",
+         blobs=_CSV),
     Case("Parse csv", f"{_READ} format: csv; hasHeaderLine: true; output C: n = TupleNumber(); }}", blobs=_CSV),
+    Case("Parse delays", "stream<int32 a> C = Parse(A) { param hasDelayField: true; parsing: permissive; }",
+         blobs=b"0.5,1\n0,2\n1.25,3\nx,4\n0.75,5\n"),
     Case("Parse lines", "stream<rstring l> C = Parse(A) { param format: line; eolMarker: 'é'; }",
          blobs="oneétwoéé€threeéé".encode()),
     Case("Parse blocks", "stream<blob c> C = Parse(A) { param format: block; blockSize: 5u; }", blobs=_CSV),

@@ -31,7 +31,7 @@ from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.expr.errors import EvaluationError
-from penstock.expr.values import copier
+from penstock.expr.values import copier, round_complex32
 from penstock.ir.types import (
     EnumType,
     ListType,
@@ -271,12 +271,21 @@ def _blob(value: Any) -> bytes:
     raise TypeError(value)
 
 
+def _complex(value: Any) -> complex:
+    if isinstance(value, bool) or not isinstance(value, int | float | complex):
+        raise TypeError(value)
+    return complex(value)
+
+
 _PRIMITIVES: dict[str, Conform] = {
     "boolean": _boolean,
     "float32": _float32,
     "float64": _float64,
     "timestamp": _timestamp,
     "blob": _blob,
+    "complex32": lambda value: round_complex32(_complex(value)),
+    "complex64": _complex,
+    "xml": _string(None),
 }
 
 

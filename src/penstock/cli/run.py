@@ -297,7 +297,7 @@ def command(
     elif engine == "local":
         from penstock.cli.engines.run_local import run_in_process
 
-        summary = run_in_process(program, environment, settings)
+        summary = run_again(lambda count: run_in_process(program, environment, settings, count), most, _tell)
     else:
         from penstock.cli.engines.run_reference import run_on_reference
 

@@ -4,6 +4,7 @@
 |---|---|
 | boolean, int8 .. uint64, float32, float64 | the type of the same name |
 | decimal32, decimal64, decimal128 | string: the exact digits, because their exponent floats |
+| complex32, complex64 | string: `(1+2j)`, as Python writes it |
 | rstring, ustring, enum | string |
 | timestamp | int64 nanoseconds since 1970 (UTC) |
 | blob | binary |
@@ -33,6 +34,7 @@ from penstock.ir.types import (
     SetType,
     TupleType,
     Type,
+    is_complex,
     is_decimal,
 )
 
@@ -53,7 +55,7 @@ _PRIMITIVES: dict[str, pa.DataType] = {
 def arrow_type(type_: Type) -> pa.DataType:
     """The Arrow type that holds values of an SPL type."""
     match type_:
-        case Primitive() if is_decimal(type_):
+        case Primitive() if is_decimal(type_) or is_complex(type_):
             return pa.string()
         case Primitive(name=name):
             return _PRIMITIVES[name]

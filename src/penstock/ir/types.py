@@ -22,8 +22,9 @@ UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTEGERS = SIGNED + UNSIGNED
 FLOATS = ("float32", "float64")
 DECIMALS = ("decimal32", "decimal64", "decimal128")
+COMPLEXES = ("complex32", "complex64")
 STRINGS = ("rstring", "ustring")
-PRIMITIVES = ("boolean", *INTEGERS, *FLOATS, *DECIMALS, *STRINGS, "timestamp", "blob", "xml", "void")
+PRIMITIVES = ("boolean", *INTEGERS, *FLOATS, *DECIMALS, *COMPLEXES, *STRINGS, "timestamp", "blob", "xml", "void")
 
 
 class Type:
@@ -48,7 +49,7 @@ class Primitive(Type):
 
     @property
     def bits(self) -> int:
-        """The width of an integer, float or decimal type."""
+        """The width of an integer, float, decimal or complex type; of a complex one, that of a part."""
         return int(self.name.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
@@ -175,6 +176,7 @@ INT8, INT16, INT32, INT64 = (Primitive(name) for name in SIGNED)
 UINT8, UINT16, UINT32, UINT64 = (Primitive(name) for name in UNSIGNED)
 FLOAT32, FLOAT64 = (Primitive(name) for name in FLOATS)
 DECIMAL32, DECIMAL64, DECIMAL128 = (Primitive(name) for name in DECIMALS)
+COMPLEX32, COMPLEX64 = (Primitive(name) for name in COMPLEXES)
 RSTRING, USTRING = (Primitive(name) for name in STRINGS)
 TIMESTAMP, BLOB, XML, VOID = (Primitive(name) for name in ("timestamp", "blob", "xml", "void"))
 
@@ -204,8 +206,13 @@ def is_decimal(type_: Type) -> bool:
     return isinstance(type_, Primitive) and type_.name in DECIMALS
 
 
+def is_complex(type_: Type) -> bool:
+    """Whether the type is complex32 or complex64: a pair of float32 or of float64."""
+    return isinstance(type_, Primitive) and type_.name in COMPLEXES
+
+
 def is_numeric(type_: Type) -> bool:
-    """Whether arithmetic is defined on the type."""
+    """Whether the type has arithmetic and an order; complex numbers have no order."""
     return is_integer(type_) or is_float(type_) or is_decimal(type_)
 
 

@@ -50,7 +50,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.expr.values import from_arrow_array
-from penstock.ir.types import Type, is_decimal
+from penstock.ir.types import Type, is_complex, is_decimal
 from penstock.parallel.routing_values import FACTOR, FIRST, NULL, SECOND, code_of_value, code_of_values
 
 Codes = np.ndarray[Any, np.dtype[np.uint64]]
@@ -66,7 +66,7 @@ def group_of(columns: Sequence[Any], groups: int, types: Sequence[Type] | None =
     Args:
         columns: The parts of the key: Arrow or numpy arrays of one length, at least one.
         groups: How many there are.
-        types: Of the columns; needed only where they hold decimals, which Arrow sees as text.
+        types: Of the columns; needed only where they hold decimals or complex numbers, which Arrow sees as text.
 
     Returns:
         An array of int64, each from 0 to groups - 1.
@@ -89,7 +89,7 @@ def group_of_values(values: Sequence[Any], groups: int) -> int:
 
 
 def _codes_of_column(column: Any, type_: Type | None) -> Codes:
-    if type_ is not None and any(is_decimal(part) for part in type_.walk()):
+    if type_ is not None and any(is_decimal(part) or is_complex(part) for part in type_.walk()):
         return np.array([code_of_value(value) for value in from_arrow_array(column, type_)], np.uint64)
     if isinstance(column, np.ndarray):
         return _codes_of_numbers(column)

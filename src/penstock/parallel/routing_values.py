@@ -48,6 +48,8 @@ def code_of_value(value: Any) -> int:
             return NULL
         case bytes() | bytearray() | memoryview():
             return _code_of_bytes(bytes(value))
+        case complex():
+            return code_of_values((value.real, value.imag))
         case Decimal():
             return _code_of_bytes(_digits(value).encode())
         case tuple():

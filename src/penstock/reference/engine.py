@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -63,8 +62,6 @@ class Engine:
         self.stopped: StopReason | None = None
         self.exchange: Exchange
         self._waiting: dict[str, Node] = {}
-        self._ending: deque[tuple[Node, StreamState]] = deque()
-        self._is_ending = False
         self._source_tuples = 0
         self._random_at_first = environment.random.getstate()
         self._began_ns = environment.clock.now_ns
@@ -259,18 +256,7 @@ class Engine:
             self.drain()
 
     def end_stream(self, node: Node, stream: StreamState) -> None:
-        """Send the final punctuation of one of a node's streams, and of all that ends with it."""
-        self._ending.append((node, stream))
-        if self._is_ending:
-            return
-        self._is_ending = True
-        try:
-            while self._ending:
-                self._end(*self._ending.popleft())
-        finally:
-            self._is_ending = False
-
-    def _end(self, node: Node, stream: StreamState) -> None:
+        """Send the final punctuation of one of a node's streams, and of all that ends with it, depth first."""
         if stream.has_ended:
             return
         node.close(stream)

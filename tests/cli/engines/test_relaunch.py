@@ -28,17 +28,18 @@ composite Main {
 """
 
 
-def run(folder: Path, config: str, *options: str) -> Result:
+def run(folder: Path, config: str, *options: str, engine: str = "reference") -> Result:
     (folder / "app.spl").write_text(PROGRAM % config)
-    command = ["run", str(folder / "app.spl"), "--engine", "reference", "--out", str(folder), *options]
+    command = ["run", str(folder / "app.spl"), "--engine", engine, "--out", str(folder), *options]
     return CliRunner().invoke(cli, command)
 
 
+@pytest.mark.parametrize("engine", ["reference", "local"])
 @pytest.mark.parametrize(("config", "options"), [("config restartable: true;", ()), ("", ("--relaunches", "2"))])
 def test_a_run_that_aborts_gets_past_the_tuple_when_it_is_started_again(
-    tmp_path: Path, config: str, options: tuple[str, ...]
+    tmp_path: Path, config: str, options: tuple[str, ...], engine: str
 ) -> None:
-    done = run(tmp_path, config, *options)
+    done = run(tmp_path, config, *options, engine=engine)
     assert done.exit_code == 0, done.output
     assert done.stderr.count("failed on {i=5}: abort() was called") == 2
     assert "starting again (2 of at most" in done.stderr

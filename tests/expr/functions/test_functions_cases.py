@@ -35,6 +35,8 @@ TESTED_BELOW = {
         "freadfile",
         "fread",
         "freadTxt",
+        "freadBin",
+        "fwriteBin",
         "fwriteTxt",
     ),
     *("fwriteString", "fwriteblob", "fwrite", "ftell", "fseek", "rewind", "clearerr", "remove", "mkdir", "fstat"),
@@ -321,6 +323,23 @@ def test_a_position_in_a_file_can_be_told_and_sought(tmp_path: Path) -> None:
     assert invoke(environment, "feof", "uint64", file) is False
     invoke(environment, "rewind", "uint64", file)
     assert invoke(environment, "freadfile", "blob; uint64; int32", b"", file, 9)[1].startswith(b"abc")
+
+
+def test_values_are_written_and_read_as_bytes(tmp_path: Path) -> None:
+    environment = Environment(data_directory=tmp_path, output_directory=tmp_path)
+    file, _ = invoke(environment, "fopen", "rstring; rstring; int32", "b", "w+", 9)
+    long = list(range(3000))
+    assert invoke(environment, "fwriteBin", "list<int32>; uint64; int32", long, file, 9) == (None, 0)
+    assert invoke(environment, "fwriteBin", "complex32; uint64; int32", 1.5 - 2j, file, 9) == (None, 0)
+    assert invoke(environment, "fwriteString", "rstring; uint64; int32", "\0", file, 9) == (None, 0)
+    invoke(environment, "rewind", "uint64", file)
+    numbers: list[int] = []
+    assert invoke(environment, "freadBin", "list<int32>; uint64; int32", numbers, file, 9) == (None, 0)
+    assert numbers == long
+    assert invoke(environment, "freadBin", "complex32; uint64; int32", 0j, file, 9) == (None, 1.5 - 2j, 0)
+    assert invoke(environment, "freadBin", "int32; uint64; int32", 7, file, 9) == (None, 7, errno.EINVAL)
+    assert invoke(environment, "freadBin", "int32; uint64; int32", 7, file, 9) == (None, 7, -1)
+    assert invoke(environment, "freadBin", "int32; uint64; int32", 7, 99, 9) == (None, 7, errno.EBADF)
 
 
 def test_what_goes_wrong_with_a_file_is_told_by_its_number(tmp_path: Path) -> None:

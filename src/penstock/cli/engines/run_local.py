@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from penstock.toolkit.core.program import Program
 
 
-def run_in_process(program: Program, environment: Environment, settings: RunSettings) -> Summary:
-    """Run a program in this process as the options say, with progress on standard error."""
+def run_in_process(program: Program, given: Environment, settings: RunSettings, relaunches: int = 0) -> Summary:
+    """Run a program in this process as the options say, after so many relaunches, with progress on standard error."""
     from penstock.cli.output.live_progress import live_progress
     from penstock.local import run_locally
 
+    # No state is kept, so a relaunch begins where the first launch did.
+    environment = replace(given.renewed(), relaunch_count=relaunches)
     job = _compile(program, environment, settings)
     start = None if settings.start_from is None else _read_start(job, settings.start_from, settings)
     with live_progress(job.program.application) as on_progress:

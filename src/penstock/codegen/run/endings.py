@@ -1,7 +1,7 @@
 """The ends of streams inside a PE.
 
-A port ends when all its streams have; an operator when all its ports have; then its streams end. Ends spread breadth
-first, as in the reference engine: a stream's subscribers learn of its end before anything that ends through them.
+A port ends when all its streams have; an operator when all its ports have; then its streams end. Ends spread depth
+first, as in the reference engine: what ends through a stream's first subscriber ends before the second learns of it.
 
 Example:
     >>> endings = Endings({"feed 0": ["A:0"], "feed 1": ["A:1"], "A": ["exit 2"]}, {"A": ["A"]})
@@ -11,7 +11,7 @@ Example:
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 
@@ -37,13 +37,14 @@ class Endings:
     def end(self, feed: str) -> list[str]:
         """A stream from outside ends; returns the exits that learn of an end, in order."""
         exits: list[str] = []
-        waiting = deque([feed])
+        waiting = [*reversed(self._subscribers[feed])]
         while waiting:
-            for subscriber in self._subscribers[waiting.popleft()]:
-                if is_exit(subscriber):
-                    exits.append(subscriber)
-                else:
-                    waiting.extend(self._end_of_port(subscriber))
+            subscriber = waiting.pop()
+            if is_exit(subscriber):
+                exits.append(subscriber)
+            else:
+                ended = self._end_of_port(subscriber)
+                waiting.extend(reversed([taker for stream in ended for taker in self._subscribers[stream]]))
         return exits
 
     def _end_of_port(self, port: str) -> Sequence[str]:

@@ -7,6 +7,7 @@ from penstock.codegen.write.folding import fold
 from penstock.codegen.write.vector_text import sight
 from penstock.ir.expressions import Attribute, Expression, Literal
 from penstock.ir.graph import Operator
+from penstock.ir.types import is_complex
 
 
 def why_no_de_duplicate(operator: Operator) -> str | None:
@@ -15,6 +16,9 @@ def why_no_de_duplicate(operator: Operator) -> str | None:
         return "forgets by a delta"
     if operator.param("flushOnPunctuation"):
         return "forgets on markers"
+    keys = operator.param("key") or operator.inputs[0].schema.attributes
+    if any(is_complex(key.type) for key in keys):
+        return "has complex keys, whose NaN is not seen in columns"
     given = [v for name in ("timeOut", "count", "resetOnDuplicate") for v in operator.param(name)]
     is_known = all(isinstance(fold(v), Literal) for v in given)
     return None if is_known else "has a parameter that is known only when it runs"

@@ -28,6 +28,7 @@ from penstock.expr.emit.code import (
 from penstock.expr.emit.parts import is_float_inside
 from penstock.expr.emit.scope import Scope
 from penstock.ir.types import (
+    COMPLEX32,
     FLOAT32,
     TIMESTAMP,
     UNSIGNED,
@@ -38,6 +39,7 @@ from penstock.ir.types import (
     SetType,
     Type,
     is_collection,
+    is_complex,
     is_decimal,
     is_float,
     is_integer,
@@ -81,12 +83,20 @@ def arithmetic(operator: str, type_: Type, left: Code, right: Code, scope: Scope
     if is_decimal(type_):
         context = decimal_context(type_, scope)
         return Code(f"{context}.{_DECIMAL_METHODS[operator]}({left.text}, {right.text})")
+    if is_complex(type_):
+        return _complex(operator, type_, left, right)
     if type_ == TIMESTAMP:
         return Code(f"checked({operation(left, operator, right, ADD).text})")
     if isinstance(type_, MapType):
         return Code(f"{{**{left.at(ADD)}, **{right.at(ADD)}}}")
     python = "|" if isinstance(type_, SetType) else operator
     return operation(left, python, right, _LEVELS[python])
+
+
+def _complex(operator: str, type_: Type, left: Code, right: Code) -> Code:
+    divided = Code(f"divide_complex({left.text}, {right.text})")
+    found = divided if operator == "/" else operation(left, operator, right, _LEVELS[operator])
+    return Code(f"round_complex32({found.text})") if type_ == COMPLEX32 else found
 
 
 def decimal_context(type_: Type, scope: Scope) -> str:

@@ -13,6 +13,7 @@ from penstock.expr.typing.rules import can_convert
 from penstock.expr.values import integer_range
 from penstock.ir.types import (
     BLOB,
+    COMPLEX32,
     FLOAT32,
     TIMESTAMP,
     EnumType,
@@ -24,6 +25,7 @@ from penstock.ir.types import (
     TupleType,
     Type,
     is_collection,
+    is_complex,
     is_decimal,
     is_float,
     is_integer,
@@ -87,6 +89,9 @@ def _to_primitive(value: Code, source: Type, target: Type, scope: Scope) -> Code
         return _to_float(value, source, target)
     if is_decimal(target):
         return _to_decimal(value, source, target, scope)
+    if is_complex(target):
+        number = value if is_complex(source) else Code(f"complex_of({value.text})")
+        return Code(f"round_complex32({number.text})") if target == COMPLEX32 else number
     if isinstance(target, EnumType):
         return Code(f"{scope.module.define('symbol', f'symbols({target.symbols!r})')}({value.text})")
     if target == TIMESTAMP:

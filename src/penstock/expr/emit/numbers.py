@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_DOWN, Context, Decimal
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from penstock.expr.errors import EvaluationError
 
@@ -98,3 +98,27 @@ def seconds_to_timestamp(seconds: float | Decimal) -> int:
     if not -(1 << 63) <= nanoseconds < 1 << 63:
         raise EvaluationError(f"{seconds} seconds are not a timestamp: it is out of range")
     return nanoseconds
+
+
+def complex_of(parts: list[Any]) -> complex:
+    """The complex number of a list of its real and imaginary part.
+
+    Example:
+        >>> complex_of([1, 2.5])
+        (1+2.5j)
+    """
+    if len(parts) != 2:
+        raise EvaluationError(f"a complex number has 2 parts, found a list of {len(parts)}")
+    return complex(float(parts[0]), float(parts[1]))
+
+
+def divide_complex(dividend: complex, divisor: complex) -> complex:
+    """A quotient; one by zero is infinite or not a number in each part, as that of floats is.
+
+    Example:
+        >>> divide_complex(4 + 2j, 2 + 0j), divide_complex(1 + 0j, 0j)
+        ((2+1j), (inf+nanj))
+    """
+    if divisor:
+        return dividend / divisor
+    return complex(divide_by_zero(dividend.real, divisor.real), divide_by_zero(dividend.imag, divisor.real))

@@ -17,6 +17,7 @@ from penstock.ir.types import (
     SetType,
     TupleType,
     Type,
+    is_complex,
     is_decimal,
     is_float,
     parse_type,
@@ -84,7 +85,7 @@ def parser(type_: Type) -> Callable[[str], Any]:
 
 def is_float_inside(type_: Type) -> bool:
     """Whether a value of the type may hold NaN, which Python's containers compare by identity."""
-    return any(is_float(part) or is_decimal(part) for part in type_.walk())
+    return any(is_float(part) or is_decimal(part) or is_complex(part) for part in type_.walk())
 
 
 def has_nan(value: Any) -> bool:

@@ -26,15 +26,17 @@ from decimal import Decimal
 from math import inf, nan
 
 from penstock.expr.emit.numbers import (
-    checked, decimal_to_integer, divide_by_zero, division_by_zero, out_of_range, remainder, seconds_to_timestamp,
-    timestamp_to_seconds,
+    checked, complex_of, decimal_to_integer, divide_by_zero, divide_complex, division_by_zero, out_of_range, remainder,
+    seconds_to_timestamp, timestamp_to_seconds,
 )
 from penstock.expr.emit.parts import (
     MISSING, LogicState, bounded, cast_map, contains, each_left, each_left_value, each_right, each_right_value,
     equality, has_nan, map_lists, map_maps, membership, no_key, no_value, not_at, parser, put, put_at,
     replace_contents, standard, store, symbols, too_deep, with_byte,
 )
-from penstock.expr.values import DECIMAL_CONTEXTS, ascending, copier, default_value, round_float32, text_form
+from penstock.expr.values import (
+    DECIMAL_CONTEXTS, ascending, copier, default_value, round_complex32, round_float32, text_form,
+)
 from penstock.ir.types import parse_type
 """
 

@@ -16,12 +16,15 @@ from typing import Any, BinaryIO, TypeVar, cast
 from penstock.expr.environment import Environment
 from penstock.expr.functions.file_errors import END_OF_FILE
 from penstock.expr.functions.registry import function
+from penstock.expr.values.binary import Decode, Truncated, decoder, encoder
 from penstock.expr.values.default import default_value
 from penstock.expr.values.parse import parse_literal_form
 from penstock.expr.values.text import literal_form
 from penstock.ir.types import TIMESTAMP, Type
 
 T = TypeVar("T")
+
+_FIRST_READ = 4096
 
 
 class OpenFile:
@@ -164,11 +167,57 @@ def read_text(type_: Type, _: Type, __: Type) -> Callable[..., Any]:
     def read(environment: Environment, result: Any, number: int, error: int) -> Any:
         line, failed = read_line(environment, number, error)
         value, invalid = _attempt(lambda: parse(line), default_value(type_)) if not failed else (result, 0)
-        if isinstance(result, list | set | dict):
-            return None, _replace(result, value) or failed or invalid
-        return None, value, failed or invalid
+        return _give(result, value, failed or invalid)
 
     return read
+
+
+@function(
+    "<any T> stateful void freadBin(mutable T result, uint64 file, mutable int32 error)",
+    needs_environment=True,
+    needs_types=True,
+)
+def read_binary(type_: Type, _: Type, __: Type) -> Callable[..., Any]:
+    """Read a value as `fwriteBin` wrote it."""
+    decode = decoder(type_)
+
+    def read(environment: Environment, result: Any, number: int, error: int) -> Any:
+        found, failed = _attempt(lambda: _decode_next(_file(environment, number), decode), None)
+        if failed or found is None:
+            return _give(result, result, failed or END_OF_FILE)
+        return _give(result, found[0], 0)
+
+    return read
+
+
+def _decode_next(file: OpenFile, decode: Decode) -> tuple[Any] | None:
+    """The value at the position of a file, which then is behind it; nothing at the end.
+
+    Raises:
+        ValueError: The file ends within the value, or what it holds is none.
+    """
+    start, data, wanted = file.stream.tell(), b"", _FIRST_READ
+    while True:
+        more = file.stream.read(wanted)
+        data, wanted = data + more, 2 * wanted
+        try:
+            value, end = decode(data, 0)
+        except Truncated:
+            if more:
+                continue
+            file.at_end = True
+            if data:
+                raise ValueError("the file ends within a value") from None
+            return None
+        file.stream.seek(start + end)
+        return (value,)
+
+
+def _give(result: Any, value: Any, failed: int) -> Any:
+    """What a function returns that has a mutable result: a collection is changed, anything else is given back."""
+    if isinstance(result, list | set | dict):
+        return None, _replace(result, value) or failed
+    return None, value, failed
 
 
 def _replace(target: Any, value: Any) -> int:
@@ -187,6 +236,17 @@ def write_text(type_: Type, _: Type, __: Type) -> Callable[..., tuple[None, int]
     """Write a value as `println` prints it."""
     form = literal_form(type_)
     return lambda environment, value, number, error: _write(environment, number, form(value).encode())
+
+
+@function(
+    "<any T> stateful void fwriteBin(T value, uint64 file, mutable int32 error)",
+    needs_environment=True,
+    needs_types=True,
+)
+def write_binary(type_: Type, _: Type, __: Type) -> Callable[..., tuple[None, int]]:
+    """Write a value in the binary format of files."""
+    encode = encoder(type_)
+    return lambda environment, value, number, error: _write(environment, number, encode(value))
 
 
 def _write(environment: Environment, number: int, data: bytes) -> tuple[None, int]:

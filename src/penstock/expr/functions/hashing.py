@@ -33,6 +33,7 @@ from penstock.ir.types import (
     SetType,
     TupleType,
     Type,
+    is_complex,
     is_decimal,
     is_float,
     is_string,
@@ -83,6 +84,8 @@ def _of_primitive(type_: Primitive) -> Hash:
         return _of_float
     if is_decimal(type_):
         return _of_decimal
+    if is_complex(type_):
+        return lambda value: _of_codes((_of_float(value.real), _of_float(value.imag)))
     return _of_bytes if type_.name == "blob" else lambda value: int(value) & _MASK
 
 

@@ -6,6 +6,7 @@ infinite. A float32 is computed as a float64 and rounded; a decimal in the digit
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
@@ -17,8 +18,8 @@ import pyarrow.compute as pc
 
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import Implementation, function
-from penstock.expr.values.numbers import DECIMAL_CONTEXTS, round_float32, wrap_integer
-from penstock.ir.types import FLOAT32, Primitive, Type, is_decimal, is_float, is_integer
+from penstock.expr.values.numbers import DECIMAL_CONTEXTS, round_complex32, round_float32, wrap_integer
+from penstock.ir.types import COMPLEX32, FLOAT32, Primitive, Type, is_decimal, is_float, is_integer
 
 Float = Callable[[float], float]
 
@@ -229,3 +230,68 @@ def atan2(type_: Type, _: Type) -> Any:
 def hypot(type_: Type, _: Type) -> Any:
     """The length of the vector (x, y)."""
     return math.hypot if type_ != FLOAT32 else lambda x, y: round_float32(math.hypot(x, y))
+
+
+def _declare_part(name: str, bits: int, doc: str, compute: Callable[[complex], float]) -> None:
+    """Declare a function from a complex number to a float of its width."""
+
+    def run(x: complex) -> float:
+        return compute(x) if bits == 64 else round_float32(compute(x))
+
+    run.__doc__ = doc
+    function(f"float{bits} {name}(complex{bits} x)")(run)
+
+
+for _bits in (32, 64):
+    _declare_part("real", _bits, "The real part.", lambda x: x.real)
+    _declare_part("imag", _bits, "The imaginary part.", lambda x: x.imag)
+    _declare_part("abs", _bits, "The distance from zero.", lambda x: math.hypot(x.real, x.imag))
+
+
+@function("<complex T> boolean isNaN(T x)")
+def is_nan_complex(x: complex) -> bool:
+    """Whether a part is not a number."""
+    return cmath.isnan(x)
+
+
+@function("<complex T> boolean isInf(T x)")
+def is_inf_complex(x: complex) -> bool:
+    """Whether a part is infinite."""
+    return cmath.isinf(x)
+
+
+def _exp_complex(x: complex) -> complex:
+    size = _exp(x.real)
+    return complex(size, x.imag) if x.imag == 0 else complex(size * math.cos(x.imag), size * math.sin(x.imag))
+
+
+def _log_complex(x: complex) -> complex:
+    return cmath.log(x) if x else complex(-math.inf, math.atan2(x.imag, x.real))
+
+
+def _log10_complex(x: complex) -> complex:
+    return cmath.log10(x) if x else _log_complex(x)
+
+
+def _power_complex(base: complex, exponent: complex) -> complex:
+    if base == 0:
+        return 1 + 0j if exponent == 0 else 0j if exponent.real > 0 else complex(math.nan, math.nan)
+    return _exp_complex(exponent * _log_complex(base))
+
+
+def _declare_complex(name: str, parameters: str, doc: str, compute: Callable[..., complex]) -> None:
+    """Declare a function of complex numbers of one width."""
+
+    def make(type_: Type, *_: Type) -> Any:
+        return compute if type_ != COMPLEX32 else lambda *values: round_complex32(compute(*values))
+
+    make.__doc__ = doc
+    function(f"<complex T> T {name}({parameters})", needs_types=True)(make)
+
+
+_declare_complex("pow", "T base, T exponent", "A number to a power.", _power_complex)
+_declare_complex("exp", "T x", "e to the power of a number.", _exp_complex)
+for _name in ("ln", "log"):
+    _declare_complex(_name, "T x", "The natural logarithm.", _log_complex)
+for _name in ("lg", "log10"):
+    _declare_complex(_name, "T x", "The logarithm to base 10.", _log10_complex)

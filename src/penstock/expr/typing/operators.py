@@ -29,6 +29,7 @@ from penstock.ir.types import (
     SetType,
     Type,
     is_collection,
+    is_complex,
     is_integer,
     is_numeric,
     is_string,
@@ -57,7 +58,7 @@ def unary(operator: str, x: Expression, span: Span | None = None) -> Expression:
             fail(f"`!` unwraps an optional, found {x.type}", span or x.span)
         return Unary(type=x.type.inner, operator=operator, operand=x, span=span)
     allowed, needed = {
-        "-": (is_numeric, "a numeric type"),
+        "-": (_is_number, "a numeric type"),
         "~": (is_integer, "an integer type"),
         "!": (lambda type_: type_ == BOOLEAN, "boolean"),
     }[operator]
@@ -65,6 +66,10 @@ def unary(operator: str, x: Expression, span: Span | None = None) -> Expression:
         fail(f"`{operator}` is not defined on {x.type}", span or x.span, f"it needs {needed}")
     folded = _negated(x, span) if operator == "-" else None
     return folded or Unary(type=x.type, operator=operator, operand=x, span=span)
+
+
+def _is_number(type_: Type) -> bool:
+    return is_numeric(type_) or is_complex(type_)
 
 
 def _negated(x: Expression, span: Span | None) -> Literal | None:
@@ -174,7 +179,8 @@ def _arithmetic(operator: str, left: Expression, right: Expression, span: Span |
 def _defines(operator: str, type_: Type) -> bool:
     if operator in ARITHMETIC:
         joins = operator == "+" and (is_string(type_) or is_collection(type_) or type_ == BLOB)
-        return is_numeric(type_) or joins or (type_ == TIMESTAMP and operator in "+-")
+        joins = joins or (type_ == TIMESTAMP and operator in "+-")
+        return is_numeric(type_) or joins or (is_complex(type_) and operator != "%")
     return is_integer(type_) or (type_ == BOOLEAN and operator in "&|^")
 
 

@@ -9,6 +9,7 @@ An implicit conversion never loses more than the low digits of a number that bec
 | an integer | any float or decimal type |
 | float32 | float64 |
 | a decimal type | a wider decimal type |
+| complex32 | complex64 |
 | a bounded string or collection | the same with another bound, or none |
 | T | optional<T>, and where T converts to U, optional<U> |
 | a tuple | a tuple with the same attribute names, each convertible |
@@ -29,6 +30,8 @@ from penstock.expr.values import integer_range
 from penstock.ir.types import (
     BLOB,
     BOOLEAN,
+    COMPLEX32,
+    COMPLEX64,
     DECIMALS,
     FLOATS,
     SIGNED,
@@ -45,6 +48,7 @@ from penstock.ir.types import (
     TupleType,
     Type,
     is_collection,
+    is_complex,
     is_decimal,
     is_float,
     is_integer,
@@ -85,7 +89,7 @@ def _widens(source: Primitive, target: Primitive) -> bool:
     if is_string(source):
         return source.name == target.name
     if not (is_numeric(source) and is_numeric(target)):
-        return False
+        return (source, target) == (COMPLEX32, COMPLEX64)
     if is_integer(source):
         return not is_integer(target) or _holds_integers_of(target, source)
     same_kind = is_float(target) if is_float(source) else is_decimal(target)
@@ -114,8 +118,8 @@ def can_cast(source: Type, target: Type) -> bool:
     """Whether `(target) value` is defined.
 
     Beyond implicit conversions: between all numeric types, between anything and its text, between an enum and its
-    positions, a blob and its bytes, a timestamp and its seconds, and element by element inside collections, tuples
-    and optionals.
+    positions, a blob and its bytes, a timestamp and its seconds, from a list of two numbers to a complex number, and
+    element by element inside collections, tuples and optionals.
 
     Example:
         >>> from penstock.ir.types import RSTRING, parse_type
@@ -130,8 +134,10 @@ def can_cast(source: Type, target: Type) -> bool:
 
 
 def _can_cast_primitive(source: Type, target: Type) -> bool:
-    if is_numeric(source) and is_numeric(target):
+    if (is_numeric(source) and is_numeric(target)) or (is_complex(source) and is_complex(target)):
         return True
+    if isinstance(source, ListType) and is_complex(target):
+        return is_numeric(source.element)
     for one, other in ((source, target), (target, source)):
         if isinstance(one, EnumType) and is_integer(other):
             return True

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from penstock.expr.values.arrow import batch_from_rows, from_arrow_array, rows_from_batch, to_arrow_array
 from penstock.expr.values.default import copier, copy_value, default_value
-from penstock.expr.values.numbers import DECIMAL_CONTEXTS, as_type, integer_range, round_float32, wrap_integer
+from penstock.expr.values.numbers import (
+    DECIMAL_CONTEXTS,
+    as_type,
+    integer_range,
+    round_complex32,
+    round_float32,
+    wrap_integer,
+)
 from penstock.expr.values.order import ascending, order_key
 from penstock.expr.values.parse import parse_form, parse_literal_form
 from penstock.expr.values.scalars import interpret_literal
@@ -28,6 +35,7 @@ __all__ = [
     "order_key",
     "parse_form",
     "parse_literal_form",
+    "round_complex32",
     "round_float32",
     "rows_from_batch",
     "string_literal",

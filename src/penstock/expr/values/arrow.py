@@ -29,6 +29,7 @@ from penstock.ir.types import (
     SetType,
     TupleType,
     Type,
+    is_complex,
     is_decimal,
     is_float,
     is_integer,
@@ -49,7 +50,7 @@ def to_arrow_array(values: Iterable[Any], type_: Type) -> pa.Array:
     match type_:
         case OptionalType(inner=inner):
             return to_arrow_array(found, inner)
-        case Primitive() if is_decimal(type_):
+        case Primitive() if is_decimal(type_) or is_complex(type_):
             return pa.array([None if v is None else str(v) for v in found], pa.string())
         case ListType(element=element):
             return _list_array(found, element, type_, list)
@@ -115,6 +116,8 @@ def _from_python(type_: Type) -> Callable[[Any], Any] | None:
             return _from_python(inner)
         case Primitive() if is_decimal(type_):
             return Decimal
+        case Primitive() if is_complex(type_):
+            return complex
         case ListType(element=element):
             convert = _nullable(_from_python(element))
             return None if convert is None else partial(_list_from_python, convert)

@@ -17,6 +17,7 @@ from penstock.ir.types import (
     TupleType,
     Type,
     has_collection,
+    is_complex,
     is_decimal,
     is_float,
 )
@@ -37,6 +38,8 @@ def default_value(type_: Type) -> Any:
             return 0.0
         case Primitive() if is_decimal(type_):
             return Decimal(0)
+        case Primitive() if is_complex(type_):
+            return 0j
         case Primitive(name=name):
             return _PRIMITIVES.get(name, 0)
         case EnumType(symbols=symbols):

@@ -44,6 +44,16 @@ def round_float32(value: float) -> float:
     return ctypes.c_float(value).value
 
 
+def round_complex32(value: complex) -> complex:
+    """The complex number with its parts rounded to float32.
+
+    Example:
+        >>> round_complex32(0.1 + 0j)
+        (0.10000000149011612+0j)
+    """
+    return complex(round_float32(value.real), round_float32(value.imag))
+
+
 def _context(digits: int, exponent: int) -> Context:
     # IEEE 754 arithmetic never stops: what overflows is infinite and what is invalid is NaN.
     context = Context(prec=digits, Emax=exponent, Emin=1 - exponent, clamp=1)

@@ -1,7 +1,8 @@
 """The order of values: what sorting, `min`, `max` and the iteration of sets go by.
 
 Numbers, strings (by code point), timestamps and blobs have their natural order, false comes before true, the symbols
-of an enum stand as they are declared, lists and tuples compare element by element, null comes first, and NaN last.
+of an enum stand as they are declared, complex numbers compare by their real part first, lists and tuples compare
+element by element, null comes first, and NaN last.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.ir.types import EnumType, ListType, OptionalType, SetType, TupleType, Type, is_float
+from penstock.ir.types import EnumType, ListType, OptionalType, SetType, TupleType, Type, is_complex, is_float
 
 Key = Callable[[Any], Any]
 
@@ -33,6 +34,8 @@ def order_key(type_: Type) -> Key | None:
             return ascending(element)
         case TupleType(attributes=attributes):
             return _tuple_key([order_key(a.type) for a in attributes])
+    if is_complex(type_):
+        return lambda value: (_float_key(value.real), _float_key(value.imag))
     return _float_key if is_float(type_) else None
 
 

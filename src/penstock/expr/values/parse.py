@@ -19,10 +19,12 @@ from functools import cache, partial
 from typing import Any
 
 from penstock.expr.values.scalars import (
+    COMPLEX,
     STRING,
     TIMESTAMP,
     Parse,
     interpret_literal,
+    parse_complex,
     parse_timestamp,
     parse_xml,
     scalar_parser,
@@ -35,6 +37,7 @@ from penstock.ir.types import (
     SetType,
     TupleType,
     Type,
+    is_complex,
     is_string,
 )
 
@@ -106,6 +109,8 @@ def _reader(type_: Type) -> Reader:
             return partial(_read_string, _bound(type_))
         case Primitive(name="timestamp"):
             return _read_timestamp
+        case Primitive(name=name) if is_complex(type_):
+            return partial(_read_complex, name)
         case Primitive(name="xml"):
             return _read_xml
         case OptionalType(inner=inner):
@@ -147,6 +152,18 @@ def _read_timestamp(text: str, position: int) -> tuple[int, int]:
     if match is None:
         raise ValueError(f"expected a timestamp (seconds,nanoseconds,machine), found `{_excerpt(text, position)}`")
     return parse_timestamp(match[0]), match.end()
+
+
+def _read_complex(name: str, text: str, position: int) -> tuple[complex, int]:
+    match = COMPLEX.match(text, position)
+    return (
+        _read_plain(partial(parse_complex, name), text, position)
+        if match is None
+        else (
+            parse_complex(name, match[0]),
+            match.end(),
+        )
+    )
 
 
 def _read_optional(read: Reader, text: str, position: int) -> tuple[Any, int]:

@@ -20,6 +20,9 @@ _FLOAT = re.compile(
     r"\s*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan))\s*", re.IGNORECASE
 )
 TIMESTAMP = re.compile(r"\s*\(\s*(-?[0-9]+)\s*,\s*([0-9]+)\s*(?:,\s*-?[0-9]+\s*)?\)\s*")
+COMPLEX = re.compile(r"\s*\(([^(),]*)(?:,([^(),]*))?\)\s*")
+"""A complex number in parentheses; without them, or without a comma, there is only the real part."""
+
 _BOOLEANS = {"true": True, "false": False}
 _HEXADECIMAL = re.compile(r"(?:[0-9a-fA-F]{2})*")
 
@@ -65,6 +68,19 @@ def _parse_decimal(name: str, text: str) -> Decimal:
     if _FLOAT.fullmatch(text) is None:
         raise ValueError(f"`{text}` is not a number")
     return DECIMAL_CONTEXTS[name].create_decimal(text.strip())
+
+
+def parse_complex(name: str, text: str) -> complex:
+    """A complex number written `(real,imaginary)`, `(real)` or `real`.
+
+    Example:
+        >>> parse_complex("complex64", "(1.5,-2)")
+        (1.5-2j)
+    """
+    match = COMPLEX.fullmatch(text)
+    parts = [text] if match is None else [part for part in match.groups() if part is not None]
+    parse = _parse_float if name == "complex64" else _parse_float32
+    return complex(*map(parse, parts))
 
 
 def _parse_boolean(text: str) -> bool:
@@ -130,6 +146,8 @@ _SCALARS: dict[str, Parse] = {
     "boolean": _parse_boolean,
     "float32": _parse_float32,
     "float64": _parse_float,
+    "complex32": partial(parse_complex, "complex32"),
+    "complex64": partial(parse_complex, "complex64"),
     "timestamp": parse_timestamp,
     "blob": _parse_blob,
     "xml": parse_xml,

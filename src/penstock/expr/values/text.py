@@ -6,6 +6,7 @@ r"""The one text form of every value: what `(rstring)` casts, `println` and the 
 | integers | decimal digits |
 | float32, float64 | at most 6 and 15 significant digits, as C++ streams print them: `0.1`, `1e+20`, `nan`, `-inf` |
 | decimals | all digits, trailing zeros included: `1.50` |
+| complex32, complex64 | `(real,imaginary)`, each as a float |
 | rstring, ustring | the string itself on its own; inside another value, and in `println`, a literal: `"say \"hi\"\n"` |
 | timestamp | `(seconds,nanoseconds,0)` |
 | blob | hexadecimal digits: `00ff` |
@@ -134,6 +135,8 @@ _PRIMITIVES: dict[str, Form] = {
     "boolean": lambda value: "true" if value else "false",
     "float32": lambda value: f"{value:.6g}",
     "float64": lambda value: f"{value:.15g}",
+    "complex32": lambda value: f"({value.real:.6g},{value.imag:.6g})",
+    "complex64": lambda value: f"({value.real:.15g},{value.imag:.15g})",
     "rstring": string_literal,
     "ustring": string_literal,
     "timestamp": _timestamp,

@@ -83,8 +83,6 @@ def _named(syntax: code.NamedTypeSyntax, scope: Scope, extra: Mapping[str, Type]
         if syntax.bound is not None and name not in STRINGS:
             raise error(f"{name} cannot have a bound", syntax.bound.span)
         return Primitive(name, constant_bound(syntax.bound, scope))
-    if name in ("complex32", "complex64"):
-        raise error(f"the type {name} is not supported", syntax.span)
     found = extra.get(name) or scope.find_type(name)
     if found is None:
         hint = did_you_mean(name, {*extra, *scope.type_names(), *scope.stream_names()})

@@ -269,7 +269,6 @@ DEFINITION = OperatorDefinition(
     params=(
         constant("file", "The file's name, unless names come in on an input port.", RSTRING),
         *READ_PARAMS,
-        constant("hasDelayField", "Whether each tuple has its delay in seconds before it; false without it.", BOOLEAN),
         constant("initDelay", "Seconds before the first tuple.", FLOAT64),
         word("compression", "Of the file; none without it.", *COMPRESSIONS),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),

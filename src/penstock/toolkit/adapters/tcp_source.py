@@ -20,7 +20,7 @@ from penstock.expr.environment import Tuple
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
-from penstock.ir.types import BOOLEAN, FLOAT64, RSTRING, UINT32
+from penstock.ir.types import FLOAT64, RSTRING, UINT32
 from penstock.toolkit.adapters.sockets import INTERFACE, PORT_TYPES, ROLE, Connections, check_role, reconnection_params
 from penstock.toolkit.analysis.logic_analysis import not_parallel
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction
@@ -148,7 +148,6 @@ DEFINITION = OperatorDefinition(
         constant("port", "The port of the server; any that is free for a server without it.", *PORT_TYPES),
         INTERFACE,
         *READ_PARAMS,
-        constant("hasDelayField", "Whether each tuple has its delay in seconds before it; false without it.", BOOLEAN),
         constant("initDelay", "Seconds before the first connection.", FLOAT64),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
         constant("receiveBufferSize", "Accepted; the system chooses how much it holds.", UINT32),

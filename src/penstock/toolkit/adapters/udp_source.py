@@ -14,7 +14,7 @@ import socket
 from penstock.base.diagnostics import UserError
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
-from penstock.ir.types import BOOLEAN, FLOAT64, RSTRING, UINT32
+from penstock.ir.types import FLOAT64, RSTRING, UINT32
 from penstock.toolkit.adapters.sockets import POLL_SECONDS, PORT_TYPES, interface_address, port_number
 from penstock.toolkit.adapters.tcp_source import REMOTE_FUNCTIONS, Produced
 from penstock.toolkit.analysis.logic_analysis import not_parallel
@@ -138,7 +138,6 @@ DEFINITION = OperatorDefinition(
         ),
         constant("interface", "The network interface, or its address, to listen on; all without it.", RSTRING),
         *(param for param in READ_PARAMS if param.name not in ("hasHeaderLine", "blockSize", "eolMarker")),
-        constant("hasDelayField", "Whether each tuple has its delay in seconds before it; false without it.", BOOLEAN),
         constant("initDelay", "Seconds before the first tuple.", FLOAT64),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
         constant("receiveBufferSize", "How many bytes the system holds for us; its own choice without it.", UINT32),

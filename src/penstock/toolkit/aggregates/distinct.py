@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from penstock.ir.types import ListType, MapType, OptionalType, SetType, TupleType, Type, is_float
+from penstock.ir.types import ListType, MapType, OptionalType, SetType, TupleType, Type, is_complex, is_float
 
 Identity = Callable[[Any], Hashable]
 
@@ -32,6 +32,8 @@ def identity_of(type_: Type) -> Identity | None:
             return _identity_of_tuple([identity_of(a.type) for a in attributes])
         case OptionalType(inner=wrapped):
             return _identity_of_optional(identity_of(wrapped))
+    if is_complex(type_):
+        return lambda value: (_float_identity(value.real), _float_identity(value.imag))
     return _float_identity if is_float(type_) else None
 
 

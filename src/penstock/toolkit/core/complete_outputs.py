@@ -10,6 +10,7 @@ from penstock.base.diagnostics import Diagnostics, Span, UserError, did_you_mean
 from penstock.expr.typing import convert
 from penstock.ir.expressions import (
     Attribute,
+    Cast,
     Expression,
     ListLiteral,
     Literal,
@@ -21,6 +22,7 @@ from penstock.ir.expressions import (
 )
 from penstock.ir.graph import Assignment, InputPort, OutputPort
 from penstock.ir.types import (
+    FLOAT64,
     XML,
     EnumType,
     ListType,
@@ -31,6 +33,7 @@ from penstock.ir.types import (
     TupleType,
     Type,
     TypedName,
+    is_complex,
     is_decimal,
     is_float,
     is_string,
@@ -93,6 +96,9 @@ def default_expression(type_: Type) -> Expression:
         0
     """
     match type_:
+        case Primitive() if is_complex(type_):
+            zero = Literal(type=FLOAT64, value=0.0)
+            return Cast(type=type_, operand=ListLiteral(type=ListType(FLOAT64), elements=(zero, zero)))
         case Primitive():
             return Literal(type=type_, value=_default_scalar(type_))
         case EnumType(symbols=symbols):

@@ -44,7 +44,7 @@ from penstock.ir.types import (
     is_integer,
     is_string,
 )
-from penstock.toolkit.formats.csv import field_reader
+from penstock.toolkit.formats.csv import field_reader, has_plain_text
 from penstock.toolkit.formats.items import Settings
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -63,7 +63,7 @@ def fast_reader(schema: Schema, settings: Settings) -> Callable[[bytes], pa.Reco
 def ends_at_line_end(block: bytes, schema: Schema, settings: Settings) -> bool:
     """Whether it is certain that no record of a block goes on after the block's last line."""
     types = [_inner(a.type) for a in schema.attributes]
-    if not all(isinstance(t, Primitive) and t.name != "timestamp" for t in types):
+    if not all(map(has_plain_text, types)):
         return re.search(rb"[\"'\[({]", block) is None
     if not any(map(is_string, types)):
         return True

@@ -20,7 +20,7 @@ from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.expr.values import default_value, integer_range, interpret_literal, literal_form, parse_form
-from penstock.ir.types import FLOAT64, OptionalType, Primitive, Schema, Type, is_integer, is_string
+from penstock.ir.types import COMPLEXES, FLOAT64, OptionalType, Primitive, Schema, Type, is_integer, is_string
 from penstock.toolkit.formats.items import Settings
 from penstock.toolkit.formats.lines import Unclosed
 
@@ -130,6 +130,11 @@ def _split(line: str, separator: str, types: list[Type]) -> list[str]:
         position = end + 1
 
 
+def has_plain_text(type_: Type) -> bool:
+    """Whether the text of a value has no brackets, which may hold separators and line ends; strings have quotes."""
+    return isinstance(type_, Primitive) and type_.name not in ("timestamp", "xml", *COMPLEXES)
+
+
 def field_end(line: str, start: int, separator: str, type_: Type | None) -> int:
     """The position of the separator behind the field that starts at a position, or the line's end.
 
@@ -139,7 +144,7 @@ def field_end(line: str, start: int, separator: str, type_: Type | None) -> int:
     inner = type_.inner if isinstance(type_, OptionalType) else type_
     if inner is not None and is_string(inner):
         return _string_end(line, start, separator)
-    if inner is None or (isinstance(inner, Primitive) and inner.name not in ("timestamp", "xml")):
+    if inner is None or has_plain_text(inner):
         return _find(line, separator, start)
     return _composite_end(line, start, separator)
 

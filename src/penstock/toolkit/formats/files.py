@@ -31,6 +31,11 @@ COMPRESSIONS = tuple(_COMPRESSORS)
 _CHUNK = _BUFFER = 1 << 16
 
 
+def new_decompressor(compression: str) -> Any:
+    """A decompressor of the stream that begins, with `decompress`, `eof` and `unused_data`."""
+    return _DECOMPRESSORS[compression]()
+
+
 def read_chunks(path: Path, compression: str = "") -> Iterator[bytes]:
     """The content of a file, decompressed, chunk by chunk.
 

@@ -56,6 +56,7 @@ READ_PARAMS = (
     _SEPARATOR,
     constant("hasHeaderLine", "Whether csv starts with a line to skip, or how many.", BOOLEAN, UINT32),
     constant("readPunctuations", "Whether markers stand between the tuples of the bin format.", BOOLEAN),
+    constant("hasDelayField", "Whether each tuple has its delay in seconds before it; false without it.", BOOLEAN),
     constant("ignoreExtraCSVValues", "Whether csv lines may have more values than there are attributes.", BOOLEAN),
 )
 """Of operators that read."""

@@ -38,6 +38,7 @@ from penstock.ir.types import (
     SetType,
     TupleType,
     Type,
+    is_complex,
     is_decimal,
     is_float,
     is_integer,
@@ -97,6 +98,8 @@ def _primitive(type_: Primitive) -> Convert:
         return _float32 if type_ == FLOAT32 else _float
     if is_decimal(type_):
         return partial(_decimal, type_.name)
+    if is_complex(type_):
+        return lambda found: parse_form(type_)(_string(None, found))
     if type_ == BLOB:
         return _blob
     if type_ == XML:

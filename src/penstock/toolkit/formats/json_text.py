@@ -30,6 +30,7 @@ from penstock.ir.types import (
     SetType,
     TupleType,
     Type,
+    is_complex,
     is_decimal,
     is_float,
 )
@@ -66,6 +67,8 @@ def _plain(type_: Type) -> Plain | None:
 def _primitive(type_: Primitive) -> Plain | None:
     if is_decimal(type_):
         return str
+    if is_complex(type_):
+        return text_form(type_)
     if is_float(type_):
         return lambda value: value if math.isfinite(value) else None
     return bytes.hex if type_ == BLOB else None

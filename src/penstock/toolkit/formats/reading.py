@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from penstock.expr.environment import Tuple
+from penstock.expr.values.binary import Decode, Truncated, decoder
 from penstock.ir.types import FLOAT64, Schema
 from penstock.toolkit.core.runtime import Punctuation, Wait
 from penstock.toolkit.formats import csv, json_lines, parquet, txt
-from penstock.toolkit.formats.binary import Decode, Truncated, decoder
 from penstock.toolkit.formats.items import Chunks, Item, Malformed, Pause, Settings
 from penstock.toolkit.formats.lines import Line, parse_records, split_any_line_ends, split_lines
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.expr.values import text_form
+from penstock.expr.values.binary import encoder
 from penstock.ir.types import FLOAT64, Schema
 from penstock.toolkit.core.runtime import Punctuation
 from penstock.toolkit.formats import csv, txt
-from penstock.toolkit.formats.binary import encoder
 from penstock.toolkit.formats.items import Settings
 from penstock.toolkit.formats.json_text import json_writer
 

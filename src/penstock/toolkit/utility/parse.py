@@ -2,7 +2,8 @@
 
 The blobs of the input tuples are one stream of bytes: a record may begin in one blob and end in another. What is left
 when the input ends is the last record; then a window marker follows. An attribute that the output clause assigns is
-not read. A malformed record follows `parsing`.
+not read. A malformed record follows `parsing`. With `hasDelayField` each tuple waits for the seconds
+that stand before it, counted from the tuple before it or from its bytes, whichever came later.
 
 What it remembers are the bytes since the last place where no record was open, and how many items it has read of them:
 a fresh instance reads these bytes again.
@@ -26,9 +27,11 @@ from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, O
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.memory import Parts, Whole
 from penstock.toolkit.core.record_output import read_schema, record_output
-from penstock.toolkit.core.runtime import Context, Punctuation
+from penstock.toolkit.core.runtime import Context, Punctuation, Wait
 from penstock.toolkit.formats import Chunks, Item, Malformed, Pause, reader
 from penstock.toolkit.formats.format_params import READ_PARAMS, check_format, read_settings
+from penstock.toolkit.utility.held_items import Item as ItemOfStream
+from penstock.toolkit.utility.releases import Releases
 
 
 class ParseRuntime(LogicRuntime):
@@ -38,10 +41,12 @@ class ParseRuntime(LogicRuntime):
         _is_anew: Whether the reader has been at a place where no record was open.
         _tail: The blobs since then.
         _taken: The items taken since then.
-        _number: The tuples submitted.
+        _number: The tuples read.
+        _free_ns: When the tuple read last may leave.
+        _releases: The tuples and markers that wait for their time.
     """
 
-    remembers = ("_is_anew", "_tail", "_taken", "_number", "_is_broken")
+    remembers = ("_is_anew", "_tail", "_taken", "_number", "_is_broken", "_free_ns", "_releases")
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
@@ -60,6 +65,8 @@ class ParseRuntime(LogicRuntime):
         self._taken = 0
         self._is_broken = False
         self._number = 0
+        self._free_ns = 0
+        self._releases = Releases(context, self.pass_on)
 
     def process(self, port: int, tuple_: Tuple) -> None:
         """Read what the blob completes."""
@@ -79,7 +86,23 @@ class ParseRuntime(LogicRuntime):
         self._has_ended = True
         self._take_items(None)
         if not self._has_markers:
-            self.punctuate[0](Punctuation.WINDOW)
+            self._send(Punctuation.WINDOW)
+
+    def is_waiting(self) -> bool:
+        """Whether tuples wait for their time."""
+        return self._releases.has_tuples
+
+    def finish(self) -> None:
+        """Let go of the rest."""
+        self._releases.release_all()
+
+    def _send(self, item: ItemOfStream) -> None:
+        """Submit what was read at its time, behind all that waits."""
+        now_ns = self.context.environment.clock.now_ns
+        if self._free_ns <= now_ns and not self._releases:
+            self.pass_on(item)
+        else:
+            self._releases.at(max(now_ns, self._free_ns), item)
 
     def _chunks(self) -> Chunks:
         while self._blobs or not self._has_ended:
@@ -114,9 +137,11 @@ class ParseRuntime(LogicRuntime):
         elif isinstance(item, tuple):
             made = item if self._make is None else self._make(item, (tuple_,), {"TupleNumber": self._number})
             self._number += 1
-            self.submit[0](made)
+            self._send(made)
+        elif isinstance(item, Wait):
+            self._free_ns = max(self.context.environment.clock.now_ns, self._free_ns) + max(0, item.nanoseconds)
         elif item is Punctuation.WINDOW:
-            self.punctuate[0](item)
+            self._send(item)
 
 
 def _check(operator: Operator, found: Diagnostics) -> None:
@@ -146,7 +171,7 @@ DEFINITION = OperatorDefinition(
         OutputFunction(prototype="int64 TupleNumber()", doc="The number of tuples read before this one."),
         OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
     ),
-    facts=Facts(is_repeatable=True),
+    facts=Facts(waits_for_time_with=("hasDelayField",), is_repeatable=True),
     model=_model,
     check=_check,
     runtime=ParseRuntime,

@@ -1,9 +1,10 @@
-"""Tuples as bytes, in network byte order, attribute by attribute.
+"""Values as bytes, in network byte order, a tuple attribute by attribute.
 
 | type | bytes |
 |---|---|
 | boolean | one, 0 or 1 |
 | integers, floats | their width, big-endian; floats as IEEE 754 |
+| complex | its real and its imaginary part, as floats |
 | rstring, ustring, decimals | length, then the text in UTF-8 |
 | timestamp | int64 seconds, uint32 nanoseconds, int32 machine identifier (always 0) |
 | blob | uint64 length, then the bytes |
@@ -31,7 +32,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from penstock.expr.values import ascending, parse_form, text_form
+from penstock.expr.values.order import ascending
+from penstock.expr.values.parse import parse_form
+from penstock.expr.values.text import text_form
 from penstock.ir.types import (
     XML,
     EnumType,
@@ -80,6 +83,9 @@ def encoder(type_: Type) -> Encode:
             return lambda value: pack(value if value == value else math.nan)
         case Primitive(name=name) if name in _FORMATS:
             return struct.Struct(_FORMATS[name]).pack
+        case Primitive(name="complex32" | "complex64" as name):
+            part = encoder(Primitive(name.replace("complex", "float")))
+            return lambda value: part(value.real) + part(value.imag)
         case Primitive(name="timestamp"):
             return lambda value: _TIMESTAMP.pack(*divmod(value, 1_000_000_000), 0)
         case Primitive(name="blob"):
@@ -125,6 +131,9 @@ def decoder(type_: Type) -> Decode:
     match type_:
         case Primitive(name=name) if name in _FORMATS:
             return _fixed(struct.Struct(_FORMATS[name]), lambda parts: parts[0])
+        case Primitive(name="complex32" | "complex64" as name):
+            part = _FORMATS[name.replace("complex", "float")]
+            return _fixed(struct.Struct(f"{part}{part[1]}"), lambda parts: complex(*parts))
         case Primitive(name="timestamp"):
             return _fixed(_TIMESTAMP, lambda parts: parts[0] * 1_000_000_000 + parts[1])
         case Primitive(name="blob"):
