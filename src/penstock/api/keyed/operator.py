@@ -384,16 +384,20 @@ def _inferred(owner: type[KeyedOperator], operator: Operator) -> OperatorModel:
     )
 
 
+def keys_of(owner: type[KeyedOperator], operator: Operator) -> list[list[str]]:
+    """The names of the attributes of the key, by input port."""
+    return [[str(key_names([key])[0]) for key in port] for port in _keys(owner, operator)]  # type: ignore[index]
+
+
 def _runtime(owner: type[KeyedOperator], params: Sequence[ParamSpec], operator: Operator, context: Context) -> Runtime:
     parameters = parameter_values(owner, tuple(params), operator, context)
     seconds = parameters.pop("ttl", owner.ttl)
-    keys = [[str(key_names([key])[0]) for key in port] for port in _keys(owner, operator)]  # type: ignore[index]
     return KeyedRuntime(
         owner,
         operator,
         context,
         parameters=parameters,
-        keys=keys,
+        keys=keys_of(owner, operator),
         ttl_ns=None if seconds is None else ttl_ns(seconds, operator.id),
         hooks=frozenset(hook for hook in ("on_wake", "on_expire", *_HOOKS) if _has(owner, hook)),
     )

@@ -6,7 +6,17 @@ import ast
 from types import ModuleType
 from typing import Any
 
-from penstock.codegen.functions.analysis import Flow, Rules, Unclear, as_value, assign, choose, free_name, truth_of
+from penstock.codegen.functions.analysis import (
+    Flow,
+    Instance,
+    Rules,
+    Unclear,
+    as_value,
+    assign,
+    choose,
+    free_name,
+    truth_of,
+)
 from penstock.codegen.functions.arithmetic import (
     COMPARISONS,
     OPERATIONS,
@@ -19,7 +29,7 @@ from penstock.codegen.functions.arithmetic import (
     truth,
     unary,
 )
-from penstock.codegen.functions.calls import call
+from penstock.codegen.functions.calls import call, call_own
 from penstock.codegen.functions.methods import constants_in, index
 from penstock.codegen.functions.nodes import (
     BOOL,
@@ -49,7 +59,7 @@ def evaluate(node: ast.expr, flow: Flow) -> Value:
         case ast.Name(id=name):
             return _read(flow.names[name] if name in flow.names else free_name(name, flow.function))
         case ast.Attribute(value=base, attr=name):
-            return _attribute(evaluate(base, flow), name)
+            return _attribute(evaluate(base, flow), name, flow)
         case ast.BinOp(left=left, op=op, right=right) if type(op).__name__ in OPERATIONS:
             symbol = OPERATIONS[type(op).__name__][0]
             first, second = as_node(evaluate(left, flow)), as_node(evaluate(right, flow))
@@ -97,7 +107,9 @@ def _read(value: Value) -> Value:
     return value
 
 
-def _attribute(base: Value, name: str) -> Value:
+def _attribute(base: Value, name: str, flow: Flow) -> Value:
+    if isinstance(base, Instance):
+        return _read(base.read(name, flow))
     if isinstance(base, Record):
         return base.part(name)  # type: ignore[no-any-return]
     if isinstance(base, Known) and isinstance(base.object, ModuleType | type):
@@ -300,11 +312,13 @@ def _call(callee: ast.expr, args: list[ast.expr], keywords: list[ast.keyword], f
         if isinstance(base, Node | Record) or _is_object(base):
             receiver, name = base, callee.attr
         else:
-            receiver, name = _attribute(base, callee.attr), ""
+            receiver, name = _attribute(base, callee.attr, flow), ""
     else:
         receiver, name = evaluate(callee, flow), ""
     given = [evaluate(a, flow) for a in args]
     named = {str(k.arg): evaluate(k.value, flow) for k in keywords}
+    if isinstance(receiver, Instance) and name:
+        return _read(call_own(receiver, name, given, named, flow, RULES))
     return _read(call(receiver, name, given, named, flow, RULES))
 
 
