@@ -284,19 +284,24 @@ def differences(text: str, outputs: str, pick: Pick) -> tuple[bool, str]:
 def without_failing(runner: Runner, rows: list[Any]) -> list[Any]:
     """Rows without those that fail, as far as the first failures tell."""
     kept: list[Any] = []
-    probe = Runner(runner.setting, None, None)
+    probe = runner.fresh()
     state = runner.calls.snapshot()
     if state is not None:
-        probe.calls.restore(state)
+        probe.restore(state)
+    runtime: Any = probe._runtime
     for row in rows:
-        before = probe.calls.snapshot()
+        key = runtime.key_of[0](row)
+        seat = runtime._live(key)
+        before = None if seat is None else dict(vars(seat.instance))
         try:
-            probe.take([row], 0)
+            probe._check(row)
             kept.append(row)
         except Exception:
-            probe.calls = probe.fresh()
-            if before is not None:
-                probe.calls.restore(before)
+            if before is None:
+                runtime.entries.pop(key, None)
+            else:
+                vars(seat.instance).clear()
+                vars(seat.instance).update(before)
     return kept
 
 

@@ -342,21 +342,17 @@ class Instance(Known):
 
     Attributes:
         owner: Its class.
-        key: The attributes of its key.
         order: The attributes that it is given, in the order of the first time.
     """
 
     object: Any = "the instance"
     owner: type = type
-    key: Record = Record(())
     order: list[str] = field(default_factory=list)
 
     def read(self, name: str, flow: Flow) -> Value:
         """The value of an attribute, which may be the same for the whole class."""
         if f"{OWN}{name}" in flow.names:
             return flow.names[f"{OWN}{name}"]
-        if name == "key":
-            return self.key
         found = inspect.getattr_static(self.owner, name, _MISSING)
         if found is _MISSING or name in self.order or type(found) not in (bool, int, float, str, tuple, dict):
             raise NotUnderstood(f"it reads `self.{name}`, which has no value that is known")

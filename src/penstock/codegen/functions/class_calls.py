@@ -148,19 +148,20 @@ class ClassCalls:
 
     def _take_settled(self, rows: Iterable[Any], ends: list[int]) -> None:
         """Take rows once nothing is checked any more."""
-        self._settle()
-        if isinstance(self._calls, _Instances):
-            self._loop_by_key(rows, self._calls, ends)
+        calls = self._settle()
+        if isinstance(calls, _Instances):
+            self._loop_by_key(rows, calls, ends)
         else:
-            self._loop(rows, self._calls, ends)
+            self._loop(rows, calls, ends)
 
-    def _settle(self) -> None:
-        """Let the runtime that was checked step aside."""
+    def _settle(self) -> Call | _Instances:
+        """Let the runtime that was checked step aside; what to call then."""
         if self._calls is None:
             runtime: Any = getattr(self._runtime, "settled", self._runtime)
             runtime.submit[:] = self._collectors()
             self._settled = runtime
             self._calls = _by_key(runtime) if isinstance(runtime, KeyedRuntime) else _by_instance(runtime)
+        return self._calls
 
     def _loop(self, rows: Iterable[Any], call: Call, ends: list[int]) -> None:
         sent, note, send, own = self._sent, ends.append, self._runtime.submit[0], self._own

@@ -40,7 +40,7 @@ from penstock.api.inference.judgement import judge
 from penstock.api.inference.names.syntax_trees import function_tree
 from penstock.api.keyed.operator import KeyedOperator
 from penstock.api.rows import row_class
-from penstock.codegen.functions.analysis import OWN, Flow, Instance, choose, follow
+from penstock.codegen.functions.analysis import OWN, Env, Flow, Instance, choose, follow
 from penstock.codegen.functions.compiled import Columns, type_of_value, write_sites
 from penstock.codegen.functions.expressions import RULES
 from penstock.codegen.functions.nodes import (
@@ -93,7 +93,7 @@ class CompiledClass:
 
 @lru_cache(maxsize=256)
 def compile_class(
-    owner: type[KeyedOperator], key: tuple[str, ...], inputs: Schema, outputs: Schema, given: Given = ()
+    owner: Any, key: tuple[str, ...], inputs: Schema, outputs: Schema, given: Given = ()
 ) -> CompiledClass | str:
     """A class as columns, or why it is called in a loop.
 
@@ -108,7 +108,7 @@ def compile_class(
     if why is not None:
         return why
     try:
-        return _compile(owner, key, inputs, outputs, {name: value for name, _, value in given})
+        return _compile(owner, inputs, outputs, {name: value for name, _, value in given})
     except NotUnderstood as error:
         return str(error)
     except RecursionError:
@@ -123,6 +123,8 @@ def _why_no_columns(owner: type[KeyedOperator], key: tuple[str, ...], inputs: Sc
         inner = type_.inner if isinstance(type_, OptionalType) else type_
         if is_float(inner) or is_decimal(inner) or not isinstance(inner, Primitive | EnumType):
             return f"its key `{name}` is of type {type_}"
+    if not isinstance(owner.process, FunctionType):
+        return "its `process` is no plain method"
     if owner.process_port is not KeyedOperator.process_port:
         return "it has `process_port`"
     slots = {name for class_ in owner.__mro__ for name in vars(class_).get("__slots__", ()) if isinstance(name, str)}
@@ -139,17 +141,16 @@ def _why_not_followed(owner: type[KeyedOperator], inputs: Schema, given: Given) 
     return None
 
 
-def _compile(
-    owner: type[KeyedOperator], key: tuple[str, ...], inputs: Schema, outputs: Schema, given: Mapping[str, Any]
-) -> CompiledClass:
+def _compile(owner: type[KeyedOperator], inputs: Schema, outputs: Schema, given: Mapping[str, Any]) -> CompiledClass:
     row = Record(tuple(_attribute(a.name, a.type) for a in inputs.attributes), inputs.names, "row")
-    keyed = Record(tuple(row.part(name) for name in key), key, "row")
-    made = _construct(owner, keyed, given)
+    made = _construct(owner, given)
     written = _written(owner)
     first = made | {name: _default(owner, name) for name in written if name not in made}
     kinds = {name: _kind_of_first(first[name]) for name in written}
+    if not kinds:
+        raise NotUnderstood("it sets no attribute")
     for _ in range(MOST_ROUNDS):
-        own = Instance(owner=owner, key=keyed, order=list(made))
+        own = Instance(owner=owner, order=list(made))
         flow = _follow(owner, own, row, first, kinds)
         state = {name: choose([(where, names[OWN + name]) for where, names in flow.ends], None) for name in kinds}
         grown = {name: _grow(name, kinds[name], state[name]) for name in kinds}
@@ -163,12 +164,12 @@ def _attribute(name: str, type_: Any) -> Node:
     return Node(kind_of_type(type_), name, vector="attribute", type=type_, name=name)
 
 
-def _construct(owner: type[KeyedOperator], key: Record, given: Mapping[str, Any]) -> dict[str, Any]:
+def _construct(owner: type[KeyedOperator], given: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes that the constructor leaves, all of them constants."""
     constructor = inspect.getattr_static(owner, "__init__")
     if not isinstance(constructor, FunctionType):
         return {}
-    own = Instance(owner=owner, key=key)
+    own = Instance(owner=owner)
     flow = follow(constructor, [own], {name: constant(value) for name, value in given.items()}, None, RULES)
     if len(flow.ends) != 1 or flow.yields or not all(isinstance(n, Node) and n.is_constant for n in flow.forced):
         raise NotUnderstood("its constructor does not always end in the same way")
@@ -207,11 +208,16 @@ def _follow(
     owner: type[KeyedOperator], own: Instance, row: Record, first: Mapping[str, Any], kinds: Mapping[str, Kind]
 ) -> Flow:
     """Follow `process` with attributes of some kinds."""
-    names = {OWN + name: _state(name, kinds[name]) if name in kinds else constant(first[name]) for name in first}
-    flow = follow(owner.process, [own, row], {}, None, RULES, own=names)
+    names: Env = {OWN + name: _state(name, kinds[name]) if name in kinds else constant(first[name]) for name in first}
+    flow = follow(_process(owner), [own, row], {}, None, RULES, own=names)
     if not flow.ends:
         raise NotUnderstood("it never returns")
     return flow
+
+
+def _process(owner: type[KeyedOperator]) -> FunctionType:
+    assert isinstance(owner.process, FunctionType)
+    return owner.process
 
 
 def _state(name: str, kind: Kind) -> Node:
@@ -246,7 +252,7 @@ def _finish(
         raise NotUnderstood("an attribute is never set")
     if any(kind.name == "none" for kind in kinds.values()):
         raise NotUnderstood("an attribute is always None")
-    gives = tuple(write_sites(owner.process, flow, outputs))
+    gives = tuple(write_sites(_process(owner), flow, outputs))
     forced = tuple(flow.forced)
     refuse_lost(
         [

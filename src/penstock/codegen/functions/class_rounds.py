@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -260,7 +259,9 @@ class _Run:
             columns = [concatenated(list(column)) for column in zip(*(made for _, made in sites), strict=True)]
             if sites[0][0] is None and not is_left[rows].any():
                 if len(self._sites[0]) == 1:
-                    return Taken(np.flatnonzero(~is_left), [taken(c, self.layout.place[~is_left]) for c in columns], left)
+                    return Taken(
+                        np.flatnonzero(~is_left), [taken(c, self.layout.place[~is_left]) for c in columns], left
+                    )
                 parts.append((rows, columns))
                 continue
             mask = ~is_left[rows]
@@ -333,9 +334,10 @@ class _Instances:
         back[layout.keys] = np.arange(len(back))
         lists = dict(zip(own.kinds, (_listed(taken(column, back)) for column in columns), strict=True))
         fixed = {name: [value] * len(back) for name, value in own.first.items() if name not in lists}
-        states = zip(*((lists | fixed)[name] for name in own.names), strict=True) if own.names else repeat(())
+        states = zip(*((lists | fixed)[name] for name in own.names), strict=True)
         rounds = until[back].tolist()
-        for key, entry, took, first_ns, state in zip(self._keys, self._entries, rounds, self._first_ns, states):  # noqa: B905 # states may go on
+        touched = zip(self._keys, self._entries, rounds, states, self._first_ns, strict=True)
+        for key, entry, took, state, first_ns in touched:
             if entry is None:
                 entries[key] = (key, runtime.born, first_ns, (names, state) if took else begun, None, None)
                 runtime.born += 1
@@ -345,4 +347,5 @@ class _Instances:
 
 
 def _listed(column: Column) -> list[Any]:
-    return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+    found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+    return found

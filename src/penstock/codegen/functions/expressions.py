@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -127,16 +129,16 @@ def _truth(node: ast.expr, flow: Flow) -> Node:
     return truth(found, flow.here) if isinstance(found, Node) else constant(truth_of(found))
 
 
-def _under(path: Path, node: ast.expr, flow: Flow) -> tuple[Value, dict[str, Value]]:
-    """The value of an expression for some of the rows, and the local variables after it."""
+def _under(path: Path, flow: Flow, compute: Callable[[], Value]) -> Value:
+    """A value that is computed for some of the rows; it sets no variable, because the others have these, too."""
     before, names = flow.path, flow.names
     flow.path, flow.names = path, dict(names)
-    found = evaluate(node, flow)
+    found = compute()
     flow.force(found)
     left_behind, flow.path, flow.names = flow.names, before, names
     if left_behind.keys() != names.keys() or any(left_behind[n] is not names[n] for n in names):
         raise NotUnderstood("it assigns inside a side of a condition")
-    return found, left_behind
+    return found
 
 
 def _choice(test: ast.expr, body: ast.expr, orelse: ast.expr, flow: Flow) -> Value:
@@ -145,7 +147,10 @@ def _choice(test: ast.expr, body: ast.expr, orelse: ast.expr, flow: Flow) -> Val
         return evaluate(body if asked.value else orelse, flow)
     flow.force(asked)
     sides = (Path(flow.here, asked, True), Path(flow.here, asked, False))
-    ends = [(side, _under(side, node, flow)[0]) for side, node in zip(sides, (body, orelse), strict=True)]
+    ends = [
+        (side, _under(side, flow, partial(evaluate, node, flow)))
+        for side, node in zip(sides, (body, orelse), strict=True)
+    ]
     return _read(choose(ends, flow.here))
 
 
@@ -160,7 +165,7 @@ def _either(is_and: bool, values: list[ast.expr], flow: Flow) -> Value:
     flow.force(asked)
     path = Path(flow.here, asked, is_and)
     whole = ast.BoolOp(op=ast.And() if is_and else ast.Or(), values=rest)
-    second = as_node(_under(path, whole if len(rest) > 1 else rest[0], flow)[0])
+    second = as_node(_under(path, flow, lambda: evaluate(whole if len(rest) > 1 else rest[0], flow)))
     if asked is first and second.kind == BOOL:
         symbol = "and" if is_and else "or"
         return Node(BOOL, f"({{0}} {symbol} {{1}})", (asked, second), "plain &" if is_and else "plain |", flow.here)
@@ -179,11 +184,7 @@ def _both(is_and: bool, values: list[ast.expr], flow: Flow) -> Node:
     if asked.is_constant:
         return _both(is_and, rest, flow) if asked.value is is_and else asked
     flow.force(asked)
-    before = flow.path
-    flow.path = Path(flow.here, asked, is_and)
-    second = _both(is_and, rest, flow)
-    flow.force(second)
-    flow.path = before
+    second = as_node(_under(Path(flow.here, asked, is_and), flow, lambda: _both(is_and, rest, flow)))
     symbol = "and" if is_and else "or"
     return Node(BOOL, f"({{0}} {symbol} {{1}})", (asked, second), "plain &" if is_and else "plain |", flow.here)
 
@@ -198,11 +199,8 @@ def _compare(left: Value, ops: list[ast.cmpop], others: list[ast.expr], flow: Fl
     if first.is_constant:
         return _compare(right, ops[1:], others[1:], flow) if first.value else first
     flow.force(first)
-    path, before = Path(flow.here, first, True), flow.path
-    flow.path = path
-    rest = as_node(_compare(right, ops[1:], others[1:], flow))
-    flow.force(rest)
-    flow.path = before
+    others_on_path = lambda: _compare(right, ops[1:], others[1:], flow)  # noqa: E731 # for these rows alone
+    rest = as_node(_under(Path(flow.here, first, True), flow, others_on_path))
     return Node(BOOL, "({0} and {1})", (first, rest), "plain &", flow.here)
 
 

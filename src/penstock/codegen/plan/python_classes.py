@@ -73,7 +73,14 @@ def compile_python_class(program: Program, operator: Operator, owner: PythonClas
     if isinstance(given, str):
         return given
     key = tuple(keys_of(owner, operator)[0])
-    return compile_class(owner, key, operator.inputs[0].schema, operator.outputs[0].schema, given)
+    found: CompiledClass | str = compile_class(
+        owner,  # type: ignore[arg-type] # classes can be hashed
+        key,
+        operator.inputs[0].schema,
+        operator.outputs[0].schema,
+        given,
+    )
+    return found
 
 
 def write_class(builder: Builder, operator: Operator, form: CompiledClass | str) -> None:
