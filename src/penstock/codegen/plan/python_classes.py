@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 
-from penstock.api.keyed.operator import KeyedOperator, keys_of
+from penstock.api.keyed.operator import KeyedOperator, key_expressions
 from penstock.api.operators import Operator as OperatorClass
 from penstock.codegen.functions.class_calls import ClassCalls
 from penstock.codegen.functions.class_columns import CompiledClass, compile_class
@@ -14,6 +14,7 @@ from penstock.codegen.plan.python_functions import RuntimeContext, constants_giv
 from penstock.codegen.write.builder import Builder, branch
 from penstock.expr.environment import Clock, Environment
 from penstock.expr.evaluate import Evaluator
+from penstock.ir.expressions import Attribute
 from penstock.ir.graph import Operator
 from penstock.ir.models import State
 from penstock.toolkit.core.definition import ParamKind
@@ -72,7 +73,7 @@ def compile_python_class(program: Program, operator: Operator, owner: PythonClas
     given = constants_given(operator, [spec for spec in params if spec.kind is ParamKind.CONSTANT])
     if isinstance(given, str):
         return given
-    key = tuple(keys_of(owner, operator)[0])
+    key = tuple(key.name for key in key_expressions(owner, operator)[0] if isinstance(key, Attribute))
     found: CompiledClass | str = compile_class(
         owner,  # type: ignore[arg-type] # classes can be hashed
         key,
