@@ -172,12 +172,13 @@ def row_values(pick: Pick, keys: int) -> tuple[Any, ...]:
 
 @contextmanager
 def fewest(keys: int) -> Iterator[None]:
-    """Rounds of at least so many keys."""
-    before, class_rounds.FEWEST = class_rounds.FEWEST, keys
+    """Rounds of at least so many keys, in batches of any size."""
+    before = class_rounds.FEWEST, class_rounds.LEAST_ROWS
+    class_rounds.FEWEST, class_rounds.LEAST_ROWS = keys, 1
     try:
         yield
     finally:
-        class_rounds.FEWEST = before
+        class_rounds.FEWEST, class_rounds.LEAST_ROWS = before
 
 
 @dataclass

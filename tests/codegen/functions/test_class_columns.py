@@ -235,11 +235,12 @@ def test_an_instance_that_has_other_attributes_goes_on_in_the_loop():
     assert after[key][3] == (("step", "n"), (100, 5 + 100 * mine))
 
 
-def test_few_keys_are_left_to_the_loop():
+@pytest.mark.parametrize(("keys", "count"), [(5, 600), (100, 50)])
+def test_few_keys_and_few_rows_are_left_to_the_loop(keys, count):
     text = "class f(KeyedOperator):\n    partition_by = 's'" + UNDERSTOOD["None in the beginning"]
     setting = Setting(text, "int64 a")
     runner = Runner(setting, *setting.step()[:2])
-    rows = [row_values(random.Random(i).choice, 5) for i in range(50)]
+    rows = [row_values(random.Random(i).choice, keys) for i in range(count)]
     assert runner.take(rows, 0) == Runner(setting, None, None).take(rows, 0)
 
 

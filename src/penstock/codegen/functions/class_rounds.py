@@ -41,8 +41,11 @@ from penstock.codegen.rows.frames import Frame, concatenated, taken
 from penstock.codegen.rows.places import Array
 from penstock.expr.vector.frame import Column
 
-FEWEST = 24
+FEWEST = 32
 """How many keys a round must have: a call of the function costs as much as that many calls of an instance."""
+
+LEAST_ROWS = 500
+"""How many rows a batch must have: to lay them out costs as much as that many calls, however few they are."""
 
 Site = tuple[Array | None, list[Column]]
 """The rows for which a tuple is given, all if there is no mask, and its columns."""
@@ -116,7 +119,7 @@ def held(value: Any, rows: int, kind: str) -> Column:
 def take_in_rounds(
     runtime: KeyedRuntime, frame: Frame, when: Array, step: Step, attributes: Attributes
 ) -> Taken | None:
-    """Take a batch in rounds; None if it has too few keys for that.
+    """Take a batch in rounds; None if it has too few keys or rows for that.
 
     Args:
         runtime: Holds the instances.
@@ -125,6 +128,8 @@ def take_in_rounds(
         step: The class as a function.
         attributes: Of instances.
     """
+    if len(frame) < LEAST_ROWS:
+        return None
     types = [runtime.operator.inputs[0].schema.attribute(name).type for name in runtime.names]
     numbers = Keys(list(map(str, types)))
     codes = numbers.codes([frame[name] for name in runtime.names])
