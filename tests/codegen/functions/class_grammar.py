@@ -172,13 +172,13 @@ def row_values(pick: Pick, keys: int) -> tuple[Any, ...]:
 
 @contextmanager
 def fewest(keys: int) -> Iterator[None]:
-    """Rounds of at least so many keys, in batches of any size."""
-    before = class_rounds.FEWEST, class_rounds.LEAST_ROWS
-    class_rounds.FEWEST, class_rounds.LEAST_ROWS = keys, 1
+    """Rounds of at least so many keys a line, in batches of any size."""
+    before = class_rounds.KEYS_PER_LINE, class_rounds.LEAST_ROWS
+    class_rounds.KEYS_PER_LINE, class_rounds.LEAST_ROWS = keys, 1
     try:
         yield
     finally:
-        class_rounds.FEWEST, class_rounds.LEAST_ROWS = before
+        class_rounds.KEYS_PER_LINE, class_rounds.LEAST_ROWS = before
 
 
 @dataclass
@@ -265,7 +265,7 @@ def differences(text: str, outputs: str, pick: Pick) -> tuple[bool, str]:
         keys = pick((1, 2, 5, 30))
         rows = [row_values(pick, keys) for _ in range(pick((1, 2, 10, 60, 200)))]
         rows = rows if pick(range(4)) == 0 else without_failing(loop, rows)
-        with fewest(pick((1, 1, 2, 8))):
+        with fewest(pick((0, 0, 0, 1))):
             found, expected = (attempt(runner, rows, number * 1000) for runner in (columns, loop))
         if found != expected:
             return True, f"{text}\n\n{code}\n{rows}\n{first_difference(expected, found)}"

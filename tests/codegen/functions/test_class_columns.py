@@ -178,7 +178,7 @@ def test_the_first_row_that_fails_is_the_first_in_the_order_of_rows():
         given = list(good)
         for at, n in zip(bad[::2], bad[1::2], strict=True):
             given[at] = (n, *given[at][1:])
-        with fewest(1):
+        with fewest(0):
             found = [attempt(Runner(setting, *form), given, 0) for form in [(step, attributes), (None, None)]]
         assert found[0] == found[1]
         assert isinstance(found[0], str)
@@ -205,7 +205,7 @@ def test_a_class_in_a_generated_pe_gives_what_a_container_gives(is_checked):
     made = generate(program, plan, inner_pe(plan))
     assert isinstance(made, Module)
     assert made.text.count("# class by columns, a tuple of each key at a time") == 2
-    with fewest(1):
+    with fewest(0):
         assert_same(program, plan, inner_pe(plan), batches([e.index for e in plan.into(inner_pe(plan))]))
 
 
@@ -221,7 +221,7 @@ def test_an_instance_that_has_other_attributes_goes_on_in_the_loop():
     setting = Setting(text, "int64 a")
     runner = Runner(setting, *setting.step()[:2])
     rows = [row_values(random.Random(i).choice, 3) for i in range(20)]
-    with fewest(1):
+    with fewest(0):
         runner.take(rows, 0)
         (whole, parts) = runner.calls.snapshot()
         ((_, stored),) = parts.values()

@@ -11,8 +11,8 @@ Formulation:
     round takes is a slice: of the columns of tuples, and of the first m_r attributes.
 
     A key leaves at a round if a row of it leaves the normal case there. It also leaves before its first round if an
-    attribute is of another kind than the code is for, and where the rounds end because less than `FEWEST` keys are
-    left. Its tuples from there on are taken by its instance in the loop of `class_calls`, in their order.
+    attribute is of another kind than the code is for, and where the rounds end because too few keys are left. Its
+    tuples from there on are taken by its instance in the loop of `class_calls`, in their order.
 
 Algorithm:
     Counting sort by key: O(b + k) for b tuples and k keys, and one call of the function a round.
@@ -41,8 +41,8 @@ from penstock.codegen.rows.frames import Frame, concatenated, taken
 from penstock.codegen.rows.places import Array
 from penstock.expr.vector.frame import Column
 
-FEWEST = 32
-"""How many keys a round must have: a call of the function costs as much as that many calls of an instance."""
+KEYS_PER_LINE = 6
+"""How many keys a round must have for each line of the function: what it costs is what so many calls cost."""
 
 LEAST_ROWS = 500
 """How many rows a batch must have: to lay them out costs as much as that many calls, however few they are."""
@@ -63,12 +63,14 @@ class Attributes:
         made: Those that the constructor sets.
         first: The values of all in the beginning.
         kinds: Of those that change; the others are what they were in the beginning.
+        lines: How many lines the function of a round has.
     """
 
     names: tuple[str, ...]
     made: tuple[str, ...]
     first: dict[str, Any]
     kinds: dict[str, str]
+    lines: int
 
 
 class Round:
@@ -133,7 +135,7 @@ def take_in_rounds(
     types = [runtime.operator.inputs[0].schema.attribute(name).type for name in runtime.names]
     numbers = Keys(list(map(str, types)))
     codes = numbers.codes([frame[name] for name in runtime.names])
-    layout = Layout(codes, len(numbers))
+    layout = Layout(codes, len(numbers), max(1, KEYS_PER_LINE * attributes.lines))
     if not layout.rounds:
         return None
     parts = [values(column, type_) for column, type_ in zip(numbers.columns(), types, strict=True)]
@@ -152,6 +154,7 @@ class Layout:
     Args:
         codes: The number of each row's key, from 0 on in the order of first rows.
         count: How many keys there are.
+        fewest: How many keys a round must have.
 
     Attributes:
         first: The first row of each key.
@@ -162,7 +165,7 @@ class Layout:
         rows: The rows in that order, those of rounds that do not take place left out.
     """
 
-    def __init__(self, codes: Array, count: int) -> None:
+    def __init__(self, codes: Array, count: int, fewest: int) -> None:
         by_number = by_key(codes, count)
         counts = np.bincount(codes, minlength=count)
         begins = np.cumsum(counts) - counts
@@ -171,7 +174,7 @@ class Layout:
         self._position = np.empty(count, np.int64)
         self._position[self.keys] = np.arange(count)
         sizes = count - np.cumsum(np.bincount(counts))[:-1]
-        self.rounds = int(np.count_nonzero(sizes >= FEWEST))
+        self.rounds = int(np.count_nonzero(sizes >= fewest))
         self.starts: Array = np.cumsum(sizes) - sizes
         self.sizes: list[int] = sizes.tolist()
         self._rank = np.empty(len(codes), np.int64)

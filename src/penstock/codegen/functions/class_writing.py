@@ -29,8 +29,8 @@ def write_step(builder: Builder, operator: Operator, compiled: CompiledClass) ->
     builder.body.add(*writer.lines(), f"return {left}, [{', '.join(state)}], [{', '.join(sites)}]")
     name = builder.module.fresh(f"{compiled.name.lower()}_step")
     builder.module.add([f"def {name}({ROWS}):", *builder.body.lines])
-    builder.body = outer
-    return f"{name}, {_attributes(builder, compiled)}"
+    lines, builder.body = len(builder.body.lines), outer
+    return f"{name}, {_attributes(builder, compiled, lines)}"
 
 
 def kind_text(kind: Kind) -> str:
@@ -47,7 +47,7 @@ def _held(writer: ColumnWriter, node: Node, kind: Kind) -> str:
     return text
 
 
-def _attributes(builder: Builder, compiled: CompiledClass) -> str:
+def _attributes(builder: Builder, compiled: CompiledClass, lines: int) -> str:
     kinds = ", ".join(f'"{name}": "{kind_text(kind)}"' for name, kind in compiled.kinds.items())
-    text = f"Attributes({compiled.names!r}, {compiled.made!r}, {compiled.first!r}, {{{kinds}}})"
+    text = f"Attributes({compiled.names!r}, {compiled.made!r}, {compiled.first!r}, {{{kinds}}}, {lines})"
     return builder.module.define("attributes", text.replace("'", '"') if "\\" not in text else text)
