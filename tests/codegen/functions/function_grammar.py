@@ -87,6 +87,8 @@ from typing import NamedTuple
 
 from function_tables import NAMES, PATTERN, RATES, SIZES, STEPS, WATCHED
 
+from penstock import KeyedOperator
+
 LIMIT = 5
 FACTOR = -2.5
 

@@ -141,6 +141,13 @@ def test_paths_returns_and_corners_are_those_of_python(role, outputs, body):
     assert is_compiled
 
 
+@pytest.mark.parametrize("test", ["t.b and (x := t.n) > 3", "0 < t.n < (x := t.m) < 9", "t.b or (x := t.m)"])
+def test_what_is_assigned_on_one_side_of_a_test_is_so_for_its_rows_alone(test):
+    text = f"def f(t):\n    x = 1\n    if {test}:\n        pass\n    return (x,)"
+    _, difference = differences(text, "map", ROWS, "int64 a")
+    assert not difference, difference
+
+
 def test_most_functions_of_the_grammar_become_columns():
     forms = []
     for seed in range(100):

@@ -67,6 +67,7 @@ class Analysis:
         blames: Why nothing can be said of the state, in the order of discovery.
         changed: Whether the last round found something new.
         is_init: Whether the constructor is being looked at: what it makes is the operator's state.
+        is_of_one_key: Whether an instance sees the tuples of one key, so that what it sets on itself is partitioned.
         unordered: How many iterations over sets the code is inside of.
         given: The values that leave as tuples.
         submits: The calls of `submit`, by the identity of their nodes.
@@ -83,6 +84,7 @@ class Analysis:
         self.blames: dict[str, None] = {}
         self.changed = False
         self.is_init = False
+        self.is_of_one_key = False
         self.unordered = 0
         self.given: list[Value] = []
         self.submits: set[int] = set()

@@ -231,7 +231,8 @@ def _store(run: Analysis, thing: Thing, name: str, value: Value, node: ast.AST, 
     if is_there and hasattr(type(member), "__set__") and not inspect.ismemberdescriptor(member):
         run.blame(node, frame, f"it stores into the property `{name}`, which is not followed")
     if thing.owner is Owner.STATE and not run.is_init:
-        run.blame(node, frame, f"it writes `self.{name}`, which is one value for all tuples")
+        if not run.is_of_one_key:
+            run.blame(node, frame, f"it writes `self.{name}`, which is one value for all tuples")
     else:
         run.change(thing, node, frame)
     run.grow(thing, value, field=name)

@@ -114,6 +114,7 @@ def judge(
     inputs: Schema,
     owner: type | None = None,
     given: Mapping[str, Type | None] | None = None,
+    is_of_one_key: bool = False,
 ) -> Findings:
     """The findings on a function of one tuple, or on the method `process(self, tuple)` of `owner`.
 
@@ -123,6 +124,7 @@ def judge(
         inputs: The schema of the tuple.
         owner: The class, where it is a method.
         given: The types of the parameters that the invocation sets, None where that is not known.
+        is_of_one_key: Whether an instance of `owner` sees the tuples of one key, and may set its attributes.
 
     Example:
         >>> from penstock.ir.types import parse_schema
@@ -133,7 +135,9 @@ def judge(
     """
     if function_tree(function) is None:
         return Findings(reasons=("its source cannot be read",), leaks_submit=True)
-    return _Judgement(function, gives, inputs, owner, given or {}).findings()
+    judgement = _Judgement(function, gives, inputs, owner, given or {})
+    judgement.run.is_of_one_key = is_of_one_key
+    return judgement.findings()
 
 
 class _Judgement:
@@ -143,7 +147,7 @@ class _Judgement:
         self, function: FunctionType, gives: str, inputs: Schema, owner: type | None, given: Mapping[str, Type | None]
     ) -> None:
         self._function, self._gives, self._inputs, self._owner = function, gives, inputs, owner
-        self._run = Analysis(function.__code__.co_filename, evaluate, execute, call_value)
+        self.run = Analysis(function.__code__.co_filename, evaluate, execute, call_value)
         self._outside = Frame(function=function, names={})
         self._site = ast.copy_location(ast.Constant(value=None), function_tree(function).node)  # type: ignore[union-attr]
         self._parameters = {name: self._parameter(type_) for name, type_ in given.items()}
@@ -153,7 +157,7 @@ class _Judgement:
 
     def findings(self) -> Findings:
         """Rounds until nothing new is found."""
-        run = self._run
+        run = self.run
         for _ in range(_MOST_ROUNDS):
             run.changed, run.given = False, []
             self._round()
@@ -176,10 +180,10 @@ class _Judgement:
         first = () if self._owner is None else (self._instance(self._owner),)
         parameters = self._parameters if self._owner is None else {}
         arguments = Arguments(positional=(*first, self._row), keywords=parameters)
-        self._give(invoke(self._run, self._function, arguments, self._site, self._outside))
+        self._give(invoke(self.run, self._function, arguments, self._site, self._outside))
 
     def _give(self, returned: Value) -> None:
-        run, site, outside = self._run, self._site, self._outside
+        run, site, outside = self.run, self._site, self._outside
         if self._gives == "one":
             run.submit(returned, site, outside)
         elif self._gives == "none":
@@ -190,7 +194,7 @@ class _Judgement:
 
     def _instance(self, owner: type) -> Value:
         """The operator as its constructor leaves it."""
-        run = self._run
+        run = self.run
         run.is_init = True
         made = run.fresh(self._site, self._outside, owner)
         if why := why_hooked(owner, trusted=BASES):
@@ -206,9 +210,9 @@ class _Judgement:
         return made
 
     def _state(self) -> tuple[tuple[str, ...], frozenset[str] | None]:
-        reasons = dict.fromkeys(self._run.blames)
+        reasons = dict.fromkeys(self.run.blames)
         keys: list[frozenset[str]] = []
-        for thing in (t for t in self._run.things() if t.is_keyed_write):
+        for thing in (t for t in self.run.things() if t.is_keyed_write):
             if thing.whole is not None:
                 reasons[f"it keeps state by key in a {thing.type.__name__}, but {thing.whole}"] = None
             elif len(thing.shapes) > 1:

@@ -310,7 +310,7 @@ def ttl_ns(seconds: float, name: str) -> int:
     return max(1, round(seconds * 1e9))
 
 
-def _keys(owner: type[KeyedOperator], operator: Operator) -> list[list[Expression]]:
+def key_expressions(owner: type[KeyedOperator], operator: Operator) -> list[list[Expression]]:
     """The key of each input port: what the invocation gives, or else what the class declares."""
     if operator.param("partitionBy"):
         return keys_by_port(operator, "partitionBy")
@@ -351,14 +351,14 @@ def _check_declared(owner: type[KeyedOperator], operator: Operator, name: str, f
                 found.error(message, operator.span, hint=did_you_mean(attribute, port.schema.names))
             elif has_collection(type_ := port.schema.attribute(attribute).type):
                 found.error(f"`{attribute}` cannot be a key: it is of type {type_}", operator.span)
-    types = [[str(key.type) for key in keys] for keys in _keys(owner, operator)]
+    types = [[str(key.type) for key in keys] for keys in key_expressions(owner, operator)]
     if not found and any(other != types[0] for other in types[1:]):
         found.error(f"the keys of the input ports of `{name}` are of different types", operator.span)
 
 
 def _model(owner: type[KeyedOperator], operator: Operator) -> OperatorModel:
     """Partitioned by its key; how much leaves, and what is copied, is inferred where only `process` gives tuples."""
-    keys = [key_names(port) or () for port in _keys(owner, operator)]
+    keys = [key_names(port) or () for port in key_expressions(owner, operator)]
     spontaneous = _has(owner, "on_wake") or _has(owner, "on_expire")
     base = OperatorModel(why=(_BY_TIME,)) if spontaneous else _inferred(owner, operator)
     base = replace(base, spontaneous=spontaneous, waits_for_markers=_has(owner, "on_punctuation"))
@@ -387,7 +387,7 @@ def _inferred(owner: type[KeyedOperator], operator: Operator) -> OperatorModel:
 def _runtime(owner: type[KeyedOperator], params: Sequence[ParamSpec], operator: Operator, context: Context) -> Runtime:
     parameters = parameter_values(owner, tuple(params), operator, context)
     seconds = parameters.pop("ttl", owner.ttl)
-    keys = [[str(key_names([key])[0]) for key in port] for port in _keys(owner, operator)]  # type: ignore[index]
+    keys = [[str(key_names([key])[0]) for key in port] for port in key_expressions(owner, operator)]  # type: ignore[index]
     return KeyedRuntime(
         owner,
         operator,

@@ -8,7 +8,9 @@ happen. What is evaluated at all is kept in order (`Flow.forced`), used or not: 
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -19,6 +21,8 @@ from penstock.codegen.functions.nodes import Known, Node, NotUnderstood, Path, R
 
 MOST_CALLS = 8
 MOST_NODES = 2000
+OWN = "self."
+"""How the names of attributes of the instance begin."""
 _MISSING = object()
 
 
@@ -38,6 +42,7 @@ class Flow:
         path: The rows that are still under way.
         names: The values of its local variables there.
         returns: The values that are returned, each with the path of its rows.
+        ends: The variables where it returns, each with that path.
         yields: Likewise the values that are yielded.
         forced: The nodes that are evaluated, in order; a path marks rows that leave.
         depth: The depth of the call.
@@ -48,6 +53,7 @@ class Flow:
     names: Env
     function: FunctionType
     returns: list[tuple[Where, Value]] = field(default_factory=list)
+    ends: list[tuple[Where, Env]] = field(default_factory=list)
     yields: list[tuple[Where, Value]] = field(default_factory=list)
     forced: list[Node | Path | None] = field(default_factory=list)
     depth: int = 0
@@ -58,6 +64,12 @@ class Flow:
         """The rows that evaluate an expression that stands here."""
         assert not isinstance(self.path, _Nowhere)
         return self.path
+
+    def end(self, value: Value) -> None:
+        """Return a value for the rows that are under way."""
+        self.returns.append((self.here, value))
+        self.ends.append((self.here, self.names))
+        self.path = NOWHERE
 
     def force(self, value: Value) -> None:
         """Note that a value is evaluated."""
@@ -83,24 +95,26 @@ def follow(
     rules: Rules,
     *,
     asks: bool = False,
+    own: Env | None = None,
 ) -> Flow:
-    """Follow a function from its first statement to all its ends."""
+    """Follow a function from its first statement to all its ends; `own` are the attributes of its instance."""
     tree = function_tree(function)
     if tree is None:
         raise NotUnderstood(f"the source of `{function.__name__}` cannot be read")
     depth = 0 if outer is None else outer.depth + 1
     if depth > MOST_CALLS:
         raise NotUnderstood(f"`{function.__name__}` calls too deeply")
-    flow = Flow(
-        None if outer is None else outer.path, _bound(tree, arguments, keywords), function, depth=depth, asks=asks
-    )
+    names = _bound(tree, arguments, keywords) | (own or {})
+    flow = Flow(None if outer is None else outer.path, names, function, depth=depth, asks=asks)
     if outer is not None:
         flow.forced = outer.forced
+        flow.yields = outer.yields  # what a method submits
+        names |= {name: value for name, value in outer.names.items() if name.startswith(OWN)}
         if is_generator(tree.body):
             raise NotUnderstood(f"`{function.__name__}` is a generator")
     _block(tree.body, flow, rules)
     if not isinstance(flow.path, _Nowhere):
-        flow.returns.append((flow.path, constant(None)))
+        flow.end(constant(None))
     return flow
 
 
@@ -178,18 +192,20 @@ def _statement(statement: ast.stmt, flow: Flow, rules: Rules) -> None:
         case ast.Expr(value=value):
             _evaluated(value, flow, rules)
         case ast.Return(value=ast.expr() as value) if flow.asks:
-            flow.returns.append((flow.here, rules.test(value, flow)))
-            flow.force(flow.returns[-1][1])
-            flow.path = NOWHERE
+            asked = rules.test(value, flow)
+            flow.force(asked)
+            flow.end(asked)
         case ast.Return(value=value):
-            flow.returns.append((flow.here, _evaluated(value, flow, rules)))
-            flow.path = NOWHERE
-        case ast.Assign(targets=[target], value=value):
+            flow.end(_evaluated(value, flow, rules))
+        case ast.Assign(targets=targets, value=value):
+            found = _evaluated(value, flow, rules)
+            for target in targets:
+                assign(target, found, flow)
+        case ast.AnnAssign(target=ast.Name() | ast.Attribute() as target, value=ast.expr() as value):
             assign(target, _evaluated(value, flow, rules), flow)
-        case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
-            assign(target, _evaluated(value, flow, rules), flow)
-        case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-            read = ast.copy_location(ast.Name(id=name, ctx=ast.Load()), target)
+        case ast.AugAssign(target=ast.Name() | ast.Attribute() as target, op=op, value=value):
+            read = copy(target)
+            read.ctx = ast.Load()
             whole = ast.copy_location(ast.BinOp(left=read, op=op, right=value), statement)
             assign(target, _evaluated(whole, flow, rules), flow)
         case ast.If(test=test, body=body, orelse=orelse):
@@ -223,8 +239,23 @@ def assign(target: ast.expr, value: Value, flow: Flow) -> None:
                 raise NotUnderstood("it takes something apart that is no tuple of as many parts")
             for part, inner in zip(parts, value.parts, strict=True):
                 assign(part, inner, flow)
+        case ast.Attribute(value=ast.Name(id=name), attr=attribute) if isinstance(flow.names.get(name), Instance):
+            _assign_own(flow.names[name], attribute, value, flow)  # type: ignore[arg-type] # it is an instance
         case _:
             raise NotUnderstood("it assigns to something else than a local variable")
+
+
+def _assign_own(instance: Instance, name: str, value: Value, flow: Flow) -> None:
+    """Let an attribute of the instance mean something."""
+    if name.startswith("__"):
+        raise NotUnderstood(f"it sets `{name}`, which Python calls by another name")
+    if name not in instance.order:
+        if flow.path is not None:
+            raise NotUnderstood(f"it sets `self.{name}` for the first time in one of several cases")
+        instance.order.append(name)
+    flow.names[f"{OWN}{name}"] = value
+    if isinstance(value, Node):
+        value.hints.append(name)
 
 
 def _if(test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], flow: Flow, rules: Rules) -> None:
@@ -294,6 +325,38 @@ def _choose_records(ends: Sequence[tuple[Where, Value]], path: Where) -> Value:
         return Unclear("a value has other parts by branch")
     parts = [choose([(where, r.parts[i]) for where, r in records], path) for i in range(len(first.parts))]
     return Record(tuple(parts), first.names, first.form)
+
+
+def take_ends(inner: Flow, flow: Flow) -> None:
+    """Go on behind a call with the attributes of the instance as it has left them."""
+    own = [name for name in inner.ends[0][1] if name.startswith(OWN)]
+    for name in own:
+        if not all(name in names for _, names in inner.ends):
+            raise NotUnderstood(f"it sets `{name}` for the first time in one of several cases")
+        flow.names[name] = choose([(where, names[name]) for where, names in inner.ends], flow.here)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Known):
+    """The instance whose method is followed; its attributes are variables of the flow, under `self.`.
+
+    Attributes:
+        owner: Its class.
+        order: The attributes that it is given, in the order of the first time.
+    """
+
+    object: Any = "the instance"
+    owner: type = type
+    order: list[str] = field(default_factory=list)
+
+    def read(self, name: str, flow: Flow) -> Value:
+        """The value of an attribute, which may be the same for the whole class."""
+        if f"{OWN}{name}" in flow.names:
+            return flow.names[f"{OWN}{name}"]
+        found = inspect.getattr_static(self.owner, name, _MISSING)
+        if found is _MISSING or name in self.order or type(found) not in (bool, int, float, str, tuple, dict):
+            raise NotUnderstood(f"it reads `self.{name}`, which has no value that is known")
+        return as_value(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import inspect
 import math
 import re
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
-from penstock.codegen.functions.analysis import Flow, Rules, as_value, choose, follow
+from penstock.api.keyed.operator import KeyedOperator
+from penstock.codegen.functions.analysis import OWN, Flow, Instance, Rules, as_value, choose, follow, take_ends
 from penstock.codegen.functions.arithmetic import fold, narrow, to_float, to_int, truth
 from penstock.codegen.functions.methods import (
     LENGTH,
@@ -73,6 +75,22 @@ def call(receiver: Value, name: str, args: list[Value], named: dict[str, Value],
     raise NotUnderstood(f"it calls `{known}`")
 
 
+def call_own(
+    instance: Instance, name: str, args: list[Value], named: dict[str, Value], flow: Flow, rules: Rules
+) -> Value:
+    """The result of a call of a method of the instance itself; `submit` gives a tuple."""
+    method = inspect.getattr_static(instance.owner, name, None)
+    if name == "submit" and method is KeyedOperator.submit:
+        if len(args) != 1 or named:
+            raise NotUnderstood("it submits to a port")
+        flow.force(args[0])
+        flow.yields.append((flow.here, args[0]))
+        return constant(None)
+    if not isinstance(method, FunctionType) or name in vars(KeyedOperator) or f"{OWN}{name}" in flow.names:
+        raise NotUnderstood(f"it calls `self.{name}`")
+    return _followed(method, [instance, *args], named, flow, rules)
+
+
 def _row(kind: Kind, callee: str, args: list[Node], path: Where) -> Node:
     """A call that is made row by row."""
     inside = ", ".join(f"{{{i}}}" for i in range(len(args)))
@@ -85,6 +103,7 @@ def _followed(function: FunctionType, args: list[Value], named: dict[str, Value]
     inner = follow(function, args, named, flow, rules)
     if not inner.returns:
         raise NotUnderstood(f"`{function.__name__}` never returns")
+    take_ends(inner, flow)
     return inner.returns[0][1] if len(inner.returns) == 1 else choose(inner.returns, flow.here)
 
 

@@ -29,6 +29,7 @@ import numpy as np
 
 from penstock.api.keyed.keyed_runtime import KeyedRuntime
 from penstock.api.rows import ConformError, conformer
+from penstock.codegen.functions.class_rounds import Attributes, Step, take_in_rounds
 from penstock.codegen.functions.row_calls import (
     PIECE,
     Call,
@@ -38,9 +39,10 @@ from penstock.codegen.functions.row_calls import (
     rows_of,
     whole_columns,
 )
-from penstock.codegen.rows.frames import Frame
+from penstock.codegen.rows.frames import Frame, concatenated, taken
 from penstock.codegen.rows.places import Array, Places, merge
 from penstock.expr.environment import Clock
+from penstock.expr.vector.frame import Column
 from penstock.toolkit.core.runtime import Runtime, Submit
 
 Times = Callable[[Frame], Array]
@@ -63,6 +65,7 @@ class ClassCalls:
         self._sent: list[Any] = []
         self._ports: list[int] = []
         self._calls: Call | _Instances | None = None
+        self._settled: Any = None
         runtime.submit[:] = self._collectors()
         self._checked = [runtime.receiver(port) for port in range(len(self._inputs))]
         self.snapshot, self.restore = runtime.snapshot, runtime.restore
@@ -70,7 +73,37 @@ class ClassCalls:
     def process(self, times: Times, frames: Sequence[Frame]) -> list[Frame]:
         """The frames that the operator gives by each output port for those of its input ports."""
         places, rows = self._in_order(frames)
-        when: list[int] = times(Frame(places, {})).tolist()
+        counts, ports, made = self._call(rows, times(Frame(places, {})).tolist())
+        given = _Given(places, counts, ports, _merged_marks(frames))
+        return [given.frame(port, columns) for port, columns in enumerate(made)]
+
+    def process_by_key(self, times: Times, frame: Frame, step: Step, attributes: Attributes) -> Frame:
+        """The frame that a class gives that has become columns; the loop takes what is checked or leaves."""
+        when = times(frame)
+        checked = min(getattr(self._runtime, "to_check", 0), len(frame))
+        found = [self._call_some(frame, when, np.arange(checked))]
+        rest = np.arange(checked, len(frame))
+        if len(rest):
+            self._settle()
+            done = take_in_rounds(self._settled, frame.take(rest), when[rest], step, attributes)
+            if done is not None:
+                # Their instances are in the form of snapshots now.
+                self._calls = _by_key(self._settled)
+                found.append((rest[done.at], dict(zip(self._outputs[0].names, done.columns, strict=True))))
+                rest = rest[done.left]
+            found.append(self._call_some(frame, when, rest))
+        at, columns = _in_order_of_rows(found)
+        given = _Given(frame.places, np.bincount(at, minlength=len(frame)), _joined([]), frame.marks)
+        return given.frame(0, columns)
+
+    def _call_some(self, frame: Frame, when: Array, rows: Array) -> tuple[Array, dict[str, Column]]:
+        """What a class with one output gives for some rows in the loop, and for which row each tuple is."""
+        some = frame.take(rows)
+        counts, _, (columns,) = self._call(chain.from_iterable(rows_of(some, self._inputs[0])), when[rows].tolist())
+        return np.repeat(rows, counts), columns
+
+    def _call(self, rows: Iterator[Any], when: Sequence[int]) -> tuple[Array, Array, list[dict[str, Column]]]:
+        """Call the operator for rows: how many values each gave, by which port each leaves, the columns of ports."""
         made: list[list[Columns]] = [[] for _ in self._outputs]
         counts: list[Array] = []
         ports: list[Array] = []
@@ -79,11 +112,8 @@ class ClassCalls:
             ports.append(np.array(self._ports, np.int64))
             for port, columns in enumerate(self._columns()):
                 made[port].append(columns)
-        given = _Given(places, _joined(counts), _joined(ports), _merged_marks(frames))
-        return [
-            given.frame(port, whole_columns(parts, schema))
-            for port, (parts, schema) in enumerate(zip(made, self._outputs, strict=True))
-        ]
+        whole = [whole_columns(parts, schema) for parts, schema in zip(made, self._outputs, strict=True)]
+        return _joined(counts), _joined(ports), whole
 
     def _in_order(self, frames: Sequence[Frame]) -> tuple[Places, Iterator[Any]]:
         """The places of all rows in the sequential order, and the rows, each with its port if there are several."""
@@ -118,14 +148,20 @@ class ClassCalls:
 
     def _take_settled(self, rows: Iterable[Any], ends: list[int]) -> None:
         """Take rows once nothing is checked any more."""
+        calls = self._settle()
+        if isinstance(calls, _Instances):
+            self._loop_by_key(rows, calls, ends)
+        else:
+            self._loop(rows, calls, ends)
+
+    def _settle(self) -> Call | _Instances:
+        """Let the runtime that was checked step aside; what to call then."""
         if self._calls is None:
             runtime: Any = getattr(self._runtime, "settled", self._runtime)
             runtime.submit[:] = self._collectors()
+            self._settled = runtime
             self._calls = _by_key(runtime) if isinstance(runtime, KeyedRuntime) else _by_instance(runtime)
-        if isinstance(self._calls, _Instances):
-            self._loop_by_key(rows, self._calls, ends)
-        else:
-            self._loop(rows, self._calls, ends)
+        return self._calls
 
     def _loop(self, rows: Iterable[Any], call: Call, ends: list[int]) -> None:
         sent, note, send, own = self._sent, ends.append, self._runtime.submit[0], self._own
@@ -262,6 +298,16 @@ class _Given:
 
 def _joined(parts: Sequence[Array]) -> Array:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def _in_order_of_rows(found: Sequence[tuple[Array, dict[str, Column]]]) -> tuple[Array, dict[str, Column]]:
+    """Tuples that were given in several ways, each with its row, as one."""
+    parts = [part for part in found if len(part[0])] or found[:1]
+    if len(parts) == 1:
+        return parts[0]
+    at = np.concatenate([rows for rows, _ in parts])
+    order = np.argsort(at, kind="stable")
+    return at[order], {name: taken(concatenated([c[name] for _, c in parts]), order) for name in parts[0][1]}
 
 
 def _merged_marks(frames: Sequence[Frame]) -> Places | None:

@@ -103,7 +103,7 @@ def compile_function(
         return "it is no function"
     if row_class(inputs)._fields != inputs.names:
         return "an attribute has a name that Python does not allow"
-    findings = judge(function, gives=_GIVES[role], inputs=inputs, given={n: _type(v) for n, _, v in given})
+    findings = judge(function, gives=_GIVES[role], inputs=inputs, given={n: type_of_value(v) for n, _, v in given})
     if findings.reasons or findings.key is not None or findings.has_effects:
         return findings.reasons[0] if findings.reasons else "it keeps state, or acts outside"
     if findings.changed:
@@ -116,7 +116,8 @@ def compile_function(
         return "it is too deeply nested"
 
 
-def _type(value: Any) -> Type:
+def type_of_value(value: Any) -> Type:
+    """The type of a parameter's value."""
     return Primitive({bool: "boolean", int: "int64", float: "float64"}.get(type(value), "rstring"))
 
 
@@ -133,7 +134,7 @@ def _compile(function: FunctionType, role: str, inputs: Schema, outputs: Schema,
     if role == "map":
         made = _conformed(flow.returns, outputs, flow)
         return _finished(function, role, flow, gives=((None, made),))
-    return _finished(function, role, flow, gives=tuple(_sites(function, flow, outputs)))
+    return _finished(function, role, flow, gives=tuple(write_sites(function, flow, outputs)))
 
 
 def _finished(function: FunctionType, role: str, flow: Flow, **parts: Any) -> Compiled:
@@ -149,7 +150,7 @@ def _asked(value: Value, where: Where) -> Node:
     return truth(value, where)
 
 
-def _sites(function: FunctionType, flow: Flow, outputs: Schema) -> list[tuple[Where, Columns]]:
+def write_sites(function: FunctionType, flow: Flow, outputs: Schema) -> list[tuple[Where, Columns]]:
     """The tuples that a flat map gives, in order: what it yields, or the parts of the list that it returns."""
     ends = list(flow.yields)
     is_generator = bool(function.__code__.co_flags & 0x20)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
-from penstock.codegen.functions.analysis import Flow, Rules, Unclear, as_value, assign, choose, free_name, truth_of
+from penstock.codegen.functions.analysis import (
+    Flow,
+    Instance,
+    Rules,
+    Unclear,
+    as_value,
+    assign,
+    choose,
+    free_name,
+    truth_of,
+)
 from penstock.codegen.functions.arithmetic import (
     COMPARISONS,
     OPERATIONS,
@@ -19,7 +31,7 @@ from penstock.codegen.functions.arithmetic import (
     truth,
     unary,
 )
-from penstock.codegen.functions.calls import call
+from penstock.codegen.functions.calls import call, call_own
 from penstock.codegen.functions.methods import constants_in, index
 from penstock.codegen.functions.nodes import (
     BOOL,
@@ -49,7 +61,7 @@ def evaluate(node: ast.expr, flow: Flow) -> Value:
         case ast.Name(id=name):
             return _read(flow.names[name] if name in flow.names else free_name(name, flow.function))
         case ast.Attribute(value=base, attr=name):
-            return _attribute(evaluate(base, flow), name)
+            return _attribute(evaluate(base, flow), name, flow)
         case ast.BinOp(left=left, op=op, right=right) if type(op).__name__ in OPERATIONS:
             symbol = OPERATIONS[type(op).__name__][0]
             first, second = as_node(evaluate(left, flow)), as_node(evaluate(right, flow))
@@ -97,7 +109,9 @@ def _read(value: Value) -> Value:
     return value
 
 
-def _attribute(base: Value, name: str) -> Value:
+def _attribute(base: Value, name: str, flow: Flow) -> Value:
+    if isinstance(base, Instance):
+        return _read(base.read(name, flow))
     if isinstance(base, Record):
         return base.part(name)  # type: ignore[no-any-return]
     if isinstance(base, Known) and isinstance(base.object, ModuleType | type):
@@ -115,16 +129,16 @@ def _truth(node: ast.expr, flow: Flow) -> Node:
     return truth(found, flow.here) if isinstance(found, Node) else constant(truth_of(found))
 
 
-def _under(path: Path, node: ast.expr, flow: Flow) -> tuple[Value, dict[str, Value]]:
-    """The value of an expression for some of the rows, and the local variables after it."""
+def _under(path: Path, flow: Flow, compute: Callable[[], Value]) -> Value:
+    """A value that is computed for some of the rows; it sets no variable, because the others have these, too."""
     before, names = flow.path, flow.names
     flow.path, flow.names = path, dict(names)
-    found = evaluate(node, flow)
+    found = compute()
     flow.force(found)
     left_behind, flow.path, flow.names = flow.names, before, names
     if left_behind.keys() != names.keys() or any(left_behind[n] is not names[n] for n in names):
         raise NotUnderstood("it assigns inside a side of a condition")
-    return found, left_behind
+    return found
 
 
 def _choice(test: ast.expr, body: ast.expr, orelse: ast.expr, flow: Flow) -> Value:
@@ -133,7 +147,10 @@ def _choice(test: ast.expr, body: ast.expr, orelse: ast.expr, flow: Flow) -> Val
         return evaluate(body if asked.value else orelse, flow)
     flow.force(asked)
     sides = (Path(flow.here, asked, True), Path(flow.here, asked, False))
-    ends = [(side, _under(side, node, flow)[0]) for side, node in zip(sides, (body, orelse), strict=True)]
+    ends = [
+        (side, _under(side, flow, partial(evaluate, node, flow)))
+        for side, node in zip(sides, (body, orelse), strict=True)
+    ]
     return _read(choose(ends, flow.here))
 
 
@@ -148,7 +165,7 @@ def _either(is_and: bool, values: list[ast.expr], flow: Flow) -> Value:
     flow.force(asked)
     path = Path(flow.here, asked, is_and)
     whole = ast.BoolOp(op=ast.And() if is_and else ast.Or(), values=rest)
-    second = as_node(_under(path, whole if len(rest) > 1 else rest[0], flow)[0])
+    second = as_node(_under(path, flow, lambda: evaluate(whole if len(rest) > 1 else rest[0], flow)))
     if asked is first and second.kind == BOOL:
         symbol = "and" if is_and else "or"
         return Node(BOOL, f"({{0}} {symbol} {{1}})", (asked, second), "plain &" if is_and else "plain |", flow.here)
@@ -167,11 +184,7 @@ def _both(is_and: bool, values: list[ast.expr], flow: Flow) -> Node:
     if asked.is_constant:
         return _both(is_and, rest, flow) if asked.value is is_and else asked
     flow.force(asked)
-    before = flow.path
-    flow.path = Path(flow.here, asked, is_and)
-    second = _both(is_and, rest, flow)
-    flow.force(second)
-    flow.path = before
+    second = as_node(_under(Path(flow.here, asked, is_and), flow, lambda: _both(is_and, rest, flow)))
     symbol = "and" if is_and else "or"
     return Node(BOOL, f"({{0}} {symbol} {{1}})", (asked, second), "plain &" if is_and else "plain |", flow.here)
 
@@ -186,11 +199,8 @@ def _compare(left: Value, ops: list[ast.cmpop], others: list[ast.expr], flow: Fl
     if first.is_constant:
         return _compare(right, ops[1:], others[1:], flow) if first.value else first
     flow.force(first)
-    path, before = Path(flow.here, first, True), flow.path
-    flow.path = path
-    rest = as_node(_compare(right, ops[1:], others[1:], flow))
-    flow.force(rest)
-    flow.path = before
+    others_on_path = lambda: _compare(right, ops[1:], others[1:], flow)  # noqa: E731 # for these rows alone
+    rest = as_node(_under(Path(flow.here, first, True), flow, others_on_path))
     return Node(BOOL, "({0} and {1})", (first, rest), "plain &", flow.here)
 
 
@@ -300,11 +310,13 @@ def _call(callee: ast.expr, args: list[ast.expr], keywords: list[ast.keyword], f
         if isinstance(base, Node | Record) or _is_object(base):
             receiver, name = base, callee.attr
         else:
-            receiver, name = _attribute(base, callee.attr), ""
+            receiver, name = _attribute(base, callee.attr, flow), ""
     else:
         receiver, name = evaluate(callee, flow), ""
     given = [evaluate(a, flow) for a in args]
     named = {str(k.arg): evaluate(k.value, flow) for k in keywords}
+    if isinstance(receiver, Instance) and name:
+        return _read(call_own(receiver, name, given, named, flow, RULES))
     return _read(call(receiver, name, given, named, flow, RULES))
 
 

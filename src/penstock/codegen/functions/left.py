@@ -23,7 +23,7 @@ LEAST, GREATEST, EXACT = -(2**63), 2**63 - 1, 2**53
 _PRODUCT = 9.2e18
 """A product that is this great as a float may be outside of 64 bits; none that is smaller is."""
 
-_ARROW = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "str": pa.string()}
+ARROW = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "str": pa.string()}
 _PYTHON = {"bool": bool, "int": int, "float": float, "str": str}
 _FILLERS: dict[str, Any] = {"bool": False, "int": 0, "float": 0.0, "str": ""}
 _RAISED = object()
@@ -219,7 +219,7 @@ def _computed(compute: Callable[..., Any], kind: str, columns: Sequence[Column])
         found = list(map(compute, *lists))
     except Exception:
         found = [_tried(compute, row) for row in zip(*lists, strict=True)]
-    return _typed(found, kind)
+    return to_kind(found, kind)
 
 
 def _tried(compute: Callable[..., Any], row: tuple[Any, ...]) -> Any:
@@ -229,7 +229,7 @@ def _tried(compute: Callable[..., Any], row: tuple[Any, ...]) -> Any:
         return _RAISED
 
 
-def _typed(found: list[Any], kind: str) -> tuple[Column, Where]:
+def to_kind(found: list[Any], kind: str) -> tuple[Column, Where]:
     """The column of values, and which of them are of another kind."""
     name, allowed = kind.rstrip("?"), {_PYTHON[kind.rstrip("?")]}
     allowed |= {type(None)} if kind.endswith("?") else set()
@@ -250,14 +250,14 @@ def _filled(found: list[Any], bad: Array, kind: str) -> list[Any]:
 
 def _can_hold(value: Any, name: str) -> bool:
     try:
-        pa.scalar(value, _ARROW[name])
+        pa.scalar(value, ARROW[name])
     except (OverflowError, ValueError):
         return False
     return True
 
 
 def _column(found: list[Any], kind: str) -> Column:
-    made = pa.array(found, _ARROW[kind.rstrip("?")])
+    made = pa.array(found, ARROW[kind.rstrip("?")])
     return made if kind.endswith("?") or kind == "str" else made.to_numpy(zero_copy_only=False)
 
 
@@ -292,7 +292,7 @@ def is_true(column: Column, kind: str) -> Array:
 
 def optional(column: pa.Array, kind: str) -> pa.Array:
     """A column of an optional attribute as its values are computed with."""
-    return column.cast(_ARROW[kind])
+    return column.cast(ARROW[kind])
 
 
 def compare_text(operator: str, a: Any, b: Any) -> Array:
@@ -359,7 +359,7 @@ def greatest(a: Any, b: Any) -> Array:
 
 def pick(test: Array, then: Any, otherwise: Any, kind: str) -> pa.Array:
     """Texts, or values that may be None, by a test."""
-    type_ = _ARROW[kind]
+    type_ = ARROW[kind]
     sides = [_arrow(side, type_) for side in (then, otherwise)]
     return pc.if_else(pa.array(test), *sides)
 

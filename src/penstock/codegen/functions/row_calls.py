@@ -280,7 +280,7 @@ def mend_map(made: Frame, left: Array, frame: Frame, call: Call, inputs: Schema,
     if not len(at):
         return made
     redone = map_rows(frame.take(at), call, inputs, outputs)
-    return made.to([], {name: _put(made[name], at, redone[name]) for name in outputs.names})
+    return made.to([], {name: put(made[name], at, redone[name]) for name in outputs.names})
 
 
 def mend_filter(kept: Array, left: Array, frame: Frame, call: Call, inputs: Schema) -> Array:
@@ -312,7 +312,8 @@ def mend_flat_map(
     return _placed(frame, whole[order], columns)
 
 
-def _put(column: Column, at: Array, values: Column) -> Column:
+def put(column: Column, at: Array, values: Column) -> Column:
+    """A column with other values at some positions."""
     if isinstance(column, np.ndarray):
         mended = column.copy()
         mended[at] = values

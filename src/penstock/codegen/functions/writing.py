@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from penstock.codegen.functions.compiled import Columns, Compiled
 from penstock.codegen.functions.nodes import Node, Path, Where
@@ -92,11 +92,11 @@ class ColumnWriter:
         """Let the function itself take the rows on which its model is checked."""
         self._lines.append(f"{self.left}.leave_first({self.builder.provided(self.operator, 'call')})")
 
-    def begin(self, compiled: Compiled, *results: Node) -> None:
+    def begin(self, forced: Sequence[Node | Path | None], *results: Node) -> None:
         """Write what is evaluated on the way."""
-        self._kept.append(compiled)
-        self._count([n for n in compiled.forced if isinstance(n, Node)] + list(results))
-        for item in compiled.forced:
+        self._kept += [*forced, *results]
+        self._count([n for n in forced if isinstance(n, Node)] + list(results))
+        for item in forced:
             if isinstance(item, Node):
                 self._force(item)
             else:
@@ -275,14 +275,14 @@ class ColumnWriter:
     def made(self, columns: Columns, outputs: Schema) -> str:
         """The text of the frame with the columns of tuples that leave."""
         copied = [n for n, node in columns.items() if node.vector == "attribute" and node.name == n]
-        made = {
-            n: self.raw(node) if node.vector == "attribute" else self.column(node)
-            for n, node in columns.items()
-            if n not in copied
-        }
+        made = {n: self.given(node) for n, node in columns.items() if n not in copied}
         if not made and tuple(copied) != outputs.names:
             return f"{self.frame}.to({json.dumps(copied)})"
         return to_text(self.frame, copied, made, self.schema)
+
+    def given(self, node: Node) -> str:
+        """The text of a column that leaves."""
+        return self.raw(node) if node.vector == "attribute" else self.column(node)
 
     def redone(self) -> str:
         """The arguments to call the function itself: the rows that left, the frame, the function and its schemas."""
@@ -306,7 +306,7 @@ def _tests(paths: Iterable[Where], seen: set[int]) -> list[Node]:
 def _write_map(writer: ColumnWriter, compiled: Compiled) -> str:
     ((_, columns),) = compiled.gives
     outputs = writer.operator.outputs[0].schema
-    writer.begin(compiled, *columns.values())
+    writer.begin(compiled.forced, *columns.values())
     text = writer.made(columns, outputs)
     if not writer.has_left():
         return f"{text}{writer.way}"
@@ -315,7 +315,7 @@ def _write_map(writer: ColumnWriter, compiled: Compiled) -> str:
 
 def _write_filter(writer: ColumnWriter, compiled: Compiled) -> str:
     assert compiled.keeps is not None
-    writer.begin(compiled, compiled.keeps)
+    writer.begin(compiled.forced, compiled.keeps)
     if compiled.keeps.is_constant:
         text = f"np.full(len({writer.frame}), {compiled.keeps.value!r})"
     else:
@@ -327,7 +327,7 @@ def _write_filter(writer: ColumnWriter, compiled: Compiled) -> str:
 
 def _write_flat_map(writer: ColumnWriter, compiled: Compiled) -> str:
     outputs = writer.operator.outputs[0].schema
-    writer.begin(compiled, *(node for _, columns in compiled.gives for node in columns.values()))
+    writer.begin(compiled.forced, *(node for _, columns in compiled.gives for node in columns.values()))
     sites = []
     for where, columns in compiled.gives:
         mask = "None" if where is None else writer.mask(where)

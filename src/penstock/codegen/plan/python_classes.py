@@ -5,15 +5,19 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 
-from penstock.api.keyed.operator import KeyedOperator
+from penstock.api.keyed.operator import KeyedOperator, key_expressions
 from penstock.api.operators import Operator as OperatorClass
 from penstock.codegen.functions.class_calls import ClassCalls
-from penstock.codegen.plan.python_functions import RuntimeContext
+from penstock.codegen.functions.class_columns import CompiledClass, compile_class
+from penstock.codegen.functions.class_writing import write_step
+from penstock.codegen.plan.python_functions import RuntimeContext, constants_given
 from penstock.codegen.write.builder import Builder, branch
 from penstock.expr.environment import Clock, Environment
 from penstock.expr.evaluate import Evaluator
+from penstock.ir.expressions import Attribute
 from penstock.ir.graph import Operator
 from penstock.ir.models import State
+from penstock.toolkit.core.definition import ParamKind
 from penstock.toolkit.core.program import Program
 
 CLASS = "class"
@@ -59,12 +63,39 @@ def is_private(operator: Operator) -> bool:
     return operator.model.state is not State.UNKNOWN
 
 
-def write_class(builder: Builder, operator: Operator) -> None:
-    """A class of the user's, in a loop over the rows of all its ports."""
+def compile_python_class(program: Program, operator: Operator, owner: PythonClass) -> CompiledClass | str:
+    """A class as columns, or why it is called row by row."""
+    if not issubclass(owner, KeyedOperator):
+        return "it has one instance for all keys"
+    if len(operator.inputs) != 1 or len(operator.outputs) != 1:
+        return "it has several ports"
+    params = program.registry.get(operator.kind).params
+    given = constants_given(operator, [spec for spec in params if spec.kind is ParamKind.CONSTANT])
+    if isinstance(given, str):
+        return given
+    key = tuple(key.name for key in key_expressions(owner, operator)[0] if isinstance(key, Attribute))
+    found: CompiledClass | str = compile_class(
+        owner,  # type: ignore[arg-type] # classes can be hashed
+        key,
+        operator.inputs[0].schema,
+        operator.outputs[0].schema,
+        given,
+    )
+    return found
+
+
+def write_class(builder: Builder, operator: Operator, form: CompiledClass | str) -> None:
+    """A class of the user's, by columns or in a loop over the rows of all its ports."""
     given = [builder.input(operator, port) for port in range(len(operator.inputs))]
     arrived = ", ".join(f"{g.frame}{branch(g.levels)}" for g in given)
     builder.states[operator.id] = CLASS
-    builder.body.add("# class, called row by row")
+    if not isinstance(form, str):
+        builder.body.add("# class by columns, a tuple of each key at a time")
+        step = write_step(builder, operator, form)
+        builder.put(operator, 0, f'pe.states["{operator.id}"].process_by_key(pe.times, {arrived}, {step})')
+        builder.count(operator, given[0].frame)
+        return
+    builder.body.add(f"# class row by row: {form}")
     text = f'pe.states["{operator.id}"].process(pe.times, [{arrived}])'
     if len(operator.outputs) == 1:
         builder.put(operator, 0, f"{text}[0]")

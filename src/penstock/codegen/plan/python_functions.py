@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,16 +61,24 @@ def python_function(program: Program, operator: Operator) -> PythonFunction | No
 
 def compile_python_function(operator: Operator, function: PythonFunction) -> Compiled | str:
     """An operator's function as columns, or why it is called row by row."""
+    given = constants_given(operator, function.params)
+    if isinstance(given, str):
+        return given
+    schemas = operator.inputs[0].schema, operator.outputs[0].schema
+    return compile_function(function.function, function.role, *schemas, given)
+
+
+def constants_given(operator: Operator, params: Sequence[ParamSpec]) -> tuple[tuple[str, str, Any], ...] | str:
+    """The parameters that an invocation sets, each with its text and value, or which of them is no constant."""
     given: list[tuple[str, str, Any]] = []
-    for spec in function.params:
+    for spec in params:
         values = operator.param(spec.name)
         if values and not (len(values) == 1 and isinstance(values[0], Literal) and not spec.many):
             return f"its parameter `{spec.name}` is no constant"
         if values:
             value = Evaluator().constant(values[0])
             given.append((spec.name, repr(value), value))
-    schemas = operator.inputs[0].schema, operator.outputs[0].schema
-    return compile_function(function.function, function.role, *schemas, tuple(given))
+    return tuple(given)
 
 
 class RuntimeContext:

@@ -11,9 +11,16 @@ import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from penstock.codegen.functions.class_columns import CompiledClass
 from penstock.codegen.functions.compiled import Compiled
 from penstock.codegen.plan.part import Part, Target
-from penstock.codegen.plan.python_classes import PythonClass, is_private, python_class, why_no_loop
+from penstock.codegen.plan.python_classes import (
+    PythonClass,
+    compile_python_class,
+    is_private,
+    python_class,
+    why_no_loop,
+)
 from penstock.codegen.plan.python_functions import PythonFunction, compile_python_function, python_function
 from penstock.codegen.write.body import Body
 from penstock.codegen.write.folding import conjuncts, fold
@@ -104,6 +111,10 @@ class PerTuple:
         if any((o.id in self.classes and not is_private(o)) or self.has_effects(o) for o in others):
             return "is a class whose state another operator may share"
         return None
+
+    def class_form(self, operator: Operator) -> CompiledClass | str:
+        """How a class is worked: as columns, or why row by row."""
+        return compile_python_class(self.program, operator, self.classes[operator.id])
 
     def has_effects(self, operator: Operator) -> bool:
         """Whether the order of an operator's calls among those of others can be seen."""

@@ -212,7 +212,7 @@ def _write(builder: Builder, per_tuple: PerTuple) -> list[tuple[int, str]]:
         elif (function := per_tuple.functions[operator.id]) is not None:
             write_batch_function(builder, operator, function.role)
         elif operator.id in per_tuple.classes:
-            write_class(builder, operator)
+            write_class(builder, operator, per_tuple.class_form(operator))
         else:
             KERNELS[operator.kind].write(builder, operator)
         if builder.signals is not None:
