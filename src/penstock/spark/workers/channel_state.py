@@ -97,10 +97,16 @@ def files_folder(identity: tuple[str, int, int], channel: int) -> Path:
     """Where the files of a channel are: in a folder of Spark's own, which it removes in the end.
 
     Args:
-        identity: Of the program and the PE.
+        identity: The path of a program, when it was written, and the PE.
         channel: Of the PE.
     """
-    name = blake2b(repr((*identity, channel)).encode(), digest_size=12).hexdigest()
+    program, written_ns, pe = identity
+    return files_of(program) / f"{written_ns}-{pe}-{channel}"
+
+
+def files_of(program: str) -> Path:
+    """Where the files of all channels of a program are."""
+    name = blake2b(program.encode(), digest_size=12).hexdigest()
     return Path(SparkFiles.getRootDirectory()) / "penstock-state" / name
 
 
