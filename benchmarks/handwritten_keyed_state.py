@@ -55,6 +55,17 @@ def per_key(spark: SparkSession, folder: Path, checkpoint: Path) -> pa.Table:
     return finished(totals, checkpoint)
 
 
+def native_batches(spark: SparkSession, folder: Path, checkpoint: Path) -> list[dict[str, Any]]:
+    """Spark's aggregation with its state on disk and its totals thrown away; its progress, batch by batch."""
+    session = tuned(spark, ROCKSDB)
+    session.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000")
+    totals = rows(session, folder).groupBy("k").agg(F.count("*").alias("n"), F.sum("v").alias("total"))
+    writer = totals.writeStream.outputMode("update").format("noop").option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return list(query.recentProgress)
+
+
 def tuned(spark: SparkSession, provider: str) -> SparkSession:
     """A session with as many partitions as cores, and the state store that is faster for the purpose."""
     session = spark.newSession()

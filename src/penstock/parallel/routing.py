@@ -71,10 +71,15 @@ def group_of(columns: Sequence[Any], groups: int, types: Sequence[Type] | None =
     Returns:
         An array of int64, each from 0 to groups - 1.
     """
+    found = code_of(columns, types)
+    return (((found >> np.uint64(32)) * np.uint64(groups)) >> np.uint64(32)).astype(np.int64)
+
+
+def code_of(columns: Sequence[Any], types: Sequence[Type] | None = None) -> Codes:
+    """The code of every row; the arguments are those of `group_of`."""
     known: Sequence[Type | None] = types or [None] * len(columns)
     parts = [_codes_of_column(column, type_) for column, type_ in zip(columns, known, strict=True)]
-    found = parts[0] if len(parts) == 1 else _in_turn(parts)
-    return (((found >> np.uint64(32)) * np.uint64(groups)) >> np.uint64(32)).astype(np.int64)
+    return parts[0] if len(parts) == 1 else _in_turn(parts)
 
 
 def group_of_values(values: Sequence[Any], groups: int) -> int:

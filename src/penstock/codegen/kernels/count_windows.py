@@ -11,7 +11,8 @@ The window of a tuple is then a slice that ends with it.
 Algorithm: Sums of integers are differences of prefix sums, modulo 2^64. Sums of floats are added up as the reference
 does, the oldest first: one addition of arrays for each position in the window, all windows at once. Least and
 greatest values come from those of windows of half the size, and so on (log n steps). With b tuples of k keys in a
-batch: O((b + k n) n) for float sums, O((b + k n) log n) for least and greatest, else O(b + k n).
+batch: O((b + k n) n) for float sums, O((b + k n) log n) for least and greatest, else O(b + k n); keys without a tuple
+in the batch cost nothing.
 
 Preserves: To the bit what `toolkit.relational.aggregate` gives: the order of additions, the earliest among equals,
 NaN as the greatest.
@@ -27,8 +28,8 @@ import pyarrow as pa
 
 from penstock.codegen.kernels.column_operations import typed, values
 from penstock.codegen.kernels.folds import better
-from penstock.codegen.kernels.key_tables import table, unpacked
-from penstock.codegen.kernels.keys import Keys, by_key, grown
+from penstock.codegen.kernels.key_tables import KeyTable, TabledState
+from penstock.codegen.kernels.keys import by_key
 from penstock.codegen.rows.frames import Frame, taken
 from penstock.codegen.rows.places import Array
 from penstock.expr.vector.frame import Column, dtype_of
@@ -39,7 +40,7 @@ LONGEST = 10_000
 """The largest window for which keeping all values of a key in a row of an array is worth it."""
 
 
-class CountWindows:
+class CountWindows(TabledState):
     """The windows of all keys.
 
     Args:
@@ -67,40 +68,36 @@ class CountWindows:
         self.step = step
         self.calls = calls
         self.incomplete = incomplete
-        self._names = names
         self._types = [parse_type(text) for text in columns]
-        self._keys = Keys(keys)
-        self._seen = np.zeros(1, np.int64)
-        needed = sorted({column for name, column in calls if name not in ("Count", "Last", "Any")})
-        self._held: dict[int, Array] = {
-            column: np.zeros((1, size - 1), dtype_of(self._types[column]) or object) for column in needed
-        }
+        self._needed = sorted({column for name, column in calls if name not in ("Count", "Last", "Any")})
+        held = {str(column): (dtype_of(self._types[column]) or object, (size - 1,)) for column in self._needed}
+        self._table = KeyTable(names, keys, {"seen": np.int64, **held})
+        self.tables = [self._table]
 
     def fire(self, frame: Frame, keys: Sequence[Column], columns: Sequence[Column]) -> Frame:
         """Take a batch in; the frame has a row for each firing, with the values of the aggregates."""
-        codes = self._keys.codes(keys, rows=len(frame))
-        self._seen = grown(self._seen, len(self._keys))
-        layout = _Layout(codes, len(self._keys), self.size - 1)
-        seen = self._seen[codes] + layout.turn
+        codes = self._table.find(keys, rows=len(frame))
+        layout = _Layout(codes, len(self._table), self.size - 1)
+        before = self._table.take("seen", layout.present)
+        seen = np.repeat(before, layout.counts)[layout.rank] + layout.turn
         fires = seen % self.step == 0
         if not self.incomplete:
             fires &= seen >= self.size
         rows = np.flatnonzero(fires)
         ends, lengths = layout.position[rows], np.minimum(seen[rows], self.size)
-        longs = {column: self._long(column, columns[column], layout) for column in self._held}
+        longs = {column: self._long(column, columns[column], layout) for column in self._needed}
         found = {
             f"aggregate_{i}": self._value(name, column, columns, longs, rows, ends, lengths)
             for i, (name, column) in enumerate(self.calls)
         }
-        self._seen[layout.present] += layout.counts
+        self._table.put("seen", layout.present, before + layout.counts)
         return Frame(frame.places.take(rows), found)
 
     def _long(self, column: int, arrived: Column, layout: _Layout) -> Array:
         """The values of a column with those that their keys had before; the last of each key are kept for later."""
-        held = self._held[column] = grown(self._held[column], len(self._keys))
         plain = arrived if isinstance(arrived, np.ndarray) else _objects(arrived, self._types[column])
-        long = layout.filled(held, plain)
-        held[layout.present] = layout.last(long)
+        long = layout.filled(self._table.take(str(column), layout.present), plain)
+        self._table.put(str(column), layout.present, layout.last(long))
         return long
 
     def _value(
@@ -129,21 +126,6 @@ class CountWindows:
                 return windows.float_average() if is_float(type_) else windows.integer_average()
         return windows.extreme(greatest=name == "Max")
 
-    def snapshot(self) -> dict[str, Any]:
-        """The state as plain data."""
-        count = len(self._keys)
-        held = {str(column): array[:count] for column, array in self._held.items()}
-        rows = {"seen": self._seen[:count], **held}
-        return {"tables": [table(self._names, self._keys.columns(), rows)], "whole": {}}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        (known,) = state["tables"]
-        self._keys.restore([unpacked(column) for column in known["keys"]])
-        rows = {name: grown(unpacked(column), 1) for name, column in known["rows"].items()}
-        self._seen = rows["seen"]
-        self._held = {column: rows[str(column)] for column in self._held}
-
 
 def _objects(column: pa.Array, type_: Type) -> Array:
     found = np.empty(len(column), object)
@@ -158,6 +140,7 @@ class _Layout:
         present: The keys of the batch, ascending.
         counts: How many tuples each of them has.
         turn: For each row, the how-manieth of its key it is in this batch, from 1.
+        rank: For each row its place in that order of the keys.
         position: For each row its place in the long array.
     """
 
@@ -170,16 +153,17 @@ class _Layout:
         self.counts = np.diff(starts, append=len(codes))
         block = np.repeat(np.arange(len(starts)), self.counts)
         index = np.arange(len(codes))
-        self.turn, self.position = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)
+        self.turn, self.position, self.rank = (np.empty(len(codes), np.int64) for _ in range(3))
+        self.rank[order] = index
         self.turn[order] = index - starts[block] + 1
         self.position[order] = index + (block + 1) * before
         self._starts = starts + np.arange(len(starts)) * before
         self._size = len(codes) + len(starts) * before
 
     def filled(self, held: Array, arrived: Array) -> Array:
-        """The long array of a column."""
+        """The long array of a column; `held` are the values before, of each key that is present."""
         long = np.empty(self._size, held.dtype)
-        long[self._starts[:, None] + np.arange(self.before)] = held[self.present]
+        long[self._starts[:, None] + np.arange(self.before)] = held
         long[self.position] = arrived
         return long
 

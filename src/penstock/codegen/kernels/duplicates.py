@@ -7,18 +7,18 @@ If not, the marks are followed one tuple after the other. A key is forgotten whe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from penstock.codegen.kernels.key_tables import table, unpacked
-from penstock.codegen.kernels.keys import Keys, by_key, grown
+from penstock.codegen.kernels.key_tables import KeyTable, TabledState
+from penstock.codegen.kernels.keys import by_key
 from penstock.codegen.rows.places import Array
 from penstock.expr.vector.frame import Column
 
 
-class Duplicates:
+class Duplicates(TabledState):
     """When each key was last seen.
 
     Args:
@@ -32,13 +32,13 @@ class Duplicates:
     def __init__(
         self, *, keys: Sequence[str], limit: int, resets: bool, counts: bool, names: Sequence[str] | None = None
     ) -> None:
-        self._keys = Keys(keys)
+        self._table = KeyTable(names, keys, {"marks": np.int64})
+        self.tables = [self._table]
         self.limit = limit
         self.resets = resets
         self.counts = counts
-        self._names = names
-        self._marks = np.zeros(1, np.int64)
         self._received = 0
+        self._kept = 0
 
     def among(self, columns: Sequence[Column], times: Array) -> Array:
         """Which rows of a batch are duplicates; `times` are in ns."""
@@ -46,9 +46,8 @@ class Duplicates:
         now = self._received + 1 + rows if self.counts else times
         self._received += len(times)
         valid = np.flatnonzero(~_has_nan(columns, len(times)))
-        before = len(self._keys)
-        codes = self._keys.codes([_at(column, valid, len(times)) for column in columns])
-        self._marks = grown(self._marks, len(self._keys))
+        before = len(self._table)
+        codes = self._table.find([_at(column, valid, len(times)) for column in columns])
         find = self._resetting if self.resets else self._following
         found = np.zeros(len(times), bool)
         found[valid] = find(codes, now[valid], before)
@@ -57,51 +56,49 @@ class Duplicates:
         return found
 
     def _resetting(self, codes: Array, now: Array, before: int) -> Array:
-        order = by_key(codes, len(self._keys))
+        order = by_key(codes, len(self._table))
         ordered, marks = codes[order], now[order]
         is_first = np.diff(ordered, prepend=-1) != 0
         last = np.roll(marks, 1)
-        last[is_first] = self._marks[ordered[is_first]]
+        last[is_first] = self._table.take("marks", ordered[is_first])
         is_known = ~is_first | (ordered < before)
         found = np.empty(len(codes), bool)
         found[order] = is_known & (marks - last <= self.limit)
-        self._marks[codes] = now
+        self._table.put("marks", codes, now)
         return found
 
     def _following(self, codes: Array, now: Array, before: int) -> Array:
         marks: dict[int, int] = {}
-        old = self._marks.tolist()
+        held = self._table.take("marks", codes).tolist()
         found = []
-        for code, mark in zip(codes.tolist(), now.tolist(), strict=True):
-            last = marks.get(code, old[code] if code < before else None)
+        for code, mark, old in zip(codes.tolist(), now.tolist(), held, strict=True):
+            last = marks.get(code, old if code < before else None)
             is_duplicate = last is not None and mark - last <= self.limit
             if not is_duplicate:
                 marks[code] = mark
             found.append(is_duplicate)
-        for code, mark in marks.items():
-            self._marks[code] = mark
+        self._table.put("marks", np.array(list(marks), np.int64), np.array(list(marks.values()), np.int64))
         return np.array(found, bool)
 
     def _forget(self, now: int) -> None:
         """Let go of keys that are too old, once they are most of all."""
-        marks = self._marks[: len(self._keys)]
+        # They are looked through only when there are a few more, so that a batch does not pay for all keys.
+        if len(self._table) < self._kept + self._kept // 8:
+            return
+        marks = self._table.head("marks")
         kept = now - marks <= self.limit
+        self._kept = len(kept)
         if 2 * np.count_nonzero(kept) < len(marks):
-            self._keys.keep(kept)
-            self._marks = marks[kept]
+            self._table.keep(kept)
+            self._kept = len(self._table)
 
-    def snapshot(self) -> dict[str, Any]:
-        """The state as plain data."""
-        rows = {"marks": self._marks[: len(self._keys)]}
-        whole = {"received": self._received} if self.counts else {}
-        return {"tables": [table(self._names, self._keys.columns(), rows)], "whole": whole}
+    def whole(self) -> dict[str, Any]:
+        """How many tuples have come."""
+        return {"received": self._received} if self.counts else {}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        (known,) = state["tables"]
-        self._keys.restore([unpacked(column) for column in known["keys"]])
-        self._marks = grown(unpacked(known["rows"]["marks"]), 1)
-        self._received = state["whole"].get("received", 0)
+    def restore_whole(self, whole: Mapping[str, Any]) -> None:
+        """Go on counting."""
+        self._received, self._kept = whole.get("received", 0), 0
 
 
 def _has_nan(columns: Sequence[Column], rows: int) -> Array:

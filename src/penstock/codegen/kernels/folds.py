@@ -24,7 +24,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.codegen.kernels.column_operations import typed
 from penstock.codegen.rows.frames import concatenated, taken
 from penstock.codegen.rows.places import Array
 from penstock.expr.vector.frame import Column, dtype_of
@@ -77,8 +76,9 @@ class Runs:
 class Fold(Protocol):
     """One output function."""
 
-    def fresh(self) -> Column:
-        """The carried values of no keys: an empty column."""
+    @property
+    def held(self) -> Any:
+        """The type of what is carried over: numpy's, SPL's, or numpy's with the shape of a value."""
 
     def over(self, runs: Runs, column: Column, carried: Column) -> Column:
         """The folded value of each run, continued from the carried value of its key where its window was open."""
@@ -90,8 +90,7 @@ class Fold(Protocol):
 class _CountFold:
     """The number of tuples; it is kept for all windows anyway."""
 
-    def fresh(self) -> Column:
-        return np.zeros(0, np.int64)
+    held = np.int64
 
     def over(self, runs: Runs, column: Column, carried: Column) -> Column:
         counts = runs.counts
@@ -108,26 +107,23 @@ class _SumFold:
     def __init__(self, dtype: Any, *, mean: bool) -> None:
         self._dtype = np.dtype(dtype)
         self._mean = mean
-        self._held = self._dtype if self._dtype.kind == "f" else np.dtype(np.int64)
-
-    def fresh(self) -> Column:
-        return np.zeros(0, self._held)
+        self.held = self._dtype if self._dtype.kind == "f" else np.dtype(np.int64)
 
     def over(self, runs: Runs, column: Column, carried: Column) -> Column:
-        ordered = column[runs.order].astype(self._held)
-        if self._held.kind == "f":
-            total = np.zeros(len(runs), self._held)
+        ordered = column[runs.order].astype(self.held)
+        if self.held.kind == "f":
+            total = np.zeros(len(runs), self.held)
         else:
-            total = np.add.reduceat(ordered, runs.starts) if len(runs) else np.zeros(0, self._held)
+            total = np.add.reduceat(ordered, runs.starts) if len(runs) else np.zeros(0, self.held)
         total[runs.goes_on] += carried[runs.key[runs.goes_on]]
-        if self._held.kind == "f":
+        if self.held.kind == "f":
             np.add.at(total, runs.of_row, ordered)
         return total
 
     def value(self, folded: Column, counts: Array) -> Column:
         if not self._mean:
             return folded.astype(self._dtype)
-        if self._held.kind == "f":
+        if self.held.kind == "f":
             return (folded.astype(np.float64) / counts).astype(self._dtype)
         return ((folded - np.fmod(folded, counts)) // counts).astype(self._dtype)
 
@@ -137,9 +133,7 @@ class _LongMeanFold:
 
     def __init__(self, dtype: Any) -> None:
         self._dtype = np.dtype(dtype)
-
-    def fresh(self) -> Column:
-        return np.zeros((0, 2), np.int64)
+        self.held = np.int64, (2,)
 
     def over(self, runs: Runs, column: Column, carried: Column) -> Column:
         ordered = column[runs.order]
@@ -160,20 +154,17 @@ class _ExtremeFold:
     """The least or greatest value, the earliest among equals."""
 
     def __init__(self, dtype: Any, *, greatest: bool) -> None:
-        self._dtype = np.dtype(dtype)
+        self.held = np.dtype(dtype)
         self._greatest = greatest
-
-    def fresh(self) -> Column:
-        return np.zeros(0, self._dtype)
 
     def over(self, runs: Runs, column: Column, carried: Column) -> Column:
         if not len(runs):
-            return self.fresh()
+            return np.zeros(0, self.held)
         ordered = column[runs.order]
         # NaN is greater than everything: of a maximum it makes NaN, for a minimum it does not count.
-        least = np.fmin if self._dtype.kind == "f" else np.minimum
+        least = np.fmin if self.held.kind == "f" else np.minimum
         best = (np.maximum if self._greatest else least).reduceat(ordered, runs.starts)
-        if self._dtype.kind == "f" and (np.signbit(ordered) & (ordered == 0)).any():
+        if self.held.kind == "f" and (np.signbit(ordered) & (ordered == 0)).any():
             self._pick_zeros(runs, ordered, best)
         on = runs.goes_on
         best[on] = better(carried[runs.key[on]], best[on], greatest=self._greatest)
@@ -203,11 +194,8 @@ class _PickFold:
     """The value of the first or of the last tuple; of any type."""
 
     def __init__(self, type_: Type, *, first: bool) -> None:
-        self._type = type_
+        self.held = type_
         self._first = first
-
-    def fresh(self) -> Column:
-        return typed([], self._type)
 
     def over(self, runs: Runs, column: Column, carried: Column) -> Column:
         known = len(carried)

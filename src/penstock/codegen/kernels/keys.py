@@ -5,14 +5,12 @@ Introduction:
     array of numbers, and the state of a key is a row of an array.
 
 Formulation:
-    A key of one part is a value of a dictionary: an Arrow array in which a value's position is its number. A key of
-    several parts is a pair, in a dictionary of pairs: the number of the parts before the last, and the number of the
-    last. Values that Arrow does not compare as SPL does (decimals, collections, optional types) stand in a dictionary
-    of Python's.
+    The parts of a key are columns (`growing_columns`), in which its number is the row; a table of hashes (`key_index`)
+    finds the number. Values that Arrow does not compare as SPL does (decimals, collections, optional types) stand in a
+    dictionary of Python's, and their number there is the part.
 
 Algorithm:
-    One search of the whole batch in a hash table of all known keys, made anew for each batch by Arrow: O(b + k) for b
-    rows and k known keys, none of them a Python object.
+    A search of the whole batch at once: O(b) for b rows, however many keys are known, and none of them a Python object.
 
 Example:
     >>> keys = Keys(["rstring"])
@@ -23,101 +21,23 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.codegen.kernels.column_operations import values
+from penstock.codegen.kernels.growing_arrays import GrowingArray
+from penstock.codegen.kernels.growing_columns import growing_column, is_text
+from penstock.codegen.kernels.key_index import KeyIndex
 from penstock.codegen.rows.frames import taken
 from penstock.codegen.rows.places import Array
 from penstock.expr.values import to_arrow_array
 from penstock.expr.vector.frame import Column, dtype_of
-from penstock.ir.arrow import arrow_type
-from penstock.ir.types import BLOB, INT64, EnumType, Type, is_string, parse_type
+from penstock.ir.types import Type, parse_type
+from penstock.parallel.routing import code_of
 from penstock.toolkit.aggregates.distinct import identity_of
 from penstock.toolkit.core.memory import same_nan
-
-_PAIR = 1 << 32
-"""No dictionary holds more values than this."""
-
-
-class _Dictionary(Protocol):
-    """Values with their numbers."""
-
-    def __len__(self) -> int: ...
-
-    def codes(self, column: Any, *, known: bool) -> Array:
-        """The number of each value; one that is not known gets the next, or -1 if it is to stay so."""
-
-    def values(self) -> Column:
-        """The values in the order of their numbers."""
-
-
-class _ArrowDictionary:
-    """Values that are the same where Arrow says so."""
-
-    def __init__(self, type_: Type) -> None:
-        self._is_float = (dtype := dtype_of(type_)) is not None and dtype.kind == "f"
-        self._is_plain = dtype is not None
-        self._known = pa.array([], arrow_type(type_))
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def codes(self, column: Any, *, known: bool) -> Array:
-        array = pa.array(_one_form(column) if self._is_float else column) if self._is_plain else column
-        found = pc.index_in(array, value_set=self._known)
-        codes = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        if found.null_count and not known:
-            fresh = array.filter(found.is_null()).dictionary_encode()
-            codes[codes < 0] = len(self._known) + fresh.indices.to_numpy(zero_copy_only=False)
-            self._known = pa.concat_arrays([self._known, fresh.dictionary])
-        return codes
-
-    def values(self) -> Column:
-        return self._known.to_numpy(zero_copy_only=False) if self._is_plain else self._known
-
-
-def _one_form(column: Array) -> Array:
-    """Floats with one zero and one NaN."""
-    found = column + column.dtype.type(0.0)
-    found[np.isnan(found)] = np.nan
-    return found
-
-
-class _PythonDictionary:
-    """Values that Arrow does not compare as SPL does."""
-
-    def __init__(self, type_: Type) -> None:
-        self._type = type_
-        self._identity = identity_of(type_)
-        self._numbers: dict[Hashable, int] = {}
-        self._values: list[Any] = []
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def codes(self, column: Any, *, known: bool) -> Array:
-        return np.array([self._code(value, known) for value in values(column, self._type)], np.int64)
-
-    def _code(self, value: Any, known: bool) -> int:
-        same: Hashable = same_nan(value if self._identity is None else self._identity(value))
-        if known:
-            return self._numbers.get(same, -1)
-        number = self._numbers.setdefault(same, len(self._values))
-        if number == len(self._values):
-            self._values.append(value)
-        return number
-
-    def values(self) -> Column:
-        return to_arrow_array(self._values, self._type)
-
-
-def _dictionary(type_: Type) -> _Dictionary:
-    by_arrow = dtype_of(type_) is not None or is_string(type_) or isinstance(type_, EnumType) or type_ == BLOB
-    return _ArrowDictionary(type_) if by_arrow else _PythonDictionary(type_)
 
 
 class Keys:
@@ -129,14 +49,12 @@ class Keys:
 
     def __init__(self, types: Sequence[str]) -> None:
         self.types = [parse_type(text) for text in types]
-        self._clear()
-
-    def _clear(self) -> None:
-        self._parts = [_dictionary(type_) for type_ in self.types]
-        self._pairs = [_ArrowDictionary(INT64) for _ in self.types[1:]]
+        self._in_python = {i: _PythonNumbers(t) for i, t in enumerate(self.types) if not _is_compared_by_arrow(t)}
+        self._parts = [growing_column(np.int64 if i in self._in_python else t) for i, t in enumerate(self.types)]
+        self._index = KeyIndex()
 
     def __len__(self) -> int:
-        return len(self._pairs[-1] if self._pairs else self._parts[0]) if self.types else 1
+        return self._index.count if self.types else 1
 
     def codes(self, columns: Sequence[Column], *, known: bool = False, rows: int = 0) -> Array:
         """The number of each row's key.
@@ -148,33 +66,135 @@ class Keys:
         """
         if not self.types:
             return np.zeros(rows, np.int64)
-        found = [part.codes(column, known=known) for part, column in zip(self._parts, columns, strict=True)]
-        codes = found[0]
-        for pairs, last in zip(self._pairs, found[1:], strict=True):
-            is_unknown = (codes < 0) | (last < 0)
-            codes = pairs.codes(codes * _PAIR + last, known=known)
-            codes[is_unknown] = -1
+        held = [self._as_held(part, column, known) for part, column in enumerate(columns)]
+        hashes = code_of(held)
+        codes = self._index.find(hashes, lambda chosen, numbers: self._equal(held, chosen, numbers))
+        if not known and (fresh := np.flatnonzero(codes < 0)).size:
+            codes[fresh] = self._add(held, hashes, fresh)
         return codes
 
-    def columns(self) -> list[Column]:
-        """The parts of all keys, in the order of their numbers."""
-        codes, parts = np.arange(len(self)), []
-        for pairs, part in zip(reversed(self._pairs), reversed(self._parts[1:]), strict=True):
-            codes, last = np.divmod(pairs.values()[codes], _PAIR)
-            parts.append(taken(part.values(), last))
-        return [taken(self._parts[0].values(), codes), *reversed(parts)] if self.types else []
+    def _as_held(self, part: int, column: Column, known: bool) -> Column:
+        """A part of keys in the form in which it is held and compared."""
+        if part in self._in_python:
+            return self._in_python[part].numbers(column, known=known)
+        if isinstance(column, np.ndarray):
+            return _one_form(column) if column.dtype.kind == "f" else column
+        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
-    def keep(self, kept: Array) -> None:
-        """Forget all keys but those for which a mask holds; they are numbered anew, in their old order."""
-        chosen = np.flatnonzero(kept)
-        remaining = [taken(column, chosen) for column in self.columns()]
-        self.restore(remaining)
+    def _equal(self, held: Sequence[Column], rows: Array, numbers: Array) -> Array:
+        found = np.ones(len(rows), bool)
+        for part, column in zip(self._parts, held, strict=True):
+            found &= part.equals(numbers, taken(column, rows))
+        return found
+
+    def _add(self, held: Sequence[Column], hashes: Array, fresh: Array) -> Array:
+        """Know the keys of some rows, in the order in which they come; gives their numbers."""
+        numbers = _numbered([taken(column, fresh) for column in held])
+        first = fresh[np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))]
+        before = len(self)
+        added = np.arange(before, before + len(first))
+        for part, column in zip(self._parts, held, strict=True):
+            part.reserve(before + len(first))
+            part.put(added, taken(column, first))
+        self._index.add(hashes[first])
+        return before + numbers
+
+    def columns(self, chosen: Array | None = None) -> list[Column]:
+        """The parts of keys with some numbers, or of all keys in the order of their numbers."""
+        if chosen is None:
+            found = [part.head(len(self)) for part in self._parts]
+        else:
+            found = [part.take(chosen) for part in self._parts]
+        return [self._in_python[i].values(column) if i in self._in_python else column for i, column in enumerate(found)]
 
     def restore(self, columns: Sequence[Column]) -> None:
         """Know these keys, numbered in this order, and no others."""
-        self._clear()
-        if self.types:
-            self.codes(columns)
+        for numbers in self._in_python.values():
+            numbers.forget()
+        self._index.forget()
+        if not self.types:
+            return
+        held = [self._as_held(part, column, known=False) for part, column in enumerate(columns)]
+        for part, column in zip(self._parts, held, strict=True):
+            part.restore(column)
+        self._index.add(code_of(held))
+
+    def count_bytes(self, keys: int) -> int:
+        """The bytes of so many keys, about."""
+        return sum(part.count_bytes(keys) for part in self._parts)
+
+    @property
+    def arrays(self) -> list[GrowingArray] | None:
+        """What they lie in; None where there is something else, too."""
+        if self._in_python:
+            return None
+        return [*self._index.arrays, *(array for part in self._parts for array in part.arrays)]
+
+    def sizes(self) -> list[Any]:
+        """What else has to be known to go on with the arrays in another process."""
+        return [self._index.count, *(part.sizes() for part in self._parts)]
+
+    def restore_sizes(self, sizes: Sequence[Any]) -> None:
+        """Go on with arrays that were attached."""
+        self._index.count, *parts = sizes
+        for part, own in zip(self._parts, parts, strict=True):
+            part.restore_sizes(own)
+
+
+def _is_compared_by_arrow(type_: Type) -> bool:
+    return dtype_of(type_) is not None or is_text(type_)
+
+
+def _one_form(column: Array) -> Array:
+    """Floats with one zero and one NaN."""
+    found = column + column.dtype.type(0.0)
+    found[np.isnan(found)] = np.nan
+    return found
+
+
+def _numbered(columns: Sequence[Column]) -> Array:
+    """Rows with numbers, equal ones with the same, in the order in which they first come."""
+    numbers = _numbered_column(columns[0])
+    for column in columns[1:]:
+        last = _numbered_column(column)
+        numbers = _numbered_column(numbers * (int(last.max()) + 1) + last)
+    return numbers
+
+
+def _numbered_column(column: Column) -> Array:
+    found: Array = pa.array(column).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return found.astype(np.int64)
+
+
+class _PythonNumbers:
+    """The numbers of values that Arrow does not compare as SPL does."""
+
+    def __init__(self, type_: Type) -> None:
+        self._type = type_
+        self._identity = identity_of(type_)
+        self.forget()
+
+    def forget(self) -> None:
+        """Know nothing."""
+        self._numbers: dict[Hashable, int] = {}
+        self._values: list[Any] = []
+
+    def numbers(self, column: Any, *, known: bool) -> Array:
+        """The number of each value; one that is not known gets the next, or -1 if it is to stay so."""
+        return np.array([self._number(value, known) for value in values(column, self._type)], np.int64)
+
+    def _number(self, value: Any, known: bool) -> int:
+        same: Hashable = same_nan(value if self._identity is None else self._identity(value))
+        if known:
+            return self._numbers.get(same, -1)
+        number = self._numbers.setdefault(same, len(self._values))
+        if number == len(self._values):
+            self._values.append(value)
+        return number
+
+    def values(self, numbers: Array) -> Column:
+        """The values with some numbers."""
+        return to_arrow_array([self._values[number] for number in numbers.tolist()], self._type)
 
 
 def by_key(codes: Array, count: int) -> Array:
@@ -186,12 +206,3 @@ def by_key(codes: Array, count: int) -> Array:
         return np.argsort(codes, kind="stable")
     order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
     return order[np.argsort((codes >> 16).astype(np.uint16)[order], kind="stable")]
-
-
-def grown(array: Array, rows: int) -> Array:
-    """An array with room for at least so many rows; what is new is zero."""
-    if len(array) >= rows:
-        return array
-    larger = np.zeros((max(rows, 2 * len(array)), *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger

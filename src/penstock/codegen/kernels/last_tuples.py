@@ -17,13 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from penstock.codegen.kernels.column_operations import typed
-from penstock.codegen.kernels.key_tables import table, unpacked
-from penstock.codegen.kernels.keys import Keys, by_key
+from penstock.codegen.kernels.key_tables import KeyTable, TabledState
+from penstock.codegen.kernels.keys import by_key
 from penstock.codegen.rows.frames import Frame, concatenated, taken
 from penstock.codegen.rows.places import Array, Places, merge
 from penstock.expr.vector.frame import Column
@@ -38,7 +36,7 @@ class Pairs:
     right: Frame
 
 
-class LastTuples:
+class LastTuples(TabledState):
     """The last tuple of each key, for each side that remembers.
 
     Args:
@@ -56,6 +54,7 @@ class LastTuples:
     ) -> None:
         both = zip(sides, names, strict=True)
         self._sides = [None if columns is None else _Side(keys, columns, known) for columns, known in both]
+        self.tables = [side.table for side in self._sides if side is not None]
 
     def pairs(self, frames: Sequence[Frame], keys: Sequence[Sequence[Column]], names: Sequence[Sequence[str]]) -> Pairs:
         """Take a batch in; a pair stands in the place of the tuple that came later.
@@ -74,16 +73,6 @@ class LastTuples:
             if memory is not None:
                 found.append(memory.meet(side, frames, keys, position, names[side]))
         return _side_by_side(found, frames, names, places)
-
-    def snapshot(self) -> dict[str, Any]:
-        """The state as plain data: a table for each side that remembers."""
-        return {"tables": [side.snapshot() for side in self._sides if side is not None], "whole": {}}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        remembering = [side for side in self._sides if side is not None]
-        for side, remembered in zip(remembering, state["tables"], strict=True):
-            side.restore(remembered)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,11 +96,10 @@ class _Side:
     """The last tuple of each key of one side."""
 
     def __init__(self, keys: Sequence[str], columns: dict[str, str], names: Sequence[str] | None) -> None:
-        self._keys = Keys(keys)
-        self._names = names
-        self._types = {name: parse_type(text) for name, text in columns.items()}
-        self._last: dict[str, Column] = {name: typed([], type_) for name, type_ in self._types.items()}
-        self._count = 0
+        self._names = list(columns)
+        # Without key and columns only the first column tells whether there has been a tuple.
+        held = {"": np.bool_, **{name: parse_type(text) for name, text in columns.items()}}
+        self.table = KeyTable(names, keys, held)
 
     def meet(
         self,
@@ -123,41 +111,30 @@ class _Side:
     ) -> _Met:
         """Match the tuples of the other side with the last tuples of this one; then update its last tuples."""
         mine, others = frames[side], frames[1 - side]
-        before = self._count
-        codes = self._keys.codes(keys[side], rows=len(mine))
-        others_codes = self._keys.codes(keys[1 - side], known=True, rows=len(others))
+        before = len(self.table)
+        codes = self.table.find(keys[side], rows=len(mine))
+        others_codes = self.table.keys.codes(keys[1 - side], known=True, rows=len(others))
         total = len(mine) + len(others) + 1
-        order = by_key(codes, len(self._keys))
+        order = by_key(codes, len(self.table.keys))
         numbers = codes[order] * total + position[side][order]
         below = np.searchsorted(numbers, others_codes * total + position[1 - side]) - 1
         candidates = order[np.maximum(below, 0)] if len(order) else np.zeros(len(others), np.int64)
         is_new = (below >= 0) & (codes[candidates] == others_codes) if len(order) else np.zeros(len(others), bool)
         is_old = ~is_new & (others_codes >= 0) & (others_codes < before)
         rows = np.flatnonzero(is_new | is_old)
-        chosen = np.where(is_new, before + candidates, others_codes)[rows]
-        pools = {name: concatenated([self._last[name], mine[name]]) for name in self._types}
-        self._keep(pools, codes, before)
+        old = others_codes[is_old]
+        chosen = np.where(is_new, len(old) + candidates, np.cumsum(is_old) - 1)[rows]
+        pools = {name: concatenated([self.table.take(name, old), mine[name]]) for name in names}
+        self._keep(mine, codes[order], order)
         return _Met(side, position[1 - side][rows], rows, {name: taken(pools[name], chosen) for name in names})
 
-    def _keep(self, pools: dict[str, Column], codes: Array, before: int) -> None:
-        """The last row of each key, among those remembered and those of the batch."""
-        self._count = max(before, int(codes.max()) + 1) if len(codes) else before
-        last = np.arange(self._count)
-        # Of several rows of one key the last one is assigned last.
-        last[codes] = before + np.arange(len(codes))
-        self._last = {name: taken(pool, last) for name, pool in pools.items()}
-
-    def snapshot(self) -> dict[str, Any]:
-        """The keys and the columns of their last tuples."""
-        # Without key and columns only this column tells whether there has been a tuple.
-        rows = {"": np.ones(self._count, bool), **self._last}
-        return table(self._names, self._keys.columns(), rows)
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self._keys.restore([unpacked(column) for column in state["keys"]])
-        self._last = {name: unpacked(column) for name, column in state["rows"].items()}
-        self._count = len(self._last.pop(""))
+    def _keep(self, mine: Frame, ordered: Array, order: Array) -> None:
+        """Remember the last row of each key of the batch."""
+        is_last = np.diff(ordered, append=-1) != 0
+        present, last = ordered[is_last], order[is_last]
+        self.table.put("", present, np.ones(len(present), bool))
+        for name in self._names:
+            self.table.put(name, present, taken(mine[name], last))
 
 
 def _side_by_side(

@@ -10,8 +10,9 @@ Formulation:
     ticket, which tells the place of the key's first tuple.
 
 Algorithm:
-    The number of a tuple's window is a division, and so is the number of firings of a key; all in numpy, O(b + k + f)
-    for b rows, k keys and f firings. A tuple that a timer of lower rank made comes before a firing of the same time.
+    The number of a tuple's window is a division, and so is the number of firings of a key; all in numpy, O(b + f) for b
+    rows and f firings, and one pass over the times of all keys. A tuple that a timer of lower rank made comes before a
+    firing of the same time.
 
 Preserves:
     The firings of `toolkit.windows.tumbling.TumblingTime` in a container, and their places.
@@ -19,7 +20,7 @@ Preserves:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,12 +29,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.codegen.kernels.folds import Runs
+from penstock.codegen.kernels.key_tables import take_rows, unpacked
 from penstock.codegen.kernels.tumbling_windows import TumblingWindows, by_runs, starts_of
-from penstock.codegen.rows.frames import Frame, concatenated, taken
+from penstock.codegen.rows.frames import Frame, concatenated
 from penstock.codegen.rows.paths import Paths, binary_array
 from penstock.codegen.rows.places import Array, Places
 from penstock.codegen.rows.timer_places import AFTER_TIMERS, END_OF_TICKET, firing_head
 from penstock.expr.vector.frame import Column
+from penstock.ir.types import BLOB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,39 +87,55 @@ class TumblingTimes(TumblingWindows):
         self.size = size
         self.marks = marks
         self._head = firing_head(0, rank)
+        # Of the keys that a batch touches, or that fire in it.
         self._begun, self._fired = (np.zeros(0, np.int64) for _ in range(2))
-        self._ticket: Any = pa.array([], pa.binary())
+        self._ticket: Any = None
+
+    def _more(self) -> dict[str, Any]:
+        return {"begun": np.int64, "fired": np.int64, "ticket": BLOB}
 
     def fire(self, frame: Frame, keys: Sequence[Column], columns: Sequence[Column], moments: Moments) -> Firings:
         """Take a batch in and let time pass."""
-        codes = self._keys.codes(keys, rows=len(frame))
-        self._begin(codes, moments)
-        order, ordered, _ = by_runs(codes, len(self._keys))
-        window = self._windows(codes, moments)[order]
+        known = len(self._table)
+        codes = self._table.find(keys, rows=len(frame))
+        self._begin(codes, known, moments)
+        due = self._due(moments)
+        present = np.union1d(codes, np.flatnonzero(due))
+        self._load(present)
+        local, due = np.searchsorted(present, codes), due[present]
+        order, ordered, _ = by_runs(local, len(present))
+        window = self._windows(local, moments)[order]
         starts = starts_of(ordered, window)
         runs = Runs(order, starts, ordered[starts], self._goes_on(ordered[starts], window[starts]))
         counts, folded = self._folded(runs, columns)
         key, window = self._filled(runs, window[starts])
-        due = self._due(moments)
         closed = np.flatnonzero(window < due[key])
         found = self._firings(key[closed], window[closed], due, closed, counts, folded)
         self._carry(runs, counts, folded, window[: len(runs)] >= due[runs.key])
         # What was carried over of keys without a tuple in this batch has closed if they have fired.
         self._counts[(due > 0) & ~np.isin(np.arange(len(due)), runs.key)] = 0
         self._fired += due
+        self._put_back(present)
         return found
 
-    def _begin(self, codes: Array, moments: Moments) -> None:
+    def _load(self, present: Array) -> None:
+        super()._load(present)
+        names = ("begun", "fired", "ticket")
+        self._begun, self._fired, self._ticket = (self._table.take(name, present) for name in names)
+
+    def _put_back(self, present: Array) -> None:
+        super()._put_back(present)
+        self._table.put("fired", present, self._fired)
+
+    def _begin(self, codes: Array, known: int, moments: Moments) -> None:
         """Start the time of keys that are new; they are numbered in the order in which they came."""
-        known, count = len(self._begun), len(self._keys)
-        if not len(codes) or known == count:
+        if len(self._table) == known:
             return
         fresh, first = np.unique(codes, return_index=True)
-        rows = first[fresh >= known]
+        rows, added = first[fresh >= known], np.arange(known, len(self._table))
         tickets = _tickets(moments.time_ns[rows], moments.number[rows], moments.path.take(rows))
-        self._begun = np.append(self._begun, moments.time_ns[rows])
-        self._fired = np.append(self._fired, np.zeros(len(rows), np.int64))
-        self._ticket = pa.concat_arrays([self._ticket, tickets])
+        self._table.put("begun", added, moments.time_ns[rows])
+        self._table.put("ticket", added, tickets)
 
     def _windows(self, codes: Array, moments: Moments) -> Array:
         """The window of each row, counted from the one that is open when the batch begins."""
@@ -127,12 +146,12 @@ class TumblingTimes(TumblingWindows):
         return window - self._fired[codes]
 
     def _due(self, moments: Moments) -> Array:
-        """How often each key fires in this batch."""
-        since = moments.until_ns - self._begun
+        """How often each key of all fires in this batch."""
+        since = moments.until_ns - self._table.head("begun")
         times = since // self.size
         if moments.before is not None and moments.before < self._head:
             times -= (since % self.size == 0) & (since > 0)
-        return np.maximum(times - self._fired, 0)
+        return np.maximum(times - self._table.head("fired"), 0)
 
     def _filled(self, runs: Runs, window: Array) -> tuple[Array, Array]:
         """The key and the window of what `_folded` gives: of runs, and of what keys have carried over."""
@@ -174,22 +193,13 @@ class TumblingTimes(TumblingWindows):
         ends = pa.repeat(pa.scalar(END_OF_TICKET, pa.binary()), len(key))
         return Paths.of(pc.binary_join_element_wise(heads, self._ticket.take(pa.array(key)), ends, pa.scalar(b"")))
 
-    def _rows(self) -> dict[str, Column]:
-        timed = {"begun": self._begun, "fired": self._fired, "ticket": self._ticket}
-        return {**super()._rows(), **timed}
-
-    def _take_rows(self, rows: dict[str, Column]) -> None:
-        super()._take_rows(rows)
-        self._begun, self._fired, self._ticket = rows["begun"], rows["fired"], rows["ticket"]
-
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state; where several were joined, keys are numbered anew in the order in which they came."""
-        super().restore(state)
-        ticket = self._ticket
+        (known,) = state["tables"]
+        ticket = unpacked(known["rows"]["ticket"])
         if len(ticket) > 1 and not pc.all(pc.less(ticket[:-1], ticket[1:])).as_py():
-            order = np.asarray(pc.array_sort_indices(ticket))
-            self._keys.restore([taken(column, order) for column in self._keys.columns()])
-            self._take_rows({name: taken(column, order) for name, column in self._rows().items()})
+            state = {**state, "tables": [take_rows(known, np.asarray(pc.array_sort_indices(ticket)))]}
+        super().restore(state)
 
 
 def _tickets(time_ns: Array, number: Array, path: Paths) -> Any:

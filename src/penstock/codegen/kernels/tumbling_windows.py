@@ -6,7 +6,8 @@ Formulation:
     one that lies beyond it (a delta), or with a marker; it then fires in the place of that tuple or marker.
 
 Algorithm:
-    Sorting by key and one pass over the rows: O(b + k) for b rows and k keys. Only a delta is followed row by row.
+    The state of the keys of a batch is taken out of the table, worked on, and put back. Sorting by key and one pass
+    over the rows: O(b) for b rows, however many keys are known. Only a delta is followed row by row.
 
 Preserves:
     The firings of `toolkit.windows.tumbling`, in their order.
@@ -20,15 +21,18 @@ from typing import Any
 import numpy as np
 
 from penstock.codegen.kernels.folds import Runs, fold_of
-from penstock.codegen.kernels.key_tables import table, unpacked
-from penstock.codegen.kernels.keys import Keys, by_key, grown
+from penstock.codegen.kernels.key_tables import KeyTable, TabledState
+from penstock.codegen.kernels.keys import by_key
 from penstock.codegen.rows.frames import Frame, concatenated, taken
 from penstock.codegen.rows.places import NOWHERE, Array, merge
 from penstock.expr.vector.frame import Column
 from penstock.ir.types import parse_type
 
+_ALONE = np.zeros(1, np.int64)
+"""The number of the only key where there is none."""
 
-class TumblingWindows:
+
+class TumblingWindows(TabledState):
     """The base class of tumbling windows: their keys, and the folds of their output functions.
 
     Args:
@@ -47,12 +51,34 @@ class TumblingWindows:
         names: Sequence[str] | None = None,
     ) -> None:
         types = [parse_type(text) for text in columns]
-        self._keys = Keys(keys)
-        self._names = names
         self._columns = [column for _, column in calls]
         self._folds = [fold_of(name, None if name == "Count" else types[column]) for name, column in calls]
+        held = {f"fold {i}": fold.held for i, fold in enumerate(self._folds)}
+        self._table = KeyTable(names, keys, {"count": np.int64, **held, **self._more()})
+        self.tables = [self._table]
+        # Of the keys of the batch, while there is one.
         self._counts = np.zeros(0, np.int64)
-        self._carried: list[Column] = [fold.fresh() for fold in self._folds]
+        self._carried: list[Column] = []
+
+    def _more(self) -> dict[str, Any]:
+        """What else is remembered of a key, with its type."""
+        return {}
+
+    def _take_out(self, codes: Array) -> tuple[Array, Array]:
+        """Have the state of the keys of a batch at hand: their numbers, and for each row its place among them."""
+        present, local = _present(codes, len(self._table))
+        self._load(present)
+        return present, local
+
+    def _load(self, present: Array) -> None:
+        self._counts = self._table.take("count", present)
+        self._carried = [self._table.take(f"fold {i}", present) for i in range(len(self._folds))]
+
+    def _put_back(self, present: Array) -> None:
+        """Remember the state of the keys of a batch."""
+        self._table.put("count", present, self._counts)
+        for i, column in enumerate(self._carried):
+            self._table.put(f"fold {i}", present, column)
 
     def _folded(self, runs: Runs, columns: Sequence[Column]) -> tuple[Array, list[Column]]:
         """The windows of all runs, followed by those that the keys have carried over: their counts and folds."""
@@ -80,36 +106,24 @@ class TumblingWindows:
         if not len(runs):
             return
         last = np.flatnonzero(np.diff(runs.key, append=-1))
-        chosen = np.arange(len(runs), len(runs) + len(self._keys))
+        chosen = np.arange(len(runs), len(runs) + len(self._counts))
         chosen[runs.key[last]] = last
         self._carried = [taken(column, chosen) for column in folded]
-        self._counts = grown(self._counts, len(self._keys))[: len(self._keys)]
         self._counts[runs.key[last]] = np.where(is_open[last], counts[last], 0)
 
     def _goes_on(self, key: Array, window: Array) -> Array:
         """Which runs go on with a window that their key has carried over."""
-        known = len(self._counts)
-        counts = np.append(self._counts, 0)
-        return (window == 0) & (counts[np.minimum(key, known)] > 0)
+        return (window == 0) & (self._counts[key] > 0)
 
-    def _rows(self) -> dict[str, Column]:
-        """The state of each key, as columns."""
-        folds = {f"fold {i}": column for i, column in enumerate(self._carried)}
-        return {"count": self._counts, **folds}
 
-    def snapshot(self) -> dict[str, Any]:
-        """The state as plain data."""
-        return {"tables": [table(self._names, self._keys.columns(), self._rows())], "whole": {}}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        (known,) = state["tables"]
-        self._keys.restore([unpacked(column) for column in known["keys"]])
-        self._take_rows({name: unpacked(column) for name, column in known["rows"].items()})
-
-    def _take_rows(self, rows: dict[str, Column]) -> None:
-        self._counts = rows["count"]
-        self._carried = [rows[f"fold {i}"] for i in range(len(self._folds))]
+def _present(codes: Array, keys: int) -> tuple[Array, Array]:
+    """The keys of a batch, ascending, and for each row which of them is its own."""
+    order = by_key(codes, keys)
+    ordered = codes[order]
+    is_first = np.diff(ordered, prepend=-1) != 0
+    local = np.empty(len(codes), np.int64)
+    local[order] = np.cumsum(is_first) - 1
+    return ordered[is_first], local
 
 
 def by_runs(codes: Array, keys: int) -> tuple[Array, Array, Array]:
@@ -135,10 +149,9 @@ class TumblingCounts(TumblingWindows):
 
     def fire(self, frame: Frame, keys: Sequence[Column], columns: Sequence[Column]) -> Frame:
         """Take a batch in; the frame has a row for each firing, with the values of the output functions."""
-        codes = self._keys.codes(keys, rows=len(frame))
-        order, ordered, turn = by_runs(codes, len(self._keys))
-        before = grown(self._counts, len(self._keys))
-        window = (before[ordered] + turn) // self.size
+        present, local = self._take_out(self._table.find(keys, rows=len(frame)))
+        order, ordered, turn = by_runs(local, len(present))
+        window = (self._counts[ordered] + turn) // self.size
         starts = starts_of(ordered, window)
         runs = Runs(order, starts, ordered[starts], self._goes_on(ordered[starts], window[starts]))
         counts, folded = self._folded(runs, columns)
@@ -147,6 +160,7 @@ class TumblingCounts(TumblingWindows):
         closed = closed[np.argsort(runs.last[closed])]
         found = Frame(frame.places.take(runs.last[closed]), self._values(counts, folded, closed))
         self._carry(runs, counts, folded, ~is_full)
+        self._put_back(present)
         return found
 
 
@@ -156,13 +170,14 @@ class TumblingDeltas(TumblingWindows):
     def __init__(self, size: Any, **options: Any) -> None:
         super().__init__(**options)
         self.size = size
-        self._oldest: Array = np.zeros(0)
 
     def fire(self, frame: Frame, keys: Sequence[Column], columns: Sequence[Column], measure: Array) -> Frame:
         """Take a batch in; the frame has a row for each firing, with the values of the output functions."""
-        codes = self._keys.codes(keys, rows=len(frame))
-        order, ordered, _ = by_runs(codes, len(self._keys))
-        window = self._windows(ordered, measure[order])
+        codes = self._table.find(keys, rows=len(frame))
+        self._table.define("oldest", measure.dtype)
+        present, local = self._take_out(codes)
+        order, ordered, _ = by_runs(local, len(present))
+        window = self._windows(present, ordered, measure[order])
         starts = starts_of(ordered, window)
         runs = Runs(order, starts, ordered[starts], self._goes_on(ordered[starts], window[starts]))
         counts, folded = self._folded(runs, columns)
@@ -172,12 +187,13 @@ class TumblingDeltas(TumblingWindows):
         closed = np.where(follows, begins - 1, len(runs) + runs.key[begins])
         found = Frame(frame.places.take(runs.first[begins]), self._values(counts, folded, closed))
         self._carry(runs, counts, folded, np.ones(len(runs), bool))
+        self._put_back(present)
         return found
 
-    def _windows(self, keys: Array, measured: Array) -> Array:
+    def _windows(self, present: Array, keys: Array, measured: Array) -> Array:
         """The number of the window of each row, those of a key next to each other; what is oldest is noted."""
-        held = grown(self._counts, len(self._keys)).tolist()
-        oldest = grown(self._oldest.astype(measured.dtype), len(self._keys))
+        held = self._counts.tolist()
+        oldest = self._table.take("oldest", present)
         begun: dict[int, Any] = {}
         found, before, window = [], -1, 0
         for key, value in zip(keys.tolist(), measured.tolist(), strict=True):
@@ -190,15 +206,8 @@ class TumblingDeltas(TumblingWindows):
             found.append(window)
         if begun:
             oldest[list(begun)] = list(begun.values())
-        self._oldest = oldest[: len(self._keys)]
+        self._table.put("oldest", present, oldest)
         return np.array(found, np.int64)
-
-    def _rows(self) -> dict[str, Column]:
-        return {**super()._rows(), "oldest": self._oldest[: len(self._counts)]}
-
-    def _take_rows(self, rows: dict[str, Column]) -> None:
-        super()._take_rows(rows)
-        self._oldest = rows["oldest"]
 
 
 class TumblingMarkers(TumblingWindows):
@@ -207,19 +216,22 @@ class TumblingMarkers(TumblingWindows):
     def fire(self, frame: Frame, keys: Sequence[Column], columns: Sequence[Column]) -> Frame:
         """Take a batch in; the frame has a row for each marker with tuples before it."""
         marks = NOWHERE if frame.marks is None else frame.marks
+        self._table.grow()
+        self._load(_ALONE)
         window = _marks_before(frame, marks)
         starts = starts_of(np.zeros(len(frame), np.int64), window)
         key = np.zeros(len(starts), np.int64)
         runs = Runs(np.arange(len(frame)), starts, key, self._goes_on(key, window[starts]))
         counts, folded = self._folded(runs, columns)
         filled, closed = window[starts], np.arange(len(runs))
-        if len(self._counts) and self._counts[0] and not (filled == 0).any():
+        if self._counts[0] and not (filled == 0).any():
             filled, closed = np.append(0, filled), np.append(len(runs), closed)
         fires = filled < len(marks)
         found = Frame(marks.take(filled[fires]), self._values(counts, folded, closed[fires]), marks)
         self._carry(runs, counts, folded, window[starts] == len(marks))
-        if len(self._counts) and len(marks) and not (len(runs) and window[-1] == len(marks)):
+        if len(marks) and not (len(runs) and window[-1] == len(marks)):
             self._counts[:] = 0
+        self._put_back(_ALONE)
         return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.base.diagnostics import UserError
+from penstock.codegen.kernels.key_tables import KeyTable, Outline, Table, TabledState
 from penstock.codegen.kernels.time_windows import Firings, Moments, rebased
 from penstock.codegen.plan.part import Part, Target
 from penstock.codegen.rows.frames import Frame
@@ -167,16 +168,30 @@ class PieceInstance:
 
     def snapshot(self) -> dict[str, Any]:
         """The state, as plain data."""
+        return self._snapshot({id_: state.snapshot() for id_, state in self._states.items()})
+
+    def outline(self) -> dict[str, Any]:
+        """The state without the rows of tables, as plain data."""
+        states = self._states.items()
+        return self._snapshot({id_: s.outline() if isinstance(s, TabledState) else s.snapshot() for id_, s in states})
+
+    @property
+    def tables(self) -> dict[str, KeyTable]:
+        """The tables of operators, by name."""
+        tabled = {id_: state for id_, state in self._states.items() if isinstance(state, TabledState)}
+        return {table_name(id_, i): table for id_, state in tabled.items() for i, table in enumerate(state.tables)}
+
+    def _snapshot(self, operators: dict[str, Any]) -> dict[str, Any]:
         return {
             "version": STATE_VERSION,
             "time_ns": self._time_ns,
             "ended": sorted(self._ended),
             "environment": self._module.snapshot_environment(),
-            "operators": {id_: state.snapshot() for id_, state in self._states.items()},
+            "operators": operators,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where an instance that remembered this has stopped.
+        """Go on where an instance that remembered this has stopped; tables of which it is an outline stay as they are.
 
         Raises:
             UserError: The state was written by another version, or not by generated code.
@@ -189,7 +204,26 @@ class PieceInstance:
                 self._endings.end(f"feed {edge.index}")
         self._module.restore_environment(state["environment"], self._time_ns)
         for id_, remembered in state["operators"].items():
-            self._states[id_].restore(remembered)
+            if isinstance(remembered, Outline):
+                self._states[id_].restore_whole(remembered.whole)
+            else:
+                self._states[id_].restore(remembered)
+
+
+def fill_outline(outline: Mapping[str, Any], tables: Mapping[str, Table]) -> dict[str, Any]:
+    """The state of an instance whose outline and tables these are, as plain data."""
+    operators = {
+        id_: {"tables": [tables[table_name(id_, i)] for i in range(own.tables)], "whole": own.whole}
+        if isinstance(own, Outline)
+        else own
+        for id_, own in outline["operators"].items()
+    }
+    return {**outline, "operators": operators}
+
+
+def table_name(operator: str, number: int) -> str:
+    """The name of a table of an operator."""
+    return f"{operator} {number}"
 
 
 def _signals(module: LoadedModule) -> Signals | None:

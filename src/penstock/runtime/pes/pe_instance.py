@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from penstock.codegen.kernels.key_tables import KeyTable
 from penstock.codegen.run.failing import find_failing
 from penstock.codegen.run.loaded_module import OperatorError
 from penstock.codegen.run.piece_instance import PieceInstance, check_version
@@ -55,7 +56,7 @@ class PEInstance:
         self._dead = {edge.index: plan.dead[edge.stream] for edge in plan.edges if edge.index in self._leaving}
         self._instances = {piece: module.instance(piece) for piece in module.pieces.made}
         self._fall_back = fall_back
-        self._before: dict[int, Any] | None = {}
+        self._before: Callable[[], dict[int, Any]] | None = dict
         self._fed: dict[int, PlacedFrames] = {}
 
     def process_batch(self, values: Values) -> Left:
@@ -89,7 +90,8 @@ class PEInstance:
         # A piece without state stands where it stood in the beginning.
         is_stateless = all(o.model.state is State.STATELESS for o in module.code.part.operators)
         if is_stateless or self._before is not None:
-            found = find_failing(module, (self._before or {}).get(piece), self._fed[piece])
+            before = {} if self._before is None else self._before()
+            found = find_failing(module, before.get(piece), self._fed[piece])
             if found is not None:
                 return told(self.module.program, module.code, found)
         return OperatorFailed(self.module.program.application.operator[error.operator], reason_of(error.error))
@@ -145,17 +147,34 @@ class PEInstance:
         """The state, as plain data."""
         return {"version": STATE_VERSION, "pieces": [i.snapshot() for i in self._instances.values()]}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def outline(self) -> dict[str, Any]:
+        """The state without the rows of tables, as plain data."""
+        pieces = self._instances.values()
+        return {
+            "version": STATE_VERSION,
+            "pieces": [i.outline() if isinstance(i, PieceInstance) else i.snapshot() for i in pieces],
+        }
+
+    @property
+    def tables(self) -> dict[str, KeyTable]:
+        """The tables of operators, by name; no operator is in two pieces."""
+        pieces = [i for i in self._instances.values() if isinstance(i, PieceInstance)]
+        return {name: table for piece in pieces for name, table in piece.tables.items()}
+
+    def restore(self, state: dict[str, Any], whole: Callable[[], dict[str, Any]] | None = None) -> None:
         """Go on where an instance that remembered this has stopped.
+
+        Args:
+            state: What it remembered, or an outline of it; the tables are then filled by the caller.
+            whole: Gives all of it, if it is an outline.
 
         Raises:
             UserError: The state was written by another version.
         """
         check_version(state, STATE_VERSION)
-        self._before = {}
-        for (piece, instance), remembered in zip(self._instances.items(), state["pieces"], strict=True):
+        for instance, remembered in zip(self._instances.values(), state["pieces"], strict=True):
             instance.restore(remembered)
-            self._before[piece] = remembered
+        self._before = lambda: dict(zip(self._instances, (whole() if whole else state)["pieces"], strict=True))
 
     def close(self) -> None:
         """Let go of what operators have open; only those in containers can have anything."""

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from penstock.base.diagnostics import UserError
-from penstock.codegen.kernels.key_tables import Table, packed, unpacked
-from penstock.codegen.rows.frames import concatenated, taken
+from penstock.codegen.kernels.key_tables import Table, packed, take_rows, unpacked
+from penstock.codegen.rows.frames import concatenated
 from penstock.codegen.rows.places import Array
-from penstock.expr.vector.frame import Column
 from penstock.ir.types import Type
 from penstock.parallel.routing import group_of
 from penstock.runtime.savepoints.job_state import Columns
@@ -59,7 +58,7 @@ def split_columns(columns: Columns, chosen: Sequence[Array], parts: int) -> list
         raise UserError(f"the state {listed} belongs to no key, so it cannot be split by key")
     pairs = list(zip(columns["tables"], chosen, strict=True))
     return [
-        {"tables": [_take(table, np.flatnonzero(part == i)) for table, part in pairs], "whole": {}}
+        {"tables": [take_rows(table, np.flatnonzero(part == i)) for table, part in pairs], "whole": {}}
         for i in range(parts)
     ]
 
@@ -78,10 +77,6 @@ def join_columns(states: Sequence[Columns]) -> Columns:
     return {"tables": [_join(same) for same in tables], "whole": states[0]["whole"]}
 
 
-def _take(table: Table, rows: Array) -> Table:
-    return _changed(table, lambda column: taken(column, rows))
-
-
 def _join(tables: Sequence[Table]) -> Table:
     # What has no rows may not know its types yet.
     filled = [table for table in tables if count_keys(table)] or list(tables[:1])
@@ -95,16 +90,4 @@ def _join(tables: Sequence[Table]) -> Table:
         "names": filled[0]["names"],
         "keys": [together(parts) for parts in zip(*(table["keys"] for table in filled), strict=True)],
         "rows": {name: together([table["rows"][name] for table in filled]) for name in filled[0]["rows"]},
-    }
-
-
-def _changed(table: Table, change: Any) -> Table:
-    def changed(data: Any) -> Any:
-        column: Column = unpacked(data)
-        return packed(change(column))
-
-    return {
-        "names": table["names"],
-        "keys": [changed(column) for column in table["keys"]],
-        "rows": {name: changed(column) for name, column in table["rows"].items()},
     }

@@ -4,7 +4,8 @@
         metadata          the id of the query
         offsets/N         what batch N is made of, written before it runs
         commits/N         written when batch N is done
-        state/OPERATOR/CHANNEL/   N+1.zip and SSTs: the state behind batch N, written by the tasks of batch N
+        state/OPERATOR/CHANNEL/   N+1.changelog: the state behind batch N, written by the tasks of batch N, and
+                                  N+1.zip with SSTs: a whole one now and then
 
 Spark writes each of them under another name, renames it, and leaves the rest to the operating system. After a power
 loss a commit may then be there without the state that it stands for, and the job cannot go on. So all that is new is

@@ -85,7 +85,7 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
     """Start the query of a job; it ends when every source has ended, unless it is continuous."""
     folder = job.checkpoint / SPARK_FOLDER
     clear_false_start(folder)
-    pickled = job.checkpoint / "program.pickle"
+    pickled = pickled_program(job)
     dump(job.program, job.plan, job.environment, job.build, pickled)
     job.build.write(job.checkpoint / "build")
     register_door(spark, FORMAT, SourceReader)
@@ -101,6 +101,11 @@ def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
         writer.option("checkpointLocation", folder.as_uri()).queryName(job.program.application.name).start()
     )
     return query, sinks
+
+
+def pickled_program(job: Job) -> Path:
+    """The file that workers load a job's program from."""
+    return job.checkpoint / "program.pickle"
 
 
 def _guard(lock: CheckpointLock, files: SparkFiles) -> Committing:

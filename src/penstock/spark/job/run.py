@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,11 +29,12 @@ from penstock.spark.checkpoint.plan_record import claim
 from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.gate.gating import start_clock
 from penstock.spark.job.pickling import ship_user_modules
-from penstock.spark.job.query import Job, start
+from penstock.spark.job.query import Job, pickled_program, start
 from penstock.spark.job.watch import watch
 from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.switch_plan import switch_plan
 from penstock.spark.sinks.sink_pe import SinkPE
+from penstock.spark.workers.channel_state import files_of
 from penstock.toolkit.files.output_locks import hold_outputs
 
 if TYPE_CHECKING:
@@ -173,6 +175,8 @@ def run_job(
     stops: Callable[[], int] = lambda: 0,
 ) -> tuple[int, SinkPE, str]:
     """Run a job that has its checkpoint; how many batches it processed, its sinks, and why it stopped."""
+    # Asked for now: there may be no Spark any more when the job ends.
+    files = files_of(str(pickled_program(job)))
     query, sinks = start(spark, job)
     batches = 0
 
@@ -191,6 +195,7 @@ def run_job(
         sinks.check_unwritten()
     finally:
         sinks.close()
+        shutil.rmtree(files, ignore_errors=True)
     return batches, sinks, stopped
 
 

@@ -1,18 +1,18 @@
 """The state of a stopped job's PEs, out of Spark's state store.
 
-Spark's own reader of state stores (`statestore`) gives the value of each channel; the value says of which PE and which
-channel it is, because Spark numbers its operators as it likes.
+Spark's own reader of state stores (`statestore`) gives the head and the entries of each channel; the head says of which
+PE and which channel it is, because Spark numbers its operators as it likes.
 """
 
 from __future__ import annotations
 
 import pickle
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.runtime.pes.state_log import read
 from penstock.spark.checkpoint.spark_files import FOLDER
 from penstock.spark.workers.initial_state import INITIAL, read_initial
 
@@ -57,8 +57,17 @@ def read_pes(spark: SparkSession, checkpoint: Path, plan: PhysicalPlan, *, is_fi
 
 
 def _read_store(spark: SparkSession, folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
-    operators = sorted(p.name for p in (folder / "state").iterdir() if p.name.isdecimal())
-    reader = spark.read.format("statestore").option("stateVarName", "pe")
-    frames = [reader.option("operatorId", o).load(folder.as_uri()).select("value.data") for o in operators]
-    states = [pickle.loads(row["data"]) for row in reduce(lambda a, b: a.unionAll(b), frames).toLocalIterator()]
-    return {(state["pe"], state["channel"]): state for state in states}
+    """The state of each PE and channel that has one."""
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    for operator in sorted(p.name for p in (folder / "state").iterdir() if p.name.isdecimal()):
+        reader = spark.read.format("statestore").option("operatorId", operator)
+        heads = reader.option("stateVarName", "pe").load(folder.as_uri()).select("key", "value.data")
+        entries = reader.option("stateVarName", "entries").load(folder.as_uri())
+        named = entries.selectExpr("key", "user_map_key.name", "user_map_value.data")
+        held: dict[Any, dict[str, bytes]] = {}
+        for row in named.toLocalIterator():
+            held.setdefault(row["key"], {})[row["name"]] = bytes(row["data"])
+        for row in heads.toLocalIterator():
+            pe, channel, head = pickle.loads(row["data"])
+            found[pe, channel] = read(head, held.get(row["key"], {}).__getitem__)
+    return found

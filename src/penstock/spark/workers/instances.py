@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.routes import Router, Routing, routing_of
 from penstock.runtime.pes.container_instance import Left, Values
@@ -21,12 +20,11 @@ from penstock.runtime.pes.instances import run_in_container
 from penstock.runtime.pes.pe_instance import PEInstance
 from penstock.runtime.pes.pe_module import PEModule, load_module
 from penstock.spark.sources.data_source import load, load_pieces
+from penstock.spark.workers.channel_state import ChannelState, files_folder
 from penstock.spark.workers.initial_state import read_initial
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.stateful_processor import ValueState
-
-STATE_VERSION = 2
+    from pyspark.sql.streaming.stateful_processor import MapState, ValueState
 
 Row = tuple[int, int, bytes]
 """Edge, channel and IPC stream."""
@@ -80,7 +78,8 @@ def _processed(instance: PEInstance, rows: Sequence[Row], routing: Routing) -> I
 
 
 def stateful_pe(
-    state: ValueState,
+    head: ValueState,
+    entries: MapState,
     rows: Iterator[pd.DataFrame],
     program: str,
     pe: int,
@@ -91,7 +90,8 @@ def stateful_pe(
     """Process a batch of one channel of a stateful PE: recall, feed, remember.
 
     Args:
-        state: Holds (version, form, data); data is what the instance remembers, with the PE and the channel.
+        head: Holds (version, form, data); data is the PE, the channel and the head of the state, pickled.
+        entries: Holds the entries of the state by name.
         rows: Of the channel; those of other PEs' edges are passed on.
         program: The path of the pickled program.
         pe: The PE's index.
@@ -107,35 +107,18 @@ def stateful_pe(
         arriving += [(int(e), int(c), v) for e, c, v in _triples(frame[is_mine])]
     if not arriving:
         return
-    instance = load_instance(_identity(program, pe))
-    form, channel = instance.module.form, arriving[0][1]
-    before = state.get()
-    if before is not None:
-        check_form(before[0], before[1], form)
-        instance.restore(pickle.loads(before[2]))
-    elif initial is not None:
-        instance.restore(read_initial(Path(initial), pe, channel))
-    for batch in _processed(instance, arriving, pickle.loads(routing)):
-        yield batch.to_pandas()
-    kept = {**instance.snapshot(), "pe": pe, "channel": channel}
-    state.update((STATE_VERSION, form, pickle.dumps(kept, protocol=5)))
+    identity, channel = _identity(program, pe), arriving[0][1]
+    instance = load_instance(identity)
+    with ChannelState(head, entries, instance, files_folder(identity, channel)) as state:
+        if not state.resume() and initial is not None:
+            instance.restore(read_initial(Path(initial), pe, channel))
+        for batch in _processed(instance, arriving, pickle.loads(routing)):
+            yield batch.to_pandas()
+        state.store(pe, channel)
 
 
 def _triples(frame: pd.DataFrame) -> Iterable[tuple[Any, Any, bytes]]:
     return zip(frame["edge"], frame["channel"], frame["tuples"], strict=True)
-
-
-def check_form(version: int, form: str, wanted: str) -> None:
-    """Refuse state that another version, or another kind of instance, has stored.
-
-    Raises:
-        UserError: The state cannot be read.
-    """
-    if (version, form) != (STATE_VERSION, wanted):
-        raise UserError(
-            f"the state is of version {version} by a {form}, this is version {STATE_VERSION} by a {wanted}",
-            hint="resume it with the version of penstock that wrote it, or start with a new checkpoint folder",
-        )
 
 
 _Identity = tuple[str, int, int]

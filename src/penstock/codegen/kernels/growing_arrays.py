@@ -1,0 +1,114 @@
+"""Arrays that grow, in memory or in files.
+
+The state of many keys lies in a few such arrays. In a file they outlive the process: another one on the same machine
+maps the file and goes on, however large it is. Only one process at a time may do so; whoever maps the file sees to it.
+
+Example:
+    >>> array = GrowingArray(np.int64)
+    >>> array.reserve(3)
+    >>> len(array.array) >= 3, int(array.array.sum())
+    (True, 0)
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.codegen.rows.places import Array
+
+_FEWEST = 64
+"""Of how many rows room is made for at first."""
+
+
+class GrowingArray:
+    """An array with room for more rows than are in use.
+
+    Args:
+        dtype: Of its values.
+        shape: Of a row.
+
+    Attributes:
+        array: The array; what has never been set is zero.
+    """
+
+    def __init__(self, dtype: Any, shape: tuple[int, ...] = ()) -> None:
+        self.array: Array = np.zeros((0, *shape), dtype)
+        self._path: Path | None = None
+
+    @property
+    def can_be_mapped(self) -> bool:
+        """Whether its values are nothing but bytes."""
+        return bool(self.array.dtype != object)
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether it lies in a file."""
+        return self._path is not None
+
+    def reserve(self, rows: int) -> None:
+        """Make room for so many rows."""
+        if len(self.array) < rows:
+            self._resize(max(rows, 2 * len(self.array), _FEWEST))
+
+    def clear(self, rows: int) -> None:
+        """Have so many rows of zeros."""
+        if self._path is not None:
+            os.truncate(self._path, 0)
+        self.array = self.array[:0]
+        self._resize(rows)
+
+    def assign(self, values: Array) -> None:
+        """Have these values, as far as they reach."""
+        self.clear(max(len(values), _FEWEST))
+        self.array[: len(values)] = values
+
+    def move_to(self, path: Path) -> None:
+        """Lie in a file from now on."""
+        if self._path == path:
+            return
+        values, self._path = self.array, path
+        path.touch()
+        self.array = values[:0]
+        self._resize(len(values))
+        self.array[:] = values
+
+    def attach(self, path: Path) -> None:
+        """Go on with what lies in a file."""
+        self._path = path
+        self.array = self.array[:0]
+        if self.row_bytes:
+            self._resize(path.stat().st_size // self.row_bytes)
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a row."""
+        return int(self.array.dtype.itemsize) * int(np.prod(self.array.shape[1:], dtype=np.int64))
+
+    def _resize(self, rows: int) -> None:
+        """Have more rows; those that are new are zero."""
+        shape, dtype = (rows, *self.array.shape[1:]), self.array.dtype
+        mapped = self._map(rows * self.row_bytes)
+        if mapped is not None:
+            self.array = np.frombuffer(mapped, dtype).reshape(shape)
+            return
+        larger = np.zeros(shape, dtype)
+        larger[: len(self.array)] = self.array
+        self.array = larger
+
+    def _map(self, size: int) -> mmap.mmap | None:
+        """The file with so many bytes; None if there is none, or no room for it."""
+        if self._path is None or not size:
+            return None
+        try:
+            with self._path.open("r+b") as file:
+                # Bytes that are not there when they are written to would end the process.
+                os.posix_fallocate(file.fileno(), 0, size)
+                return mmap.mmap(file.fileno(), size)
+        except OSError:
+            self._path = None
+            return None
