@@ -136,3 +136,26 @@ def test_who_does_not_get_the_lock_works_without_files(tmp_path):
         assert another.rows() == {"a": 1}
     with TableFiles(tmp_path / "files") as fourth:
         assert not fourth.attach(Instance(), head, store), "whoever attached them has not said what they hold now"
+
+
+def test_files_that_are_gone_or_cut_are_made_anew(tmp_path):
+    for spoil in (lambda path: path.unlink(), lambda path: path.write_bytes(b"")):
+        head, store, instance = Head(), Store(), Instance()
+        instance.process(["a", "b"])
+        record(instance, head, store)
+        with TableFiles(tmp_path / "files") as files:
+            files.hold(instance)
+            files.keep(instance, head.stamp)
+        spoil(tmp_path / "files/0/2")
+        with TableFiles(tmp_path / "files") as files:
+            another = Instance()
+            assert not files.attach(another, head, store)
+            state_log.resume(another, head, store)
+            another.process(["b"])
+            record(another, head, store)
+            files.hold(another)
+            files.keep(another, head.stamp)
+        with TableFiles(tmp_path / "files") as files:
+            third = Instance()
+            assert files.attach(third, head, store)
+            assert third.rows() == {"a": 1, "b": 2}

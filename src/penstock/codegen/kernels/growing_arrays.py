@@ -106,9 +106,16 @@ class GrowingArray:
             return None
         try:
             with self._path.open("r+b") as file:
-                # Bytes that are not there when they are written to would end the process.
-                os.posix_fallocate(file.fileno(), 0, size)
+                _allocate(file.fileno(), size)
                 return mmap.mmap(file.fileno(), size)
         except OSError:
             self._path = None
             return None
+
+
+def _allocate(file: int, size: int) -> None:
+    """Let a file have so many bytes, which are there when they are written to: else the process would end then."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.ftruncate(file, size)

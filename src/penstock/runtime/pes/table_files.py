@@ -20,14 +20,30 @@ from __future__ import annotations
 import fcntl
 import pickle
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from penstock.runtime.pes.pe_instance import PEInstance
 from penstock.runtime.pes.state_log import Head, Store, read
 
 _STAMP = "stamp"
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """What the files hold.
+
+    Attributes:
+        stamp: Of the head.
+        tables: The sizes of each table.
+        files: The size of each file.
+    """
+
+    stamp: str
+    tables: list[list[Any]]
+    files: dict[str, int]
 
 
 class TableFiles:
@@ -57,23 +73,30 @@ class TableFiles:
 
     def attach(self, instance: PEInstance, head: Head, store: Store) -> bool:
         """Let an instance go on with the files, if they hold the state of a head; tells whether they do."""
-        found = self._read_stamp()
-        if found is None or found[0] != head.stamp:
+        found = self._take_stamp()
+        if found is None or found.stamp != head.stamp or found.files != self._sizes_of_files():
             return False
         instance.restore(pickle.loads(head.outline), lambda: read(head, store.get))
-        for number, (table, sizes) in enumerate(zip(instance.tables.values(), found[1], strict=True)):
+        for number, (table, sizes) in enumerate(zip(instance.tables.values(), found.tables, strict=True)):
             table.attach(self._folder / str(number), sizes)
-        (self._folder / _STAMP).unlink()
         return True
 
-    def _read_stamp(self) -> tuple[str, list[list[object]]] | None:
+    def _take_stamp(self) -> _Stamp | None:
+        """What the files hold; from now on nobody can say so, until they are kept again."""
         if self._lock is None:
             return None
+        path = self._folder / _STAMP
         try:
-            stamp, sizes = pickle.loads((self._folder / _STAMP).read_bytes())
+            data = path.read_bytes()
         except FileNotFoundError:
             return None
-        return stamp, sizes
+        path.unlink()
+        found: _Stamp = pickle.loads(data)
+        return found
+
+    def _sizes_of_files(self) -> dict[str, int]:
+        """The size of each file, which tells whether all are there."""
+        return {str(p.relative_to(self._folder)): p.stat().st_size for p in self._folder.glob("*/*")}
 
     def hold(self, instance: PEInstance) -> None:
         """Let the tables of an instance lie in the files from now on, if they can."""
@@ -91,5 +114,6 @@ class TableFiles:
         tables = list(instance.tables.values())
         if self._lock is not None and all(table.is_in_files for table in tables):
             part = self._folder / "stamp.part"
-            part.write_bytes(pickle.dumps((stamp, [table.sizes() for table in tables])))
+            held = _Stamp(stamp, [table.sizes() for table in tables], self._sizes_of_files())
+            part.write_bytes(pickle.dumps(held))
             part.replace(self._folder / _STAMP)
