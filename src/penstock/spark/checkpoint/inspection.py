@@ -14,8 +14,8 @@ Hadoop writes checksums beside each file on a local file system (`.NAME.crc`). W
 
 A power loss may leave halves of the last files that Spark has written, because they were not synced yet: an entry of
 `offsets` for a batch that has not come to the sinks, what Spark notes of the state's form when it begins with such a
-batch, or the last of `commits`. They are removed. The batch is then planned again, or written again, and nothing is
-lost.
+batch, the last of `commits`, or a whole state that it has stored beside the changes. They are removed. The batch is
+then planned again, or written again, or the state made of all changes, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _check_state(folder: Path, version: int) -> None:
             raise _missing(operator / "_stateSchema")
         for channel in sorted(p for p in operator.iterdir() if p.name.isdecimal()):
             if version:
-                _check_snapshot(channel, version)
+                _check_versions(channel, version)
 
 
 def _operators(folder: Path) -> list[Path]:
@@ -183,13 +183,42 @@ def _has_files(folder: Path) -> bool:
     return any(p.is_file() and not p.name.startswith(".") for p in folder.rglob("*")) if folder.exists() else False
 
 
-def _check_snapshot(folder: Path, version: int) -> None:
-    path = folder / f"{version}.zip"
-    if not path.exists():
+def _check_versions(folder: Path, version: int) -> None:
+    """Look at the state of a channel: a whole one, which Spark stores now and then, and the changes since."""
+    if any(any(folder.glob(other)) for other in ("*.delta", "*_*.zip", "*_*.changelog")):
         # Other settings of Spark have other files, which it reads by itself.
-        if any(any(folder.glob(other)) for other in ("*.changelog", "*.delta", f"{version}_*.zip")):
-            return
-        raise _missing(path)
+        return
+    whole = sorted((int(p.stem) for p in folder.glob("*.zip") if p.stem.isdecimal()), reverse=True)
+    torn: list[tuple[Path, UserError]] = []
+    for start in [*(number for number in whole if number <= version), 0]:
+        path = folder / f"{start}.zip"
+        try:
+            if start:
+                _check_snapshot(path)
+        except UserError as error:
+            torn.append((path, error))
+            continue
+        try:
+            _check_changes(folder, start, version)
+        except UserError as error:
+            # What it would take to do without a whole state that is torn is gone: the torn one is what is missed.
+            raise (torn[0][1] if torn else error) from None
+        break
+    for path, _ in torn:
+        _remove(path)
+
+
+def _check_changes(folder: Path, start: int, version: int) -> None:
+    for number in range(start + 1, version + 1):
+        path = folder / f"{number}.changelog"
+        if not path.exists():
+            raise _missing(path)
+        _check_sum(path)
+        if not path.stat().st_size:
+            raise _damaged(path, "is empty")
+
+
+def _check_snapshot(path: Path) -> None:
     _check_sum(path)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -201,7 +230,7 @@ def _check_snapshot(folder: Path, version: int) -> None:
         raise _damaged(path, f"has other content than was written, in {broken}")
     for kind, place in (("sstFiles", "SSTs"), ("logFiles", "logs")):
         for entry in described.get(kind, ()):
-            _check_part(folder / place / _name_of(entry), entry["sizeBytes"])
+            _check_part(path.parent / place / _name_of(entry), entry["sizeBytes"])
 
 
 def _name_of(entry: dict[str, Any]) -> str:
