@@ -5,19 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csr_array
 
 from penstock.base.deadline import Deadline
-from penstock.base.quiet import drop_output
 
 Terms = Mapping[int, float] | Iterable[tuple[int, float]]
-
-_OPTIMAL, _INFEASIBLE = 0, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,21 +119,22 @@ class IntegerProgram:
         """
         left = math.inf if seconds is None else seconds
         left = left if deadline is None else min(left, deadline.left())
-        options: dict[str, Any] = {"time_limit": max(left, 0.001), "mip_rel_gap": gap}
-        lower, upper = np.array(self.lower), np.array(self.upper)
-        with drop_output():
-            found = milp(
-                np.array(self.cost),
-                integrality=np.array(self._integral),
-                bounds=Bounds(lower, upper),
-                constraints=self._constraints(),
-                options=options if nodes is None else {**options, "node_limit": nodes},  # type: ignore[arg-type] # a typed dict
-            )
+        solver = quiet_solver()
+        solver.setOptionValue("time_limit", max(left, 0.001))
+        solver.setOptionValue("mip_rel_gap", gap)
+        if nodes is not None:
+            solver.setOptionValue("mip_max_nodes", nodes)
+        solver.passModel(self.model())
+        solver.run()
+        status, info = solver.getModelStatus(), solver.getInfo()
+        is_optimal = status == highspy.HighsModelStatus.kOptimal
+        has_found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        bound = float(info.mip_dual_bound if any(self._integral) else info.objective_function_value)
         return Solution(
-            values=None if found.x is None else np.asarray(found.x, np.float64),
-            is_optimal=found.status == _OPTIMAL,
-            is_infeasible=found.status == _INFEASIBLE,
-            bound=_bound(found),
+            values=np.asarray(solver.getSolution().col_value, np.float64) if is_optimal or has_found else None,
+            is_optimal=is_optimal,
+            is_infeasible=status == highspy.HighsModelStatus.kInfeasible,
+            bound=bound if math.isfinite(bound) and (is_optimal or any(self._integral)) else -math.inf,
         )
 
     @property
@@ -145,8 +142,19 @@ class IntegerProgram:
         """The columns that must be whole numbers."""
         return [column for column, is_integral in enumerate(self._integral) if is_integral]
 
-    def _constraints(self) -> tuple[LinearConstraint, ...]:
-        return (LinearConstraint(*self.matrix()),) if self._least else ()
+    def model(self) -> highspy.HighsLp:
+        """The program in the form of the solver."""
+        matrix, least, most = self.matrix()
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = matrix.shape
+        model.col_cost_, model.col_lower_, model.col_upper_ = map(np.array, (self.cost, self.lower, self.upper))
+        model.row_lower_, model.row_upper_ = least, most
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
+        model.a_matrix_.value_ = matrix.data
+        kinds = highspy.HighsVarType
+        model.integrality_ = [kinds.kInteger if is_integral else kinds.kContinuous for is_integral in self._integral]
+        return model
 
     def matrix(self) -> tuple[csr_array, NDArray[np.float64], NDArray[np.float64]]:
         """The factors, a row for each demand, with the least and the most of each."""
@@ -158,9 +166,8 @@ class IntegerProgram:
         return matrix, np.array(self._least), np.array(self._most)
 
 
-def _bound(found: OptimizeResult) -> float:
-    """The proven lower bound of the cost, which scipy gives in one of two fields."""
-    bound = getattr(found, "mip_dual_bound", None)
-    if bound is None and found.status == _OPTIMAL:
-        bound = found.fun
-    return -math.inf if bound is None or not math.isfinite(bound) else float(bound)
+def quiet_solver() -> highspy.Highs:
+    """A solver that prints nothing."""
+    solver = highspy.Highs()  # type: ignore[no-untyped-call] # its stubs leave the constructor out
+    solver.setOptionValue("output_flag", False)
+    return solver

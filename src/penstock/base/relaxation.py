@@ -4,16 +4,13 @@ solution on, which takes a fraction of the time."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.base.deadline import Deadline
-
-if TYPE_CHECKING:
-    from penstock.base.integer_program import IntegerProgram
+from penstock.base.integer_program import IntegerProgram, quiet_solver
 
 SMALL = 1e-6
 """A column this close to a whole number is whole."""
@@ -34,7 +31,6 @@ class Relaxation:
         cost: Of that solution.
 
     Example:
-        >>> from penstock.base.integer_program import IntegerProgram
         >>> program = IntegerProgram()
         >>> x, y = (program.column(upper=1.0, cost=-cost, integral=True) for cost in (3.0, 2.0))
         >>> program.row({x: 2.0, y: 2.0}, most=3.0)
@@ -47,16 +43,9 @@ class Relaxation:
 
     def __init__(self, program: IntegerProgram) -> None:
         self._lower, self._upper = np.array(program.lower), np.array(program.upper)
-        matrix, least, most = program.matrix()
-        model = highspy.HighsLp()
-        model.num_row_, model.num_col_ = matrix.shape
-        model.col_cost_, model.col_lower_, model.col_upper_ = np.array(program.cost), self._lower, self._upper
-        model.row_lower_, model.row_upper_ = least, most
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
-        model.a_matrix_.value_ = matrix.data
-        self._solver = highspy.Highs()  # type: ignore[no-untyped-call] # its stubs leave the constructor out
-        self._solver.setOptionValue("output_flag", False)
+        model = program.model()
+        model.integrality_ = []
+        self._solver = quiet_solver()
         self._solver.passModel(model)
         self.values: NDArray[np.float64] | None = None
         self.cost = -np.inf

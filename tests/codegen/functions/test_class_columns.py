@@ -33,10 +33,10 @@ def test_most_classes_of_the_grammar_become_columns():
 
 UNDERSTOOD = {
     "an attribute of the class until it is set": """
-    count = 0
+    of_this_key = 0
     def process(self, t):
-        self.count += 1
-        yield (self.count,)""",
+        self.of_this_key += 1
+        yield (self.of_this_key,)""",
     "None in the beginning": """
     def __init__(self):
         self.last = None
@@ -167,7 +167,7 @@ def test_a_float_key_is_left_to_the_loop():
 
 def test_the_first_row_that_fails_is_the_first_in_the_order_of_rows():
     text = (
-        "class f(KeyedOperator):\n    partition_by, n = 'i', 0\n    def process(self, t):\n        self.n += 1\n"
+        "class f(KeyedOperator):\n    partition_by, taken = 'i', 0\n    def process(self, t):\n        self.taken += 1\n"
         "        assert t.n != 7, t.s\n        yield (10 // t.n,)"
     )
     setting = Setting(text, "int64 a")
