@@ -167,7 +167,7 @@ def test_a_float_key_is_left_to_the_loop():
 
 def test_the_first_row_that_fails_is_the_first_in_the_order_of_rows():
     text = (
-        "class f(KeyedOperator):\n    partition_by, taken = 'i', 0\n    def process(self, t):\n        self.taken += 1\n"
+        "class f(KeyedOperator):\n    partition_by, met = 'i', 0\n    def process(self, t):\n        self.met += 1\n"
         "        assert t.n != 7, t.s\n        yield (10 // t.n,)"
     )
     setting = Setting(text, "int64 a")

@@ -188,15 +188,14 @@ def _check_versions(folder: Path, version: int) -> None:
     if any(any(folder.glob(other)) for other in ("*.delta", "*_*.zip", "*_*.changelog")):
         # Other settings of Spark have other files, which it reads by itself.
         return
-    whole = sorted((int(p.stem) for p in folder.glob("*.zip") if p.stem.isdecimal()), reverse=True)
+    found = (int(path.stem) for path in folder.glob("*.zip") if path.stem.isdecimal())
     torn: list[tuple[Path, UserError]] = []
-    for start in [*(number for number in whole if number <= version), 0]:
-        path = folder / f"{start}.zip"
+    # The first batch stores a whole one, so there is at least that.
+    for start in sorted((number for number in found if number <= version), reverse=True):
         try:
-            if start:
-                _check_snapshot(path)
+            _check_snapshot(folder / f"{start}.zip")
         except UserError as error:
-            torn.append((path, error))
+            torn.append((folder / f"{start}.zip", error))
             continue
         try:
             _check_changes(folder, start, version)
@@ -204,6 +203,8 @@ def _check_versions(folder: Path, version: int) -> None:
             # What it would take to do without a whole state that is torn is gone: the torn one is what is missed.
             raise (torn[0][1] if torn else error) from None
         break
+    else:
+        raise torn[0][1] if torn else _missing(folder / "1.zip")
     for path, _ in torn:
         _remove(path)
 
@@ -242,6 +243,7 @@ def _check_part(path: Path, size: int) -> None:
         raise _missing(path)
     if path.stat().st_size != size:
         raise _damaged(path, f"had {size} bytes, and has {path.stat().st_size}")
+    _check_sum(path)
     _check_sum(path)
 
 
