@@ -13,8 +13,10 @@ if jars.missing() is None:
     # The one Spark session of the tests has the Kafka connector from its start.
     os.environ.setdefault("PENSTOCK_JARS", str(jars.folder(jars.CONNECTOR)))
 
-# Nothing here is about time: an example that is slow on a busy machine is no failure.
-settings.register_profile("penstock", settings.get_profile(settings.get_current_profile_name()), deadline=None)
+# Nothing here is about time: an example that is slow on a busy machine is no failure. A change is judged by the same
+# examples as the one before it; who looks for new ones says `pytest --hypothesis-profile explore`.
+settings.register_profile("explore", settings.get_profile(settings.get_current_profile_name()), deadline=None)
+settings.register_profile("penstock", settings.get_profile("explore"), derandomize=True, database=None)
 settings.load_profile("penstock")
 
 # Java machines live for seconds here: code that is compiled fast beats code that runs fast.

@@ -112,6 +112,7 @@ def test_no_allocation_in_half_mips_beats_what_loops_get_by_more_than_is_said(se
 
 
 @given(seeds, st.integers(-9, 9), st.integers(-9, 9), st.integers(-9, 9))
+@example(49619, -9, 0, 0)  # No PE can use more than its minimum.
 @settings(max_examples=60, deadline=None)
 def test_answers_do_not_depend_on_units(seed: int, mips: int, rates: int, values: int) -> None:
     problem = random_problem(seed)

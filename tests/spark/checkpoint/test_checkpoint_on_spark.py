@@ -132,8 +132,11 @@ def test_what_spark_says_of_a_file_of_the_checkpoint_names_it(begun, tmp_path, m
     """As if a file that nobody looks at were needed."""
     shutil.copytree(begun, tmp_path / "job")
     monkeypatch.setattr("penstock.spark.job.run.inspect_checkpoint", lambda checkpoint, **options: None)
-    (tmp_path / "job" / "job" / "spark" / "offsets" / "2").write_bytes(b"\x99")
-    with pytest.raises(UserError, match=r"Spark cannot use the file `.*/spark/offsets/2` of the checkpoint: .*copy"):
+    offsets = tmp_path / "job" / "job" / "spark" / "offsets"
+    last = max((path for path in offsets.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+    last.write_bytes(b"\x99")
+    said = rf"Spark cannot use the file `.*/spark/offsets/{last.name}` of the checkpoint: .*copy"
+    with pytest.raises(UserError, match=said):
         _run(tmp_path / "job")
 
 

@@ -199,7 +199,7 @@ class AdmissionProgram:
 
     def _mips(self, member: _Member, chosen: int) -> int:
         most = self._most_mips(member.pe)
-        unit = most or 1.0
+        unit = most or self._problem.mips or 1.0
         column = self.program.column(upper=1.0)
         self.program.row([(column, 1.0), (chosen, -most / unit)], most=0.0)
         if member.pe.min_mips > 0:

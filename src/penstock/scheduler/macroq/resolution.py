@@ -65,7 +65,7 @@ class Effort:
 def ladder(problem: Problem, components: Sequence[Component]) -> list[Effort]:
     """The rounds of the outer loop: two quick ones, finer and finer ones, then more labels and lists."""
     ranges = sorted(top - pe.min_mips for c in components for pe in c.pes if (top := c.top_mips[pe.id]) > pe.min_mips)
-    usual = ranges[len(ranges) // 2] if ranges else 1.0
+    usual = ranges[len(ranges) // 2] if ranges else problem.mips or 1.0
     finest = _finest_step(problem, usual)
     rungs = max(0, math.floor(math.log(usual / COARSEST_UNITS_PER_PE / finest, RATIO)))
     grids = [_grid(problem, finest * RATIO**k) for k in range(rungs, -1, -1)]
