@@ -58,7 +58,7 @@ class GrowingColumn(Protocol):
         """Whether the values of some rows are these."""
 
     def head(self, rows: int) -> Column:
-        """The values of the first rows; what is got may be changed."""
+        """The values of the first rows, perhaps those that lie here: to be read at once, and not to be changed."""
 
     def restore(self, values: Column) -> None:
         """Hold these values, and no others."""
@@ -115,11 +115,9 @@ class _Numbers:
         return found | ((mine != mine) & (values != values)) if mine.dtype.kind == "f" else found
 
     def head(self, rows: int) -> Column:
-        return self._values.array[:rows].copy()
+        return self._values.array[:rows]
 
     def restore(self, values: Column) -> None:
-        if values.dtype != self._values.array.dtype and len(values):
-            values = values.astype(self._values.array.dtype)
         self._values.assign(values)
 
     def count_bytes(self, rows: int) -> int:

@@ -30,6 +30,7 @@ import numpy as np
 from penstock.codegen.kernels.key_tables import KeyTable, Table, assemble
 from penstock.codegen.rows.places import Array
 from penstock.codegen.run.piece_instance import fill_outline
+from penstock.runtime.pes.entry_bytes import decode_entry, encode_entry
 from penstock.runtime.pes.pe_instance import PEInstance
 
 LARGEST_ENTRY = 8 << 20
@@ -103,7 +104,7 @@ def _record_table(name: str, table: KeyTable, log: TableLog, store: Store) -> bo
     else:
         return False
     for part in _parts(table, done):
-        store.put(entry_name(name, log.added), pickle.dumps(table.change(part), protocol=5))
+        store.put(entry_name(name, log.added), encode_entry(table.change(part)))
         log.entries[log.added] = len(part)
         log.added += 1
     for number in [number for number in log.entries if number < needed]:
@@ -141,7 +142,7 @@ def read(head: Head, get: Callable[[str], bytes]) -> dict[str, Any]:
     """
     tables: dict[str, Table] = {}
     for name, log in head.logs.items():
-        tables[name] = assemble([pickle.loads(get(entry_name(name, number))) for number in sorted(log.entries)])
+        tables[name] = assemble([decode_entry(get(entry_name(name, number))) for number in sorted(log.entries)])
     outline = pickle.loads(head.outline)
     pieces = [fill_outline(piece, tables) if "operators" in piece else piece for piece in outline["pieces"]]
     return {**outline, "pieces": pieces}

@@ -24,7 +24,7 @@ from penstock.runtime.pes.table_files import TableFiles
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, ValueState
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 
 
 class ChannelState:
