@@ -23,6 +23,7 @@ from penstock import App  # noqa: E402
 from penstock.codegen.functions import class_rounds  # noqa: E402
 from penstock.codegen.functions.class_calls import ClassCalls  # noqa: E402
 from penstock.codegen.functions.class_columns import CompiledClass  # noqa: E402
+from penstock.codegen.functions.instance_table import memory_of  # noqa: E402
 from penstock.codegen.plan.python_classes import class_calls, compile_python_class, python_class  # noqa: E402
 from penstock.codegen.rows.frames import Frame  # noqa: E402
 from penstock.codegen.rows.places import Places  # noqa: E402
@@ -208,7 +209,7 @@ class Setting:
 
         plan = plan_of(self.program)
         builder = Builder(part_of(plan, inner_pe(plan)))
-        step, attributes = write_step(builder, self.operator, self.form).split(", ")
+        step, attributes = write_step(builder, self.operator, self.form)
         text = builder.module.body()
         names: dict[str, Any] = {}
         exec(f"{imports_of(text)}\nfrom math import inf, nan\n{text}", names)
@@ -225,7 +226,7 @@ class Runner:
         self.calls = self.fresh()
 
     def fresh(self) -> ClassCalls:
-        return class_calls(self.setting.program, self.setting.operator, Environment())
+        return class_calls(self.setting.program, self.setting.operator, Environment(), self.attributes)
 
     def restore(self) -> None:
         """Go on with another instance."""
@@ -246,12 +247,12 @@ class Runner:
             if self.step is None:
                 made = self.calls.process(times, [frame])[0]
             else:
-                made = self.calls.process_by_key(times, frame, self.step, self.attributes)
+                made = self.calls.process_by_key(times, frame, self.step)
         given = rows_from_batch(made.batch(self.outputs), self.outputs)
         return [repr(pair) for pair in zip(made.places.item.tolist(), given, strict=True)]
 
     def snapshot(self) -> str:
-        return repr(self.calls.snapshot())
+        return repr(memory_of(self.calls.snapshot()))
 
 
 def differences(text: str, outputs: str, pick: Pick) -> tuple[bool, str]:
@@ -260,7 +261,7 @@ def differences(text: str, outputs: str, pick: Pick) -> tuple[bool, str]:
     if isinstance(setting.form, str):
         return False, setting.form
     step, attributes, code = setting.step()
-    loop, columns = Runner(setting, None, None), Runner(setting, step, attributes)
+    loop, columns = Runner(setting, None, attributes), Runner(setting, step, attributes)
     for number in range(pick((1, 2, 3))):
         keys = pick((1, 2, 5, 30))
         rows = [row_values(pick, keys) for _ in range(pick((1, 2, 10, 60, 200)))]
@@ -278,7 +279,6 @@ def differences(text: str, outputs: str, pick: Pick) -> tuple[bool, str]:
             columns.restore()
         elif pick((0, 1)):
             loop.step, columns.step = columns.step, loop.step
-            loop.attributes, columns.attributes = columns.attributes, loop.attributes
     return True, ""
 
 
@@ -286,7 +286,7 @@ def without_failing(runner: Runner, rows: list[Any]) -> list[Any]:
     """Rows without those that fail, as far as the first failures tell."""
     kept: list[Any] = []
     probe = runner.fresh()
-    state = runner.calls.snapshot()
+    state = memory_of(runner.calls.snapshot())
     if state is not None:
         probe.restore(state)
     runtime: Any = probe._runtime

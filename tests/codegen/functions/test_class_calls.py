@@ -13,6 +13,7 @@ from pes import assert_same, end, inner_pe, plan_of
 
 from penstock import App, KeyedOperator, Operator, OperatorModel, Output, State
 from penstock.base.diagnostics import UserError
+from penstock.codegen.functions.instance_table import memory_of
 from penstock.codegen.plan.physical import physical_plan
 from penstock.codegen.plan.pieces import pieces_of
 from penstock.codegen.transport.batches import PULSE, PULSE_NUMBER, REPORT, TUPLE, WINDOW, Item, encode
@@ -357,13 +358,13 @@ def test_a_class_that_lies_in_its_model_is_caught():
         )
 
 
-def test_the_state_of_a_class_is_that_of_its_runtime_so_a_container_goes_on_with_it():
+def test_the_state_of_a_class_has_the_memory_of_its_runtime_so_a_container_goes_on_with_it():
     setting = Setting(chain(Numbered))
     first = instance_maker(setting.program, setting.plan, setting.pieces, Environment())()
     list(first.process_batch(setting.values((1, "a", 0.5), (2, "b", 1.0))))
     (piece,) = first.snapshot()["pieces"]
     container = Container(setting.program, setting.plan, setting.pe, Environment())
-    container.node["C0"].runtime.restore(piece["operators"]["C0"])
+    container.node["C0"].runtime.restore(memory_of(piece["operators"]["C0"]))
     (edge,) = setting.plan.into(setting.pe)
     container.take([(edge.index, Item(0, 5, b"0000", TUPLE, (1, "b", 2.0)))])
     assert [item.tuple_ for items in container.leaving.values() for item in items] == [(2, "b", 3.0)]

@@ -13,6 +13,7 @@ from test_class_calls import batches, chain
 
 from penstock import App, KeyedOperator
 from penstock.codegen.functions.class_columns import CompiledClass
+from penstock.codegen.functions.instance_table import memory_of
 from penstock.codegen.write.generate import Module, generate
 from penstock.runtime.verify.verify_models import verify_some
 from penstock.testing import feed
@@ -223,14 +224,14 @@ def test_an_instance_that_has_other_attributes_goes_on_in_the_loop():
     rows = [row_values(random.Random(i).choice, 3) for i in range(20)]
     with fewest(0):
         runner.take(rows, 0)
-        (whole, parts) = runner.calls.snapshot()
+        (whole, parts) = memory_of(runner.calls.snapshot())
         ((_, stored),) = parts.values()
         key = next(iter(stored))
         stored[key] = (*stored[key][:3], (("step", "n"), (100, 5)), None, None)
         runner.calls = runner.fresh()
         runner.calls.restore((whole, parts))
         runner.take(rows, 0)
-    ((_, after),) = runner.calls.snapshot()[1].values()
+    ((_, after),) = memory_of(runner.calls.snapshot())[1].values()
     mine = sum(row[4] == key[0] for row in rows)
     assert after[key][3] == (("step", "n"), (100, 5 + 100 * mine))
 

@@ -105,7 +105,7 @@ class KeyedRuntime(Runtime):
         self.owner, self.parameters = owner, parameters
         self.copied = _changeable(owner, parameters)
         self.clock = context.environment.clock
-        self.names, self.ttl_ns, self.hooks = tuple(keys[0]), ttl_ns, hooks
+        self.names, self.key_names, self.ttl_ns, self.hooks = tuple(keys[0]), keys, ttl_ns, hooks
         self.says_farewell = "on_expire" in hooks
         schemas = [_key_schema(port.schema, names) for port, names in zip(operator.inputs, keys, strict=True)]
         self.key_row = row_maker(schemas[0])
@@ -266,10 +266,11 @@ class KeyedRuntime(Runtime):
         """Add what every instance needs to go on."""
         self._forget_old()
         if self.entries:
-            stored = {key: self._stored(entry) for key, entry in self.entries.items()}
+            stored = {key: self.stored(entry) for key, entry in self.entries.items()}
             parts[self.stamp.keys] = self.names, stored
 
-    def _stored(self, entry: Seat | Stored) -> Stored:
+    def stored(self, entry: Seat | Stored) -> Stored:
+        """What a snapshot says of an instance."""
         if isinstance(entry, tuple):
             return entry
         key = entry.key

@@ -29,7 +29,6 @@ import numpy as np
 
 from penstock.api.keyed.keyed_runtime import KeyedRuntime
 from penstock.api.rows import ConformError, conformer
-from penstock.codegen.functions.class_rounds import Attributes, Step, take_in_rounds
 from penstock.codegen.functions.row_calls import (
     PIECE,
     Call,
@@ -39,7 +38,7 @@ from penstock.codegen.functions.row_calls import (
     rows_of,
     whole_columns,
 )
-from penstock.codegen.rows.frames import Frame, concatenated, taken
+from penstock.codegen.rows.frames import Frame
 from penstock.codegen.rows.places import Array, Places, merge
 from penstock.expr.environment import Clock
 from penstock.expr.vector.frame import Column
@@ -68,39 +67,21 @@ class ClassCalls:
         self._settled: Any = None
         runtime.submit[:] = self._collectors()
         self._checked = [runtime.receiver(port) for port in range(len(self._inputs))]
-        self.snapshot, self.restore = runtime.snapshot, runtime.restore
+
+    def snapshot(self) -> Any:
+        """The memory of the runtime."""
+        return self._runtime.snapshot()
+
+    def restore(self, state: Any) -> None:
+        """Go on with a memory."""
+        self._runtime.restore(state)
 
     def process(self, times: Times, frames: Sequence[Frame]) -> list[Frame]:
         """The frames that the operator gives by each output port for those of its input ports."""
         places, rows = self._in_order(frames)
         counts, ports, made = self._call(rows, times(Frame(places, {})).tolist())
-        given = _Given(places, counts, ports, _merged_marks(frames))
+        given = Given(places, counts, ports, _merged_marks(frames))
         return [given.frame(port, columns) for port, columns in enumerate(made)]
-
-    def process_by_key(self, times: Times, frame: Frame, step: Step, attributes: Attributes) -> Frame:
-        """The frame that a class gives that has become columns; the loop takes what is checked or leaves."""
-        when = times(frame)
-        checked = min(getattr(self._runtime, "to_check", 0), len(frame))
-        found = [self._call_some(frame, when, np.arange(checked))]
-        rest = np.arange(checked, len(frame))
-        if len(rest):
-            self._settle()
-            done = take_in_rounds(self._settled, frame.take(rest), when[rest], step, attributes)
-            if done is not None:
-                # Their instances are in the form of snapshots now.
-                self._calls = _by_key(self._settled)
-                found.append((rest[done.at], dict(zip(self._outputs[0].names, done.columns, strict=True))))
-                rest = rest[done.left]
-            found.append(self._call_some(frame, when, rest))
-        at, columns = _in_order_of_rows(found)
-        given = _Given(frame.places, np.bincount(at, minlength=len(frame)), _joined([]), frame.marks)
-        return given.frame(0, columns)
-
-    def _call_some(self, frame: Frame, when: Array, rows: Array) -> tuple[Array, dict[str, Column]]:
-        """What a class with one output gives for some rows in the loop, and for which row each tuple is."""
-        some = frame.take(rows)
-        counts, _, (columns,) = self._call(chain.from_iterable(rows_of(some, self._inputs[0])), when[rows].tolist())
-        return np.repeat(rows, counts), columns
 
     def _call(self, rows: Iterator[Any], when: Sequence[int]) -> tuple[Array, Array, list[dict[str, Column]]]:
         """Call the operator for rows: how many values each gave, by which port each leaves, the columns of ports."""
@@ -113,7 +94,7 @@ class ClassCalls:
             for port, columns in enumerate(self._columns()):
                 made[port].append(columns)
         whole = [whole_columns(parts, schema) for parts, schema in zip(made, self._outputs, strict=True)]
-        return _joined(counts), _joined(ports), whole
+        return joined(counts), joined(ports), whole
 
     def _in_order(self, frames: Sequence[Frame]) -> tuple[Places, Iterator[Any]]:
         """The places of all rows in the sequential order, and the rows, each with its port if there are several."""
@@ -160,7 +141,7 @@ class ClassCalls:
             runtime: Any = getattr(self._runtime, "settled", self._runtime)
             runtime.submit[:] = self._collectors()
             self._settled = runtime
-            self._calls = _by_key(runtime) if isinstance(runtime, KeyedRuntime) else _by_instance(runtime)
+            self._calls = calls_by_key(runtime) if isinstance(runtime, KeyedRuntime) else _by_instance(runtime)
         return self._calls
 
     def _loop(self, rows: Iterable[Any], call: Call, ends: list[int]) -> None:
@@ -249,7 +230,7 @@ class _Instances(dict[Any, Any]):
         return found
 
 
-def _by_key(runtime: KeyedRuntime) -> Call | _Instances:
+def calls_by_key(runtime: KeyedRuntime) -> Call | _Instances:
     """The call of the instance of a row's key; the instances where the key is a plain attribute of one port."""
     key_of = runtime.key_of
     if len(key_of) == 1 and len(runtime.names) == 1 and not runtime.has_floats:
@@ -266,7 +247,7 @@ def _at_times(rows: Iterator[Any], when: Sequence[int], clock: Clock) -> Iterato
         yield row
 
 
-class _Given:
+class Given:
     """Where the values that an operator gave for the rows of a batch stand.
 
     Args:
@@ -296,18 +277,9 @@ class _Given:
         return Frame(places, columns, None if self._marks is None else self._marks.under(port))
 
 
-def _joined(parts: Sequence[Array]) -> Array:
+def joined(parts: Sequence[Array]) -> Array:
+    """Arrays of whole numbers as one."""
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
-
-
-def _in_order_of_rows(found: Sequence[tuple[Array, dict[str, Column]]]) -> tuple[Array, dict[str, Column]]:
-    """Tuples that were given in several ways, each with its row, as one."""
-    parts = [part for part in found if len(part[0])] or found[:1]
-    if len(parts) == 1:
-        return parts[0]
-    at = np.concatenate([rows for rows, _ in parts])
-    order = np.argsort(at, kind="stable")
-    return at[order], {name: taken(concatenated([c[name] for _, c in parts]), order) for name in parts[0][1]}
 
 
 def _merged_marks(frames: Sequence[Frame]) -> Places | None:

@@ -18,13 +18,13 @@ Algorithm:
     Counting sort by key: O(b + k) for b tuples and k keys, and one call of the function a round.
 
 Preserves:
-    Instances are entries of `KeyedRuntime` in the form of snapshots, before and after a batch: what goes on with them
-    cannot tell which way they came.
+    Instances lie in a table (`instance_table`) before and after a batch: what goes on with them cannot tell which way
+    they came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -32,11 +32,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.api.keyed.keyed_runtime import KeyedRuntime, Seat
-from penstock.codegen.functions.left import ARROW, to_kind
+from penstock.codegen.functions.instance_table import Attributes, InstanceTable
+from penstock.codegen.functions.left import ARROW
 from penstock.codegen.functions.row_calls import put
-from penstock.codegen.kernels.column_operations import values
-from penstock.codegen.kernels.keys import Keys, by_key
+from penstock.codegen.kernels.keys import by_key, present_keys
 from penstock.codegen.rows.frames import Frame, concatenated, taken
 from penstock.codegen.rows.places import Array
 from penstock.expr.vector.frame import Column
@@ -52,25 +51,6 @@ Site = tuple[Array | None, list[Column]]
 
 Step = Callable[["Round"], tuple[Array | None, list[Column], list[Site]]]
 """Takes a round; gives the rows that leave, the attributes after it, and the tuples."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """The attributes of instances.
-
-    Attributes:
-        names: All, in the order of an instance's dictionary.
-        made: Those that the constructor sets.
-        first: The values of all in the beginning.
-        kinds: Of those that change; the others are what they were in the beginning.
-        lines: How many lines the function of a round has.
-    """
-
-    names: tuple[str, ...]
-    made: tuple[str, ...]
-    first: dict[str, Any]
-    kinds: dict[str, str]
-    lines: int
 
 
 class Round:
@@ -118,33 +98,31 @@ def held(value: Any, rows: int, kind: str) -> Column:
     return pa.repeat(pa.scalar(value, ARROW[kind.rstrip("?")]), rows)
 
 
-def take_in_rounds(
-    runtime: KeyedRuntime, frame: Frame, when: Array, step: Step, attributes: Attributes
-) -> Taken | None:
+def take_in_rounds(held: InstanceTable, frame: Frame, when: Array, step: Step) -> Taken | None:
     """Take a batch in rounds; None if it has too few keys or rows for that.
 
     Args:
-        runtime: Holds the instances.
+        held: The instances.
         frame: The rows.
         when: The application's time at each, in ns.
         step: The class as a function.
-        attributes: Of instances.
     """
+    attributes = held.form.attributes
+    assert attributes is not None
     if len(frame) < LEAST_ROWS:
         return None
-    types = [runtime.operator.inputs[0].schema.attribute(name).type for name in runtime.names]
-    numbers = Keys(list(map(str, types)))
-    codes = numbers.codes([frame[name] for name in runtime.names])
-    layout = Layout(codes, len(numbers), max(1, KEYS_PER_LINE * attributes.lines))
+    present, codes = present_keys(held.table.find([frame[name] for name in held.form.names]), len(held.table))
+    layout = Layout(codes, len(present), max(1, KEYS_PER_LINE * attributes.lines))
     if not layout.rounds:
         return None
-    parts = [values(column, type_) for column, type_ in zip(numbers.columns(), types, strict=True)]
-    instances = _Instances(runtime, attributes, list(zip(*parts, strict=True)), when[layout.first].tolist())
-    run = _Run(layout, frame, instances.load(layout), attributes)
-    run.start(instances.is_strange[layout.keys])
+    own, is_strange = held.begin(present)
+    run = _Run(layout, frame, [taken(column, layout.keys) for column in own], attributes)
+    run.start(is_strange[layout.keys])
     for number in range(layout.rounds):
         run.take(number, step)
-    instances.store(layout, *run.finish())
+    columns, until = run.finish()
+    back = np.argsort(layout.keys)
+    held.end(present, until[back] > 0, [taken(column, back) for column in columns], when[layout.first])
     return run.given()
 
 
@@ -152,7 +130,7 @@ class Layout:
     """The rows of a batch in the order of rounds.
 
     Args:
-        codes: The number of each row's key, from 0 on in the order of first rows.
+        codes: The number of each row's key, from 0 on.
         count: How many keys there are.
         fewest: How many keys a round must have.
 
@@ -281,79 +259,3 @@ class _Run:
         order = np.argsort(at, kind="stable")
         joined = [concatenated(list(column)) for column in zip(*(columns for _, columns in parts), strict=True)]
         return Taken(at[order], [taken(column, order) for column in joined], left)
-
-
-class _Instances:
-    """The instances of the keys of a batch, between their runtime and columns.
-
-    Args:
-        runtime: Holds them.
-        attributes: Of instances.
-        keys: In the order of their numbers.
-        first_ns: When the first row of each came.
-    """
-
-    def __init__(
-        self, runtime: KeyedRuntime, attributes: Attributes, keys: list[tuple[Hashable, ...]], first_ns: list[int]
-    ) -> None:
-        self._runtime, self._attributes, self._keys = runtime, attributes, keys
-        self._first_ns = first_ns
-        self._entries = list(map(runtime.entries.get, keys))
-        self.is_strange = np.zeros(len(keys), bool)
-
-    def load(self, layout: Layout) -> list[Column]:
-        """The attributes that change, in the order of a round; notes whose instances are strange."""
-        own = self._attributes
-        first = tuple(own.first[name] for name in own.names)
-        rows = [first if entry is None else self._values(i, entry) or first for i, entry in enumerate(self._entries)]
-        columns = dict(zip(own.names, zip(*rows, strict=True), strict=True))
-        for name, value in own.first.items():
-            if name not in own.kinds:
-                # By its text, because 0.0 and -0.0 are equal, and NaN is not.
-                wanted = type(value), repr(value)
-                self.is_strange |= np.array([(type(v), repr(v)) != wanted for v in columns[name]], bool)
-        return [taken(self._typed(columns[name], kind), layout.keys) for name, kind in own.kinds.items()]
-
-    def _values(self, i: int, entry: Any) -> tuple[Any, ...] | None:
-        """The attributes of an instance, None if it does not have just these."""
-        if isinstance(entry, Seat):
-            state = vars(entry.instance)
-            names, found = tuple(state), tuple(state.values())
-        else:
-            names, found = entry[3] if isinstance(entry[3], tuple) else ((), ())
-        if names == self._attributes.names:
-            return found
-        self.is_strange[i] = True
-        return None
-
-    def _typed(self, found: Sequence[Any], kind: str) -> Column:
-        column, bad = to_kind(list(found), kind)
-        if bad is not None:
-            self.is_strange |= bad
-        return column
-
-    def store(self, layout: Layout, columns: list[Column], until: Array) -> None:
-        """Put attributes back, of the keys that have taken a round; every key that is new gets an instance."""
-        own, runtime, entries = self._attributes, self._runtime, self._runtime.entries
-        names = runtime.shapes.setdefault(own.names, own.names)
-        made = runtime.shapes.setdefault(own.made, own.made)
-        begun = made, tuple(own.first[name] for name in made)
-        back = np.empty(len(layout.keys), np.int64)
-        back[layout.keys] = np.arange(len(back))
-        lists = dict(zip(own.kinds, (_listed(taken(column, back)) for column in columns), strict=True))
-        fixed = {name: [value] * len(back) for name, value in own.first.items() if name not in lists}
-        states = zip(*((lists | fixed)[name] for name in own.names), strict=True)
-        rounds = until[back].tolist()
-        touched = zip(self._keys, self._entries, rounds, states, self._first_ns, strict=True)
-        for key, entry, took, state, first_ns in touched:
-            if entry is None:
-                entries[key] = (key, runtime.born, first_ns, (names, state) if took else begun, None, None)
-                runtime.born += 1
-            elif took:
-                born, last_ns = (entry.born, entry.last_ns) if isinstance(entry, Seat) else entry[1:3]
-                entries[key] = (key, born, last_ns, (names, state), None, None)
-
-
-def _listed(column: Column) -> list[Any]:
-    found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
-    return found

@@ -13,8 +13,8 @@ ROWS = "rows"
 """The variable of the rows of a round."""
 
 
-def write_step(builder: Builder, operator: Operator, compiled: CompiledClass) -> str:
-    """Write the function of a round; returns the arguments that say what it is and which attributes it takes."""
+def write_step(builder: Builder, operator: Operator, compiled: CompiledClass) -> tuple[str, str]:
+    """Write the function of a round; returns its name, and that of what says which attributes it takes."""
     outer, builder.body = builder.body, Body(builder.module)
     builder.body.name(ROWS)
     writer = ColumnWriter(builder, operator, Given(ROWS, (), operator.inputs[0].schema))
@@ -30,7 +30,7 @@ def write_step(builder: Builder, operator: Operator, compiled: CompiledClass) ->
     name = builder.module.fresh(f"{compiled.name.lower()}_step")
     builder.module.add([f"def {name}({ROWS}):", *builder.body.lines])
     lines, builder.body = len(builder.body.lines), outer
-    return f"{name}, {_attributes(builder, compiled, lines)}"
+    return name, _attributes(builder, compiled, lines)
 
 
 def kind_text(kind: Kind) -> str:

@@ -25,7 +25,7 @@ _PRODUCT = 9.2e18
 
 ARROW = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "str": pa.string()}
 _PYTHON = {"bool": bool, "int": int, "float": float, "str": str}
-_FILLERS: dict[str, Any] = {"bool": False, "int": 0, "float": 0.0, "str": ""}
+FILLERS: dict[str, Any] = {"bool": False, "int": 0, "float": 0.0, "str": ""}
 _RAISED = object()
 
 Where = Array | None
@@ -145,7 +145,7 @@ class Left:
         """Values that may be None, as what they are if they are not."""
         if column.null_count:
             self.note(is_null(column), where)
-            column = column.fill_null(_FILLERS[kind])
+            column = column.fill_null(FILLERS[kind])
         return column if kind == "str" else column.to_numpy(zero_copy_only=False)
 
     def fit(self, a: Array, type_: Type) -> Array:
@@ -244,7 +244,7 @@ def to_kind(found: list[Any], kind: str) -> tuple[Column, Where]:
 
 
 def _filled(found: list[Any], bad: Array, kind: str) -> list[Any]:
-    filler = None if kind.endswith("?") else _FILLERS[kind]
+    filler = None if kind.endswith("?") else FILLERS[kind]
     return [filler if is_bad else v for v, is_bad in zip(found, bad.tolist(), strict=True)]
 
 
@@ -267,7 +267,7 @@ def _spread(made: Column, chosen: Array, rows: int, kind: str) -> Column:
         whole = np.zeros(rows, made.dtype)
         whole[chosen] = made
         return whole
-    filler = pa.array([None if kind.endswith("?") else _FILLERS[kind]], made.type)
+    filler = pa.array([None if kind.endswith("?") else FILLERS[kind]], made.type)
     positions = np.full(rows, len(made))
     positions[chosen] = np.arange(len(chosen))
     return pa.concat_arrays([made, filler]).take(pa.array(positions))
@@ -286,7 +286,7 @@ def is_null(column: pa.Array) -> Array:
 def is_true(column: Column, kind: str) -> Array:
     """For each row, whether a text, or a value that may be None, counts as true."""
     valid = column.is_valid()
-    found = pc.not_equal(column.fill_null(_FILLERS[kind]), pa.scalar(_FILLERS[kind], column.type))
+    found = pc.not_equal(column.fill_null(FILLERS[kind]), pa.scalar(FILLERS[kind], column.type))
     return flags(pc.and_(valid, found))
 
 

@@ -206,3 +206,18 @@ def by_key(codes: Array, count: int) -> Array:
         return np.argsort(codes, kind="stable")
     order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
     return order[np.argsort((codes >> 16).astype(np.uint16)[order], kind="stable")]
+
+
+def present_keys(codes: Array, count: int) -> tuple[Array, Array]:
+    """The keys of a batch, ascending, and for each row which of them is its own.
+
+    Example:
+        >>> [found.tolist() for found in present_keys(np.array([7, 2, 7]), 9)]
+        [[2, 7], [1, 0, 1]]
+    """
+    order = by_key(codes, count)
+    ordered = codes[order]
+    is_first = np.diff(ordered, prepend=-1) != 0
+    local = np.empty(len(codes), np.int64)
+    local[order] = np.cumsum(is_first) - 1
+    return ordered[is_first], local

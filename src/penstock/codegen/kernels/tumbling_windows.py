@@ -22,7 +22,7 @@ import numpy as np
 
 from penstock.codegen.kernels.folds import Runs, fold_of
 from penstock.codegen.kernels.key_tables import KeyTable, TabledState
-from penstock.codegen.kernels.keys import by_key
+from penstock.codegen.kernels.keys import by_key, present_keys
 from penstock.codegen.rows.frames import Frame, concatenated, taken
 from penstock.codegen.rows.places import NOWHERE, Array, merge
 from penstock.expr.vector.frame import Column
@@ -66,7 +66,7 @@ class TumblingWindows(TabledState):
 
     def _take_out(self, codes: Array) -> tuple[Array, Array]:
         """Have the state of the keys of a batch at hand: their numbers, and for each row its place among them."""
-        present, local = _present(codes, len(self._table))
+        present, local = present_keys(codes, len(self._table))
         self._load(present)
         return present, local
 
@@ -114,16 +114,6 @@ class TumblingWindows(TabledState):
     def _goes_on(self, key: Array, window: Array) -> Array:
         """Which runs go on with a window that their key has carried over."""
         return (window == 0) & (self._counts[key] > 0)
-
-
-def _present(codes: Array, keys: int) -> tuple[Array, Array]:
-    """The keys of a batch, ascending, and for each row which of them is its own."""
-    order = by_key(codes, keys)
-    ordered = codes[order]
-    is_first = np.diff(ordered, prepend=-1) != 0
-    local = np.empty(len(codes), np.int64)
-    local[order] = np.cumsum(is_first) - 1
-    return ordered[is_first], local
 
 
 def by_runs(codes: Array, keys: int) -> tuple[Array, Array, Array]:

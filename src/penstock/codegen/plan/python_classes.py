@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from typing import Any
 
+from penstock.api.keyed.keyed_runtime import KeyedRuntime
 from penstock.api.keyed.operator import KeyedOperator, key_expressions
 from penstock.api.operators import Operator as OperatorClass
 from penstock.codegen.functions.class_calls import ClassCalls
 from penstock.codegen.functions.class_columns import CompiledClass, compile_class
 from penstock.codegen.functions.class_writing import write_step
+from penstock.codegen.functions.instance_table import Attributes, InstanceTable, can_hold
+from penstock.codegen.functions.keyed_calls import KeyedCalls
 from penstock.codegen.plan.python_functions import RuntimeContext, constants_given
 from penstock.codegen.write.builder import Builder, branch
 from penstock.expr.environment import Clock, Environment
@@ -91,7 +95,7 @@ def write_class(builder: Builder, operator: Operator, form: CompiledClass | str)
     builder.states[operator.id] = CLASS
     if not isinstance(form, str):
         builder.body.add("# class by columns, a tuple of each key at a time")
-        step = write_step(builder, operator, form)
+        step, builder.attributes[operator.id] = write_step(builder, operator, form)
         builder.put(operator, 0, f'pe.states["{operator.id}"].process_by_key(pe.times, {arrived}, {step})')
         builder.count(operator, given[0].frame)
         return
@@ -107,9 +111,21 @@ def write_class(builder: Builder, operator: Operator, form: CompiledClass | str)
     builder.count(operator, *(g.frame for g in given))
 
 
-def class_calls(program: Program, operator: Operator, environment: Environment) -> ClassCalls:
-    """The fresh state of an operator that is a class, with a clock of its own."""
+def class_calls(
+    program: Program, operator: Operator, environment: Environment, attributes: Attributes | None = None
+) -> ClassCalls:
+    """The fresh state of an operator that is a class, with a clock of its own.
+
+    Args:
+        program: The program.
+        operator: The operator.
+        environment: That it sees.
+        attributes: Of its instances, if the class has become columns.
+    """
     own = replace(environment, clock=Clock())
     context = RuntimeContext(own, Evaluator(functions=program.application.functions, environment=own))
     runtime = program.registry.get(operator.kind).runtime(operator, context)  # type: ignore[arg-type] # all it asks for
+    inner: Any = getattr(runtime, "inner", runtime)
+    if isinstance(inner, KeyedRuntime) and can_hold(inner):
+        return KeyedCalls(runtime, own.clock, InstanceTable(inner, attributes))
     return ClassCalls(runtime, own.clock)

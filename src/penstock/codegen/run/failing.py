@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.codegen.functions.instance_table import memory_of
 from penstock.codegen.rows.frames import Frame
 from penstock.codegen.run.arriving import Arriving
 from penstock.codegen.run.loaded_module import LoadedModule, OperatorError
@@ -66,7 +67,8 @@ def find_failing(module: LoadedModule, state: Any, frames: PlacedFrames) -> Fail
     before.take_arrived(first(came, good))
     states = before.snapshot()["operators"]
     assert error is not None
-    variables, memories = ({id_: states[id_] for id_ in ids} for ids in (module.code.variables, module.code.classes))
+    variables = {id_: states[id_] for id_ in module.code.variables}
+    memories = {id_: memory_of(states[id_]) for id_ in module.code.classes}
     return Failing(error, _tuples(module, error, good), variables, memories)
 
 

@@ -136,7 +136,8 @@ class LoadedModule:
         if id_ in self.kept:
             return self.kept.pop(id_)
         try:
-            return class_calls(self._program, self._program.application.operator[id_], self._environment)
+            attributes = self._names[self.code.attributes[id_]] if id_ in self.code.attributes else None
+            return class_calls(self._program, self._program.application.operator[id_], self._environment, attributes)
         except (EvaluationError, UserError) as error:
             raise OperatorError(id_, error, {}) from error
 

@@ -61,6 +61,7 @@ class Builder:
         self.received: dict[str, list[str]] = {}
         self.given: dict[str, tuple[str, str]] = {}
         self.states: dict[str, str] = {}
+        self.attributes: dict[str, str] = {}
         self.ways: dict[str, dict[int, str]] = {}
         self.inputs: dict[str, list[str]] = {}
         self.loops: dict[str, tuple[str, ...]] = {}

@@ -66,7 +66,8 @@ class Module:
         lines: The operators with the first of their lines, in order.
         given: For each name that the loader provides, what it is and of which operator.
         variables: The operators whose state is the variables of a logic clause.
-        classes: The operators that are classes of the user's: their state is the memory of their runtime.
+        classes: The operators that are classes of the user's: their state is the memory of their runtime, or a table.
+        attributes: For classes that have become columns, the name of what tells the attributes of their instances.
         inputs: For operators that take frames, the variables of those, by port.
         loops: For the first operator of each loop, all that share it.
         stretches: What its submit signals divide it into, if it has any.
@@ -78,6 +79,7 @@ class Module:
     given: dict[str, tuple[str, str]]
     variables: tuple[str, ...]
     classes: tuple[str, ...]
+    attributes: dict[str, str]
     inputs: dict[str, tuple[str, ...]]
     loops: dict[str, tuple[str, ...]]
     stretches: tuple[Stretch, ...] = ()
@@ -268,6 +270,7 @@ def _assembled(builder: Builder, starts: list[tuple[int, str]]) -> Module:
         given=builder.given,
         variables=tuple(id_ for id_, text in builder.states.items() if text == "logic"),
         classes=tuple(id_ for id_, text in builder.states.items() if text == CLASS),
+        attributes=builder.attributes,
         inputs={id_: tuple(frames) for id_, frames in builder.inputs.items()},
         loops=builder.loops,
         stretches=() if builder.signals is None else builder.signals.stretches,

@@ -10,7 +10,8 @@ _OURS = """\
 from penstock.codegen.kernels.column_operations import (
     by_distinct, cast, choose, full, function, operation, shift, typed, values,
 )
-from penstock.codegen.functions.class_rounds import Attributes, held
+from penstock.codegen.functions.class_rounds import held
+from penstock.codegen.functions.instance_table import Attributes
 from penstock.codegen.functions.left import (
     Left, begins, compare_text, contains, digits, ends, greatest, is_in, is_null, is_true, join_text, least, length,
     optional, pick,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from penstock.codegen.functions.instance_table import memory_of
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces
 from penstock.codegen.write.generate import Module
@@ -86,7 +87,7 @@ def _from_module(module: Module, own: Snapshot) -> Found:
         if kept is not None and operator.id in module.variables:
             memory, kept = memory_of_variables(operator, application.functions, kept), None
         elif kept is not None and operator.id in module.classes:
-            memory, kept = _unwatched(kept), None
+            memory, kept = _unwatched(memory_of(kept)), None
         yield (
             operator.id,
             OperatorState(

@@ -89,6 +89,11 @@ class Watcher(Runtime):
         return max(0, self._left)
 
     @property
+    def inner(self) -> Runtime:
+        """The instance."""
+        return self._inner
+
+    @property
     def settled(self) -> Runtime:
         """The instance alone, once it has been checked."""
         assert self._left <= 0
@@ -221,11 +226,19 @@ class Watcher(Runtime):
     def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """The memory of the instance, and beside it that of the replicas: without a watcher it is understood, too."""
         self._inner.snapshot_into(whole, parts)
-        whole[WATCHED_STATE] = (self._left, [replica.runtime.snapshot() for replica in self._replicas])
+        whole |= self.snapshot_watch()
+
+    def snapshot_watch(self) -> Whole:
+        """The memory of the watcher alone."""
+        return {WATCHED_STATE: (self._left, [replica.runtime.snapshot() for replica in self._replicas])}
 
     def restore_from(self, whole: Whole, parts: Parts) -> None:
         """Go on where another watcher stood."""
         self._inner.restore_from(whole, parts)
+        self.restore_watch(whole)
+
+    def restore_watch(self, whole: Whole) -> None:
+        """Go on with the memory of another watcher alone."""
         # Replicas that have not seen the tuples before would give something else.
         self._left, states = whole.get(WATCHED_STATE, (-1, []))
         del self._replicas[len(states) :]

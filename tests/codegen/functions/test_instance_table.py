@@ -1,0 +1,131 @@
+"""The instances of classes lie in tables between batches: what is stored costs what was touched, and goes on alike."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from typing import Any
+
+import pytest
+from pes import inner_pe, plan_of
+from test_class_calls import Numbered, chain
+
+from penstock.codegen.functions import class_rounds
+from penstock.codegen.plan.pieces import pieces_of
+from penstock.codegen.transport.batches import REPORT, TUPLE, Item, encode
+from penstock.expr.environment import Environment
+from penstock.runtime.pes import state_log
+from penstock.runtime.pes.instances import instance_maker
+from penstock.runtime.pes.state_log import Head
+from penstock.runtime.pes.table_files import TableFiles
+
+SCHEMA = "int64 n, rstring s, float64 f"
+
+
+class Mixed(Numbered):
+    """Columns of every kind, which leave the normal case now and then."""
+
+    def __init__(self):
+        self.count, self.big, self.mean, self.last, self.seen, self.is_odd = 0, 1, 0.0, "", None, False
+
+    def process(self, t):
+        self.count += 1
+        self.big = self.big * 3 if t.n > 4 else self.big
+        self.mean = (self.mean + t.f) / 2
+        self.last = t.s + str(self.count)
+        self.seen = t.n if t.n % 2 else None
+        self.is_odd = not self.is_odd
+        yield {"n": self.count, "s": f"{self.last} {self.big} {self.seen} {self.is_odd}", "f": self.mean}
+
+
+class Held(Numbered):
+    """Objects that no column holds."""
+
+    def __init__(self):
+        self.rows = []
+
+    def process(self, t):
+        self.rows.append(t.n)
+        yield {"n": sum(self.rows), "s": t.s, "f": float(len(self.rows))}
+
+
+class ByNumber(Numbered):
+    partition_by = "n"
+
+
+class ByTwo(Mixed):
+    partition_by = ("n", "s")
+
+
+class Store(dict):
+    """Entries by name."""
+
+    def get(self, name):
+        return self[name]
+
+    def put(self, name, entry):
+        self[name] = entry
+
+    def remove(self, name):
+        del self[name]
+
+
+class Job:
+    """A PE whose instances live for a batch."""
+
+    def __init__(self, program: Any, folder: Any = None) -> None:
+        plan = plan_of(program)
+        self.pe = inner_pe(plan)
+        self.edge = plan.into(self.pe)[0]
+        self.schema = program.application.streams[self.edge.stream].schema
+        self.make = instance_maker(program, plan, pieces_of(program, plan, self.pe), Environment())
+        self.head, self.store, self.folder = Head(), Store(), folder
+        self.has_run = False
+        self.number = 0
+
+    def values(self, rows: list[Any]) -> list[Any]:
+        items = [Item(0, self.number + i, b"0000", TUPLE, row) for i, row in enumerate(rows)]
+        self.number += len(rows)
+        return [(self.edge.index, value) for value in encode(items, self.schema)]
+
+    def run(self, rows: list[Any], *, uses_files: bool = False) -> list[Any]:
+        instance = self.make()
+        with TableFiles(self.folder) as files:
+            if self.has_run and not (uses_files and files.attach(instance, self.head, self.store)):
+                state_log.resume(instance, self.head, self.store)
+            left = [pair for pair in instance.process_batch(self.values(rows)) if pair[0] != REPORT]
+            state_log.record(instance, self.head, self.store)
+            self.head = pickle.loads(pickle.dumps(self.head))
+            files.hold(instance)
+            files.keep(instance, self.head.stamp)
+        self.has_run = True
+        return left
+
+
+@pytest.fixture(autouse=True)
+def _rounds_for_few(monkeypatch):
+    monkeypatch.setattr(class_rounds, "KEYS_PER_LINE", 0)
+    monkeypatch.setattr(class_rounds, "LEAST_ROWS", 30)
+
+
+@pytest.mark.parametrize("kind", [Numbered, Mixed, Held, ByNumber, ByTwo])
+@pytest.mark.parametrize("uses_files", [False, True])
+def test_a_job_whose_instances_are_stored_goes_on_like_one_whose_are_not(kind, uses_files, tmp_path):
+    chosen = random.Random(7)
+    job, forever = Job(chain(kind), tmp_path / "job"), Job(chain(kind), tmp_path / "forever")
+    instance = forever.make()
+    for size in (5, 0, 40, 3, 60, 31, 1, 45):
+        rows = [(chosen.randrange(9), chosen.choice("abcdefgh"), chosen.random() * 9) for _ in range(size)]
+        wanted = [pair for pair in instance.process_batch(forever.values(rows)) if pair[0] != REPORT]
+        assert job.run(rows, uses_files=uses_files) == wanted
+
+
+@pytest.mark.parametrize("kind", [Numbered, Held])
+def test_a_batch_stores_the_instances_that_it_has_touched(kind, tmp_path):
+    job = Job(chain(kind), tmp_path)
+    job.run([(i, f"key {i}", 0.5) for i in range(3_000)])
+    before = job.head.logs["C0 0"].added
+    for turn in range(5):
+        job.run([(i, f"key {turn * 10 + i}", 0.5) for i in range(10)], uses_files=True)
+    log = job.head.logs["C0 0"]
+    assert [rows for number, rows in log.entries.items() if number >= before] == [10] * 5
