@@ -79,10 +79,12 @@ def _call_standard(syntax: code.CallSyntax, arguments: Sequence[Expression], nam
 def _check_standard(word: code.Word, names: Names) -> str:
     """The bare name of a standard function."""
     namespace, _, bare = word.text.rpartition("::")
-    native = None if overloads(bare) else names.scope.library.describe_native_function(word.text)
+    is_elsewhere = bool(namespace) and namespace.partition(".")[0] != "spl"
+    is_standard = bool(overloads(bare)) and not is_elsewhere
+    native = None if is_standard else names.scope.library.describe_native_function(word.text)
     if native is not None:
         raise error(f"there is no function `{word}`", word.span, native)
-    if "." in bare or (namespace and not namespace.startswith("spl")):
+    if "." in bare or is_elsewhere:
         hint = "call it as `f(x)`, not `x.f()`" if "." in bare else "add the folder that holds it with --toolkit"
         raise error(f"there is no function `{word}`", word.span, hint)
     if not overloads(bare):

@@ -13,6 +13,7 @@ from penstock.ir.graph import Operator
 from penstock.ir.types import FLOAT64, INT32, RSTRING, UINT32
 from penstock.toolkit.core.definition import ParamKind, ParamSpec
 from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
+from penstock.toolkit.formats.files import COMPRESSIONS
 from penstock.toolkit.formats.format_params import constant, word
 
 POLL_SECONDS = 0.1
@@ -30,6 +31,7 @@ ROLE = ParamSpec(
     doc="Whether it connects to a server, or waits for a client to connect.",
 )
 PORT_TYPES = (UINT32, INT32, RSTRING)
+COMPRESSION = word("compression", "How what is sent is compressed; not at all without it.", *COMPRESSIONS)
 INTERFACE = constant(
     "interface", "The network interface, or its address, that a server listens on; all without it.", RSTRING
 )

@@ -1,8 +1,9 @@
 """UDPSink: sends tuples as packets, one in each.
 
 Each tuple, in any format of FileSink, is a packet for `address` and `port`; with `writePunctuations` markers are
-packets too. Nobody knows whether a packet arrives, and what was sent of a batch that comes again on Spark after a crash
-is sent again. A tuple that is too large for a packet is an error.
+packets too, and with `compression` each packet is compressed by itself. Nobody knows whether a packet arrives, and what
+was sent of a batch that comes again on Spark after a crash is sent again. A tuple that is too large for a packet is an
+error.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from penstock.expr.environment import Tuple
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.types import RSTRING, UINT8, UINT32, Type
-from penstock.toolkit.adapters.sockets import PORT_TYPES, port_number
+from penstock.toolkit.adapters.sockets import COMPRESSION, PORT_TYPES, port_number
 from penstock.toolkit.analysis.logic_analysis import not_parallel
 from penstock.toolkit.core.definition import OperatorDefinition, ParamKind, ParamSpec
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.projection import projection
 from penstock.toolkit.core.runtime import Context, Punctuation
 from penstock.toolkit.formats import writer
+from penstock.toolkit.formats.files import CompressedStream
 from penstock.toolkit.formats.format_params import WRITE_PARAMS, check_format, constant, write_settings, written_schema
 
 
@@ -38,6 +40,7 @@ class UDPSinkRuntime(LogicRuntime):
         self._where = self.constant("address"), port_number(self.constant("port"))
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, self.constant("timeToLive", 1))
+        self._compression = self.symbol("compression")
         self._last_ns = context.environment.clock.now_ns
 
     def process(self, port: int, tuple_: Tuple) -> None:
@@ -60,11 +63,17 @@ class UDPSinkRuntime(LogicRuntime):
 
     def _send(self, data: bytes) -> None:
         try:
-            self._socket.sendto(self._delay() + data, self._where)
+            self._socket.sendto(self._packet(self._delay() + data), self._where)
         except OSError as error:
             address, port = self._where
             message = f"UDPSink `{self.operator.id}` cannot send to {address}:{port}: {error.strerror or error}"
             raise UserError(message) from error
+
+    def _packet(self, data: bytes) -> bytes:
+        if not self._compression:
+            return data
+        stream = CompressedStream(self._compression)
+        return stream.compress(data) + stream.end()
 
     def _delay(self) -> bytes:
         if not self._settings.has_delay_field:
@@ -87,6 +96,7 @@ DEFINITION = OperatorDefinition(
         _required("address", "The name or address of the receiver, or a multicast group.", RSTRING),
         _required("port", "The receiver's port.", *PORT_TYPES),
         *WRITE_PARAMS,
+        COMPRESSION,
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
         constant("sendBufferSize", "Accepted; the system chooses how much it holds.", UINT32),
         constant("timeToLive", "How many networks a multicast packet may pass; 1 without it.", UINT8),

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Iterator
 
 from penstock.base.diagnostics import UserError
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.types import FLOAT64, RSTRING, UINT32
-from penstock.toolkit.adapters.sockets import POLL_SECONDS, PORT_TYPES, interface_address, port_number
+from penstock.toolkit.adapters.sockets import COMPRESSION, POLL_SECONDS, PORT_TYPES, interface_address, port_number
 from penstock.toolkit.adapters.tcp_source import REMOTE_FUNCTIONS, Produced
 from penstock.toolkit.analysis.logic_analysis import not_parallel
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction, ParamKind, ParamSpec
@@ -23,6 +24,7 @@ from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.record_output import read_schema, record_output
 from penstock.toolkit.core.runtime import Context, Wait
 from penstock.toolkit.formats import Malformed, Pause, reader
+from penstock.toolkit.formats.files import decompress
 from penstock.toolkit.formats.format_params import READ_PARAMS, check_format, constant, read_settings
 
 _LARGEST = 1 << 16
@@ -43,6 +45,7 @@ class UDPSourceRuntime(LogicRuntime):
         schema = read_schema(operator)
         self._read = reader(schema, read_settings(self, schema))
         self._make = record_output(self)
+        self._compression = self.symbol("compression")
         self._has_waited = False
         self._number = 0
         self._socket: socket.socket | None = None
@@ -71,7 +74,7 @@ class UDPSourceRuntime(LogicRuntime):
 
     def _records(self, packet: bytes, address: str, port: int) -> Produced:
         told = {"RemoteIP": address, "RemotePort": port, "ServerPort": port_number(self.constant("port"))}
-        for item in self._read(iter([packet])):
+        for item in self._read(self._chunks(packet)):
             if isinstance(item, Malformed):
                 self.context.reject(item.record, item.reason)
             elif isinstance(item, tuple):
@@ -79,6 +82,16 @@ class UDPSourceRuntime(LogicRuntime):
                 self._number += 1
             elif not isinstance(item, Pause):
                 yield item
+
+    def _chunks(self, packet: bytes) -> Iterator[bytes | None]:
+        """The bytes of a packet; one that is not compressed as it should be is set aside whole."""
+        if not self._compression:
+            return iter([packet])
+        try:
+            return iter(list(decompress([packet], self._compression)))
+        except OSError as error:
+            self.context.reject(packet.hex(), str(error))
+            return iter(())
 
     def _open(self) -> socket.socket:
         port = port_number(self.constant("port"))
@@ -138,6 +151,7 @@ DEFINITION = OperatorDefinition(
         ),
         constant("interface", "The network interface, or its address, to listen on; all without it.", RSTRING),
         *(param for param in READ_PARAMS if param.name not in ("hasHeaderLine", "blockSize", "eolMarker")),
+        COMPRESSION,
         constant("initDelay", "Seconds before the first tuple.", FLOAT64),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
         constant("receiveBufferSize", "How many bytes the system holds for us; its own choice without it.", UINT32),
