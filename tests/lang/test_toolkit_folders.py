@@ -89,8 +89,15 @@ def test_an_operator_that_a_java_class_declares_is_named_too(tmp_path: Path) -> 
         compile_text("composite Main { graph stream<int32 x> A = Price() { } }", toolkits=[tmp_path])
 
 
-def test_a_native_function_is_named_with_what_to_do(tmp_path: Path) -> None:
-    prototype = "<function:prototype><![CDATA[public float64 price(int32 x)]]></function:prototype>"
+@pytest.mark.parametrize(
+    "prototype",
+    [
+        "<function:prototype><![CDATA[public float64 price(int32 x)]]></function:prototype>",
+        "<prototype cppName='p'>public list&lt;float64&gt; price (int32 x)</prototype>",
+        "<prototype>\n<![CDATA[<any T> public list<T> price(T x)]]></prototype>",
+    ],
+)
+def test_a_native_function_is_named_with_what_to_do(tmp_path: Path, prototype: str) -> None:
     write(tmp_path / "kit.a" / "native.function" / "function.xml", prototype)
     text = "use kit.a::*; composite Main { graph () as A = Custom() { logic onProcess: println(price(1)); } }"
     with pytest.raises(UserError, match=r"`function.xml` of the namespace `kit.a` says that it is a native function"):

@@ -109,7 +109,7 @@ def _java_operators(roots: Sequence[Path], name: str) -> Iterator[NativeCode]:
 
 def find_native_function(roots: Sequence[Path], name: str, namespace: str | None = None) -> NativeCode | None:
     """The native function of a name, in a namespace or in whatever namespace."""
-    prototype = re.compile(rf"<\w*:?prototype>[^<]*\b{re.escape(name)}\s*\(|<!\[CDATA\[[^\]]*\b{re.escape(name)}\s*\(")
+    prototype = re.compile(rf"<[\w:]*prototype\b[^>]*>\s*(<!\[CDATA\[[^(]*|[^<(]*)\b{re.escape(name)}\s*\(")
     for root in roots:
         for model in sorted(root.rglob("native.function/*.xml")):
             declared = _namespace_of(model.parent.parent.resolve(), roots)
