@@ -1,11 +1,11 @@
 """TCPSink: writes tuples to a connection to another program.
 
-As a client it connects to `address` and `port` when the first tuple comes; as a server it listens on `port` from the
-start, and the first tuple waits for a client. It writes any format of FileSink. When the other side has closed the
-connection, the next one is made as `reconnectionPolicy` says, by default again and again; a tuple whose sending fails
-is lost, unless `retryFailedSends` is true. When no more connections may be made, the next tuple is an error. With
-`closeMode: dynamic` each tuple tells by `address` and `port` where it goes, and the connection is changed when these
-change.
+As a client it connects to `address` and `port`, or to the server of a `name`, when the first tuple comes; as a server
+it listens on `port` from the start, and the first tuple waits for a client. It writes any format of FileSink. When the
+other side has closed the connection, the next one is made as `reconnectionPolicy` says, by default again and again; a
+tuple whose sending fails is lost, unless `retryFailedSends` is true. When no more connections may be made, the next
+tuple is an error. With `closeMode: dynamic` each tuple tells by `address` and `port` where it goes, and the connection
+is changed when these change.
 
 A connection cannot be cut back: what was sent of a batch that comes again on Spark after a crash is sent again.
 """
@@ -23,6 +23,7 @@ from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, RSTRING, UINT32
+from penstock.toolkit.adapters.server_names import NAME
 from penstock.toolkit.adapters.sockets import (
     COMPRESSION,
     INTERFACE,
@@ -101,7 +102,7 @@ class TCPSinkRuntime(LogicRuntime):
         self._send(self._delay() + self._writer.tuple(self._select(tuple_)))
 
     def _mark(self, punctuation: Punctuation) -> None:
-        if self._settings.has_punctuations and (self._connections.is_server or self._place):
+        if self._settings.has_punctuations and (self._connections.is_server or self._place or self._connections.name):
             self._send(self._delay() + self._writer.marker(punctuation))
 
     def _turn_to(self, place: Tuple) -> None:
@@ -194,6 +195,7 @@ DEFINITION = OperatorDefinition(
         ROLE,
         _expression("address", "The name or address of the server, for a client.", RSTRING),
         _expression("port", "The port of the server; any that is free for a server without it.", *PORT_TYPES),
+        NAME,
         INTERFACE,
         *WRITE_PARAMS,
         COMPRESSION,

@@ -1,10 +1,11 @@
 """TCPSource: reads tuples from a connection to another program.
 
-As a client it connects to `address` and `port`; as a server it waits on `port` for a client to connect, one at a time.
-It reads what the other side sends in any format of FileSource. When the other side closes the connection, what is left
-is the last record, and a window marker follows. Then the stream ends, or with `reconnectionPolicy: InfiniteRetry` or
-`BoundedRetry` the next connection is made: a client connects again after `reconnectionDelay` seconds. A client whose
-server is not there fails, or with InfiniteRetry tries until it is. A malformed record follows `parsing`.
+As a client it connects to `address` and `port`, or to the server of a `name`; as a server it waits on `port` for a
+client to connect, one at a time. It reads what the other side sends in any format of FileSource. When the other side
+closes the connection, what is left is the last record, and a window marker follows. Then the stream ends, or with
+`reconnectionPolicy: InfiniteRetry` or `BoundedRetry` the next connection is made: a client connects again after
+`reconnectionDelay` seconds. A client whose server is not there fails, or with InfiniteRetry tries until it is. A
+malformed record follows `parsing`.
 
 What was sent while nobody was connected is lost. On Spark what has been read is kept until every sink has it, so
 nothing that was read is lost or comes twice if the job is restarted; it then connects anew.
@@ -21,6 +22,7 @@ from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import FLOAT64, RSTRING, UINT32, parse_type
+from penstock.toolkit.adapters.server_names import NAME
 from penstock.toolkit.adapters.sockets import (
     COMPRESSION,
     INTERFACE,
@@ -183,6 +185,7 @@ DEFINITION = OperatorDefinition(
         ROLE,
         constant("address", "The name or address of the server, for a client.", RSTRING),
         constant("port", "The port of the server; any that is free for a server without it.", *PORT_TYPES),
+        NAME,
         INTERFACE,
         *READ_PARAMS,
         COMPRESSION,

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import socket
 
-from penstock.base.diagnostics import UserError
+from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
-from penstock.ir.types import RSTRING, UINT8, UINT32, Type
+from penstock.ir.types import RSTRING, UINT8, UINT32
+from penstock.toolkit.adapters.server_names import NAME, ServerName, check_name
 from penstock.toolkit.adapters.sockets import COMPRESSION, PORT_TYPES, port_number
 from penstock.toolkit.analysis.logic_analysis import not_parallel
-from penstock.toolkit.core.definition import OperatorDefinition, ParamKind, ParamSpec
+from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.projection import projection
 from penstock.toolkit.core.runtime import Context, Punctuation
@@ -37,7 +38,7 @@ class UDPSinkRuntime(LogicRuntime):
         self._settings = write_settings(self)
         self._writer = writer(schema, self._settings)
         self._select = projection(operator.inputs[0].schema, schema.names)
-        self._where = self.constant("address"), port_number(self.constant("port"))
+        self._where = self._find()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, self.constant("timeToLive", 1))
         self._compression = self.symbol("compression")
@@ -69,6 +70,14 @@ class UDPSinkRuntime(LogicRuntime):
             message = f"UDPSink `{self.operator.id}` cannot send to {address}:{port}: {error.strerror or error}"
             raise UserError(message) from error
 
+    def _find(self) -> tuple[str, int]:
+        name = self.constant("name")
+        found = None if name is None else ServerName(name).find()
+        if name is not None and found is None:
+            message = f"UDPSink `{self.operator.id}` finds no UDPSource of the name `{name}`"
+            raise UserError(message, hint="start the receiver before the application")
+        return found or (self.constant("address"), port_number(self.constant("port")))
+
     def _packet(self, data: bytes) -> bytes:
         if not self._compression:
             return data
@@ -83,8 +92,9 @@ class UDPSinkRuntime(LogicRuntime):
         return self._writer.delay(seconds)
 
 
-def _required(name: str, doc: str, *types: Type) -> ParamSpec:
-    return ParamSpec(name=name, kind=ParamKind.CONSTANT, types=types, required=True, doc=doc)
+def _check(operator: Operator, found: Diagnostics) -> None:
+    check_name(operator, found, "address", "port")
+    check_format(operator, written_schema(operator), found)
 
 
 DEFINITION = OperatorDefinition(
@@ -93,8 +103,9 @@ DEFINITION = OperatorDefinition(
     inputs=(1, 1),
     outputs=(0, 0),
     params=(
-        _required("address", "The name or address of the receiver, or a multicast group.", RSTRING),
-        _required("port", "The receiver's port.", *PORT_TYPES),
+        NAME,
+        constant("address", "The name or address of the receiver, or a multicast group.", RSTRING),
+        constant("port", "The receiver's port.", *PORT_TYPES),
         *WRITE_PARAMS,
         COMPRESSION,
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
@@ -103,6 +114,6 @@ DEFINITION = OperatorDefinition(
     ),
     facts=Facts(waits_for_time_with=("hasDelayField",)),
     model=lambda operator: not_parallel(operator, "it is a sink", side_effects=True),
-    check=lambda operator, found: check_format(operator, written_schema(operator), found),
+    check=_check,
     runtime=UDPSinkRuntime,
 )

@@ -12,14 +12,15 @@ import ipaddress
 import socket
 from collections.abc import Iterator
 
-from penstock.base.diagnostics import UserError
+from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.types import FLOAT64, RSTRING, UINT32
+from penstock.toolkit.adapters.server_names import NAME, ServerName, check_name
 from penstock.toolkit.adapters.sockets import COMPRESSION, POLL_SECONDS, PORT_TYPES, interface_address, port_number
 from penstock.toolkit.adapters.tcp_source import REMOTE_FUNCTIONS, Produced
 from penstock.toolkit.analysis.logic_analysis import not_parallel
-from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction, ParamKind, ParamSpec
+from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.record_output import read_schema, record_output
 from penstock.toolkit.core.runtime import Context, Wait
@@ -48,6 +49,9 @@ class UDPSourceRuntime(LogicRuntime):
         self._compression = self.symbol("compression")
         self._has_waited = False
         self._number = 0
+        self._port = 0
+        name = self.constant("name")
+        self._name = None if name is None else ServerName(name)
         self._socket: socket.socket | None = None
 
     def produce(self) -> Produced:
@@ -71,9 +75,11 @@ class UDPSourceRuntime(LogicRuntime):
         """Take no more packets."""
         if self._socket is not None:
             self._socket.close()
+            if self._name is not None:
+                self._name.withdraw()
 
     def _records(self, packet: bytes, address: str, port: int) -> Produced:
-        told = {"RemoteIP": address, "RemotePort": port, "ServerPort": port_number(self.constant("port"))}
+        told = {"RemoteIP": address, "RemotePort": port, "ServerPort": self._port}
         for item in self._read(self._chunks(packet)):
             if isinstance(item, Malformed):
                 self.context.reject(item.record, item.reason)
@@ -94,7 +100,7 @@ class UDPSourceRuntime(LogicRuntime):
             return iter(())
 
     def _open(self) -> socket.socket:
-        port = port_number(self.constant("port"))
+        port = port_number(self.constant("port", 0))
         opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -113,6 +119,9 @@ class UDPSourceRuntime(LogicRuntime):
             message = f"UDPSource `{self.operator.id}` cannot listen on port {port}: {error.strerror or error}"
             raise UserError(message, hint="end the program that has the port, or choose another") from error
         opened.settimeout(POLL_SECONDS)
+        self._port = int(opened.getsockname()[1])
+        if self._name is not None:
+            self._name.register(group if is_multicast(group) else interface.replace("0.0.0.0", ""), self._port)
         return opened
 
     def _wanted(self) -> frozenset[str] | None:
@@ -139,6 +148,12 @@ def is_multicast(address: str) -> bool:
         return False
 
 
+def _check(operator: Operator, found: Diagnostics) -> None:
+    if not operator.param("name"):
+        check_name(operator, found, "port")
+    check_format(operator, read_schema(operator), found)
+
+
 DEFINITION = OperatorDefinition(
     name="UDPSource",
     doc="Reads tuples from packets, one from each.",
@@ -146,9 +161,8 @@ DEFINITION = OperatorDefinition(
     outputs=(1, 1),
     params=(
         constant("address", "Whose packets to take, or the multicast group; anybody's without it.", RSTRING),
-        ParamSpec(
-            name="port", kind=ParamKind.CONSTANT, types=PORT_TYPES, required=True, doc="Where the packets come to."
-        ),
+        constant("port", "Where the packets come to; any that is free without it.", *PORT_TYPES),
+        NAME,
         constant("interface", "The network interface, or its address, to listen on; all without it.", RSTRING),
         *(param for param in READ_PARAMS if param.name not in ("hasHeaderLine", "blockSize", "eolMarker")),
         COMPRESSION,
@@ -164,6 +178,6 @@ DEFINITION = OperatorDefinition(
     ),
     facts=Facts(never_ends=True),
     model=lambda operator: not_parallel(operator, "it is a source"),
-    check=lambda operator, found: check_format(operator, read_schema(operator), found),
+    check=_check,
     runtime=UDPSourceRuntime,
 )
