@@ -31,6 +31,12 @@ def names(environment: Environment) -> list[str]:
     return list(environment.metrics)
 
 
+@function("stateful list<rstring> getCustomMetricNames(rstring prefix)", needs_environment=True, internal=True)
+def names_behind(environment: Environment, prefix: str) -> list[str]:
+    """The names of the metrics that begin with a prefix, without it."""
+    return [name.removeprefix(prefix) for name in environment.metrics if name.startswith(prefix)]
+
+
 @function("<string T> stateful void setCustomMetricValue(T name, int64 value)", needs_environment=True)
 def set_value(environment: Environment, name: str, value: int) -> None:
     """Set a metric."""
