@@ -26,6 +26,7 @@ from penstock.lang.expand.expand import Expanded, check_unused, expand, replicat
 from penstock.lang.expand.feedback import mark_feedback
 from penstock.lang.expand.host_constraints import placement_constraints
 from penstock.lang.expand.own_metrics import separate_metrics
+from penstock.lang.expand.port_metrics import count_on_ports
 from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
 from penstock.lang.syntax import ast
 from penstock.lang.toolkit_folders import toolkit_roots
@@ -164,7 +165,7 @@ def _application(
     functions = compilation.functions.needed(e for item in expanded for e in _expressions(item.operator))
     copies = expanded if compilation.found else replicate(expanded, functions, evaluator)
     constraints = placement_constraints(copies, evaluator)
-    operators = [item.operator for item in copies]
+    operators = count_on_ports([item.operator for item in copies], compilation.found)
     if compilation.found or composite is None:
         return None
     name = f"{module.namespace}::{composite.name}" if module.namespace else composite.name.text
