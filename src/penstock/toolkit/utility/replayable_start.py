@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from penstock.ir.facts import Facts, Reads
 from penstock.toolkit.relational import filter
 
 DEFINITION = replace(
@@ -17,4 +18,5 @@ DEFINITION = replace(
     doc="Passes everything on: every source is replayed after a crash.",
     outputs=(1, 1),
     params=(),
+    facts=Facts(reads=Reads.AND_PASSES_ON, is_repeatable=True),
 )
