@@ -12,6 +12,11 @@ from dataclasses import replace
 from penstock.ir.facts import Facts, Reads
 from penstock.toolkit.relational import filter
 
+
+class ReplayableStartRuntime(filter.FilterRuntime):
+    """Passes on tuples and markers."""
+
+
 DEFINITION = replace(
     filter.DEFINITION,
     name="ReplayableStart",
@@ -19,4 +24,5 @@ DEFINITION = replace(
     outputs=(1, 1),
     params=(),
     facts=Facts(reads=Reads.AND_PASSES_ON, is_repeatable=True),
+    runtime=ReplayableStartRuntime,
 )
