@@ -130,7 +130,7 @@ def _count_received(logic: Logic, port: int, what: str, add: Assign) -> Logic:
     if what not in _MARKERS:
         return replace(logic, on_tuple=_preceded(logic.on_tuple, port, add))
     marker = Call(type=SYSTEM_ENUMERATIONS["Sys.Punctuation"], function="currentPunct", arguments=())
-    test = If(test=typing.binary("==", marker, _marker(what)), then=add)
+    test = If(test=typing.binary("==", marker, _marker(what)), then=Block(body=(add,)))
     return replace(logic, on_punctuation=_preceded(logic.on_punctuation, port, test))
 
 
@@ -148,7 +148,7 @@ def _count_sent(statement: Statement, port: int, what: str, add: Assign) -> Stat
         case Submit(port=sent) if sent == port and what not in _MARKERS:
             return Block(body=(add, statement))
         case SubmitPunctuation(port=sent, value=value) if sent == port and what in _MARKERS:
-            return Block(body=(If(test=typing.binary("==", value, _marker(what)), then=add), statement))
+            return Block(body=(If(test=typing.binary("==", value, _marker(what)), then=Block(body=(add,))), statement))
     return None
 
 
