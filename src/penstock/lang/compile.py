@@ -165,11 +165,12 @@ def _application(
     functions = compilation.functions.needed(e for item in expanded for e in _expressions(item.operator))
     copies = expanded if compilation.found else replicate(expanded, functions, evaluator)
     constraints = placement_constraints(copies, evaluator)
-    operators = count_on_ports([item.operator for item in copies], compilation.found)
+    registry = compilation.library.registry
+    operators = count_on_ports([item.operator for item in copies], functions, registry, compilation.found)
     if compilation.found or composite is None:
         return None
     name = f"{module.namespace}::{composite.name}" if module.namespace else composite.name.text
-    operators = follow_changes(separate_metrics(operators), functions, compilation.library.registry)
+    operators = follow_changes(separate_metrics(operators), functions, registry)
     return Application(name=name, operators=mark_feedback(operators), functions=functions, constraints=constraints)
 
 

@@ -28,6 +28,7 @@ from penstock.ir.statements import (
     Block,
     Declare,
     Evaluate,
+    Function,
     Handler,
     If,
     Logic,
@@ -39,15 +40,24 @@ from penstock.ir.system_enumerations import SYSTEM_ENUMERATIONS
 from penstock.ir.types import INT64
 from penstock.lang.expand.change_calls import change_statements
 from penstock.toolkit.analysis.effects import operator_parts
+from penstock.toolkit.analysis.logic_analysis import operator_model
+from penstock.toolkit.core.registry import Registry
 
 _INPUT, _OUTPUT = "getInputPortMetricValue", "getOutputPortMetricValue"
 _MARKERS = {"nWindowPuncts": "WindowMarker", "nFinalPuncts": "FinalMarker"}
 _COUNTED = ("nTuples", *_MARKERS)
 
 
-def count_on_ports(operators: Sequence[Operator], found: Diagnostics) -> list[Operator]:
-    """The operators of an application; those that ask for metrics of their ports count."""
-    return [_with_counts(o, found) if _asks(o) else o for o in operators]
+def count_on_ports(
+    operators: Sequence[Operator], functions: Sequence[Function], registry: Registry, found: Diagnostics
+) -> list[Operator]:
+    """The operators of an application; those that ask for metrics of their ports count, and have the model of that."""
+
+    def count(operator: Operator) -> Operator:
+        counting = _with_counts(operator, found)
+        return replace(counting, model=operator_model(registry.get(counting.kind), counting, functions))
+
+    return [count(o) if _asks(o) else o for o in operators]
 
 
 def _asks(operator: Operator) -> bool:
