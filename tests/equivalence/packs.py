@@ -50,10 +50,10 @@ def fixtures() -> dict[str, Program]:
 def packed(name: str, programs: Mapping[str, Program]) -> Program:
     """One program of several, by the prefix that each gets."""
     operators = [_renamed(o, prefix) for prefix, p in programs.items() for o in p.application.operators]
-    functions = {f.name: f for program in programs.values() for f in program.application.functions}
+    functions = dict.fromkeys(f for program in programs.values() for f in program.application.functions)
     own = [_in_namespace(d, prefix) for prefix, p in programs.items() for d in p.registry.definitions() if _is_own(d)]
     return Program(
-        application=Application(name=name, operators=tuple(operators), functions=tuple(functions.values())),
+        application=Application(name=name, operators=tuple(operators), functions=tuple(functions)),
         registry=standard().extended(own),
     )
 

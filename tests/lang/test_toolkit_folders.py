@@ -89,9 +89,35 @@ def test_an_operator_that_a_java_class_declares_is_named_too(tmp_path: Path) -> 
         compile_text("composite Main { graph stream<int32 x> A = Price() { } }", toolkits=[tmp_path])
 
 
-def test_a_native_function_is_named_with_what_to_do(tmp_path: Path) -> None:
-    prototype = "<function:prototype><![CDATA[public float64 price(int32 x)]]></function:prototype>"
+@pytest.mark.parametrize(
+    "prototype",
+    [
+        "<function:prototype><![CDATA[public float64 price(int32 x)]]></function:prototype>",
+        "<prototype cppName='p'>public list&lt;float64&gt; price (int32 x)</prototype>",
+        "<prototype>\n<![CDATA[<any T> public list<T> price(T x)]]></prototype>",
+    ],
+)
+def test_a_native_function_is_named_with_what_to_do(tmp_path: Path, prototype: str) -> None:
     write(tmp_path / "kit.a" / "native.function" / "function.xml", prototype)
     text = "use kit.a::*; composite Main { graph () as A = Custom() { logic onProcess: println(price(1)); } }"
     with pytest.raises(UserError, match=r"`function.xml` of the namespace `kit.a` says that it is a native function"):
         compile_text(text, toolkits=[tmp_path])
+
+
+def test_a_native_function_belongs_to_its_namespace_wherever_its_toolkit_lies(tmp_path: Path) -> None:
+    kit = tmp_path / "app" / "kit"
+    prototype = "<function:prototype><![CDATA[public float64 abs(int32 x)]]></function:prototype>"
+    write(kit / "a.b" / "native.function" / "function.xml", prototype)
+    write(kit / "info.xml", "<info/>")
+
+    def message(call: str) -> str:
+        text = f"composite Main {{ graph () as A = Custom() {{ logic onProcess: println({call}); }} }}"
+        with pytest.raises(UserError) as caught:
+            compile_text(text, toolkits=[tmp_path / "app", kit])
+        return str(caught.value).splitlines()[0]
+
+    assert "of the namespace `a.b` says that it is a native function in C++" in message("a.b::abs(1)")
+    assert message("a.c::abs(1)").endswith(
+        "there is no function `a.c::abs`; add the folder that holds it with --toolkit"
+    )
+    assert message("splunk::abs(1)").endswith("`splunk::abs`; add the folder that holds it with --toolkit")

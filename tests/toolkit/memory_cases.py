@@ -194,10 +194,20 @@ OTHERS = (
          f" stream<{SCHEMA}> R = Filter(B) {{ param filter: x % 2 == 0; }}"),
     Case("ThreadedSplit", f"(stream<{SCHEMA}> C; stream<{SCHEMA}> D; stream<{SCHEMA}> E) = ThreadedSplit(A) {{"
          " param bufferSize: 3u; }"),
-    Case("Split, Union, Punctor, Filter, Functor", f"(stream<{SCHEMA}> C; stream<{SCHEMA}> D) = Split(A) {{"
+    Case("Split, Union, Punctor, Filter, ReplayableStart, Functor",
+         f"(stream<{SCHEMA}> C; stream<{SCHEMA}> D) = Split(A) {{"
          f" param index: k; }} stream<{SCHEMA}> E = Union(C; D; B) {{}} stream<{SCHEMA}> F = Punctor(E) {{"
          f" param punctuate: k == 1; position: before; }} stream<{SCHEMA}> G = Filter(F) {{ param filter: x > 2; }}"
-         " stream<int32 y> H = Functor(G) { output H: y = x * 2; }"),
+         f" stream<{SCHEMA}> R = ReplayableStart(G) {{}} stream<int32 y> H = Functor(R) {{ output H: y = x * 2; }}"),
+    Case("Aggregate of evicted partitions", "stream<int32 k, list<int32> xs> C = Aggregate(A) {"
+         " window A: tumbling, count(4), partitioned, partitionAge(2.0);"
+         " param partitionBy: k; aggregateEvictedPartitions: true; output C: xs = Collect(x); }"
+         " stream<int32 k, list<int32> xs> D = Aggregate(B) {"
+         " window B: tumbling, time(1.5), partitioned, partitionAge(2.0);"
+         " param partitionBy: k; aggregateEvictedPartitions: true; output D: xs = Collect(x); }"),
+    Case("metrics of ports", "stream<int64 n, int64 m> C = Custom(A) { logic state: { mutable int64 a = 0l;"
+         " mutable int64 b = 0l; } onTuple A: { getInputPortMetricValue(0u, Sys.nTuplesProcessed, a);"
+         " getInputPortMetricValue(0u, Sys.nWindowPunctsProcessed, b); submit({n = a, m = b}, C); } }"),
     Case("logic with state of its own", "stream<int32 n> C = Functor(A) { logic state: { mutable int32 total = 0;"
          " mutable list<int32> xs = []; } onTuple A: { total += x; appendM(xs, x); }"
          " onPunct A: { total = 0; } output C: n = total + size(xs); }"),

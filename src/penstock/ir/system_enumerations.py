@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from penstock.ir.types import Type, parse_type
 
+INPUT_PORT_METRICS = (
+    "nTuplesProcessed, nTuplesDropped, nTuplesQueued, nWindowPunctsProcessed, nFinalPunctsProcessed, "
+    "nWindowPunctsQueued, nFinalPunctsQueued, queueSize, maxItemsQueued, recentMaxItemsQueued, "
+    "recentMaxItemsQueuedInterval, nEnqueueWaits"
+)
+OUTPUT_PORT_METRICS = "nTuplesSubmitted, nWindowPunctsSubmitted, nFinalPunctsSubmitted"
+
 SYSTEM_ENUMERATIONS: dict[str, Type] = {
     "Sys.Punctuation": parse_type("enum{WindowMarker, FinalMarker}"),
     "Sys.LogLevel": parse_type("enum{error, info, debug, trace}"),
@@ -14,6 +21,8 @@ SYSTEM_ENUMERATIONS: dict[str, Type] = {
     "Sys.PaneTiming": parse_type("enum{paneEarly, paneOnComplete, paneLate}"),
     "Sys.PartitionEvictionKind": parse_type("enum{PartitionAge, PartitionCount, TupleCount}"),
     "Sys.PartitionEvictionSelection": parse_type("enum{LRU}"),
+    "Sys.OperatorInputPortMetricName": parse_type(f"enum{{{INPUT_PORT_METRICS}}}"),
+    "Sys.OperatorOutputPortMetricName": parse_type(f"enum{{{OUTPUT_PORT_METRICS}}}"),
     "Log.Level": parse_type("enum{error, warn, info}"),
     "Trace.Level": parse_type("enum{error, warn, info, debug, trace}"),
 }

@@ -25,6 +25,8 @@ from penstock.lang.expand.composites import CompositeTarget, Instance
 from penstock.lang.expand.expand import Expanded, check_unused, expand, replicate
 from penstock.lang.expand.feedback import mark_feedback
 from penstock.lang.expand.host_constraints import placement_constraints
+from penstock.lang.expand.own_metrics import separate_metrics
+from penstock.lang.expand.port_metrics import count_on_ports
 from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
 from penstock.lang.syntax import ast
 from penstock.lang.toolkit_folders import toolkit_roots
@@ -163,11 +165,12 @@ def _application(
     functions = compilation.functions.needed(e for item in expanded for e in _expressions(item.operator))
     copies = expanded if compilation.found else replicate(expanded, functions, evaluator)
     constraints = placement_constraints(copies, evaluator)
-    operators = [item.operator for item in copies]
+    registry = compilation.library.registry
+    operators = count_on_ports([item.operator for item in copies], functions, registry, compilation.found)
     if compilation.found or composite is None:
         return None
     name = f"{module.namespace}::{composite.name}" if module.namespace else composite.name.text
-    operators = follow_changes(operators, functions, compilation.library.registry)
+    operators = follow_changes(separate_metrics(operators), functions, registry)
     return Application(name=name, operators=mark_feedback(operators), functions=functions, constraints=constraints)
 
 

@@ -230,7 +230,8 @@ class Library:
 
     def describe_native_function(self, name: str) -> str | None:
         """A hint for a function that is not written in SPL; None if there is none of that name."""
-        found = find_native_function(self.roots, name.rpartition("::")[2])
+        namespace, _, bare = name.rpartition("::")
+        found = find_native_function(self.roots, bare, namespace or None)
         if found is None:
             return None
         return (

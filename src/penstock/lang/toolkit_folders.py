@@ -107,15 +107,22 @@ def _java_operators(roots: Sequence[Path], name: str) -> Iterator[NativeCode]:
                 yield NativeCode(language="Java", path=path, namespace=declared[1] if declared else "")
 
 
-def find_native_function(roots: Sequence[Path], name: str) -> NativeCode | None:
-    """The native function of a name, in whatever namespace."""
-    prototype = re.compile(rf"<\w*:?prototype>[^<]*\b{re.escape(name)}\s*\(|<!\[CDATA\[[^\]]*\b{re.escape(name)}\s*\(")
+def find_native_function(roots: Sequence[Path], name: str, namespace: str | None = None) -> NativeCode | None:
+    """The native function of a name, in a namespace or in whatever namespace."""
+    prototype = re.compile(rf"<[\w:]*prototype\b[^>]*>\s*(<!\[CDATA\[[^(]*|[^<(]*)\b{re.escape(name)}\s*\(")
     for root in roots:
         for model in sorted(root.rglob("native.function/*.xml")):
-            if prototype.search(_text(model)):
-                namespace = ".".join(model.parent.parent.resolve().relative_to(root.resolve()).parts)
-                return NativeCode(language="C++", path=model, namespace=namespace)
+            declared = _namespace_of(model.parent.parent.resolve(), roots)
+            if namespace in (None, declared) and prototype.search(_text(model)):
+                return NativeCode(language="C++", path=model, namespace=declared)
     return None
+
+
+def _namespace_of(folder: Path, roots: Iterable[Path]) -> str:
+    """The namespace that a folder holds; a toolkit may lie in the folder of another, such as the application's."""
+    found = [root.resolve() for root in roots if folder.is_relative_to(root.resolve())]
+    found += [parent for parent in folder.parents if _is_toolkit(parent)]
+    return ".".join(folder.relative_to(max(found, key=lambda root: len(root.parts))).parts)
 
 
 def has_native_namespace(roots: Iterable[Path], namespace: str) -> bool:

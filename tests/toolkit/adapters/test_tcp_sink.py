@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import socket
 import threading
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -42,6 +45,16 @@ def program(params: str, tuples: int = 3) -> Program:
           for (int32 i in range({tuples})) submit({{n = i, s = "x"}}, A); }}
         () as Sink = TCPSink(A) {{ param {params} }} }}"""
     )
+
+
+@pytest.mark.parametrize(
+    ("compression", "expand"),
+    [("zlib", zlib.decompress), ("gzip", gzip.decompress), ("bzip2", bz2.decompress)],
+)
+def test_what_is_sent_compressed_is_one_whole_stream(compression: str, expand: Callable[[bytes], bytes]):
+    with receiver() as (port, came):
+        run(program(f'role: client; address: "127.0.0.1"; port: {port}u; compression: {compression};'))
+    assert [expand(data) for data in came] == [b'0,"x"\n1,"x"\n2,"x"\n']
 
 
 @pytest.mark.parametrize(

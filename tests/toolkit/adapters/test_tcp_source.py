@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -56,6 +57,33 @@ def test_it_connects_again_as_often_as_it_is_told() -> None:
         params = "reconnectionPolicy: BoundedRetry; reconnectionBound: 2u; reconnectionDelay: 0.01;"
         found = run(program(port, params), collect=["A"])
     assert found.tuples_of("A") == [("a", 1), ("b", 2), ("c", 3)]
+
+
+@pytest.mark.parametrize(("compression", "wbits"), [("zlib", 15), ("gzip", 31)])
+def test_what_comes_compressed_is_read_as_it_comes(compression: str, wbits: int) -> None:
+    stream = zlib.compressobj(wbits=wbits)
+    first = stream.compress(b"a,1\nb,") + stream.flush(zlib.Z_SYNC_FLUSH)
+    # The second connection breaks off, and nothing at all comes over the third.
+    connections = [first, stream.compress(b"2\n") + stream.flush()], [first[:10], first[10:]], [b""]
+    params = (
+        f"compression: {compression}; reconnectionPolicy: BoundedRetry; reconnectionBound: 2u; reconnectionDelay: 0.0;"
+    )
+    with server(*connections) as port:
+        found = run(program(port, params), collect=["A"])
+    assert found.tuples_of("A") == [("a", 1), ("b", 2), ("a", 1), ("b", 0)]
+
+
+def test_what_is_not_compressed_as_it_should_be_is_an_error() -> None:
+    with (
+        server([b"a,1\n"]) as port,
+        pytest.raises(UserError, match="TCPSource `A` cannot read what comes as gzip: not a gzip file"),
+    ):
+        run(program(port, "compression: gzip;"))
+
+
+def test_keep_alive_is_for_servers() -> None:
+    with pytest.raises(UserError, match="`keepAlive` goes with the role of a server"):
+        program(1, "keepAlive: {time = 5, probes = 2, interval = 1};")
 
 
 def test_a_malformed_record_is_set_aside() -> None:

@@ -20,7 +20,7 @@ from penstock.ir.types import ListType
 from penstock.toolkit.adapters import discard
 from penstock.toolkit.analysis.submit_counts import count_submits
 from penstock.toolkit.relational import aggregate, filter, functor, join, punctor
-from penstock.toolkit.utility import custom, de_duplicate, split, union
+from penstock.toolkit.utility import custom, de_duplicate, replayable_start, split, union
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +83,14 @@ def _submits_one_at_most(operator: Operator) -> bool:
     return all((count_submits(h.body).greatest or 2) <= 1 for h in operator.logic.on_tuple)
 
 
+FILTERS = (filter.DEFINITION.kind, replayable_start.DEFINITION.kind)
+
 KERNELS: Mapping[str, Kernel] = {
     aggregate.DEFINITION.kind: Kernel(write=write_aggregate, why_not=why_no_aggregate, fires_by_time=moves_by_time),
     de_duplicate.DEFINITION.kind: Kernel(write=write_de_duplicate, why_not=why_no_de_duplicate),
     join.DEFINITION.kind: Kernel(write=write_join, why_not=why_no_join),
     discard.DEFINITION.kind: Kernel(write=relational.write_discard),
-    filter.DEFINITION.kind: Kernel(write=relational.write_filter),
+    **dict.fromkeys(FILTERS, Kernel(write=relational.write_filter)),
     functor.DEFINITION.kind: Kernel(write=relational.write_functor),
     punctor.DEFINITION.kind: Kernel(write=relational.write_punctor),
     split.DEFINITION.kind: Kernel(write=relational.write_split, why_not=relational.why_no_split),
@@ -104,7 +106,7 @@ LOOPS: Mapping[str, LoopForm] = {
         gives_one_at_most=_submits_one_at_most,
         passes_markers=False,
     ),
-    filter.DEFINITION.kind: LoopForm(write=Inliner.write_filter),
+    **dict.fromkeys(FILTERS, LoopForm(write=Inliner.write_filter)),
     functor.DEFINITION.kind: LoopForm(write=Inliner.write_functor),
     split.DEFINITION.kind: LoopForm(
         write=Inliner.write_split,

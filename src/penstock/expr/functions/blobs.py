@@ -41,6 +41,22 @@ def convert_to_utf8(values: list[int], encoding: str) -> str:
         raise EvaluationError(f"convertToUtf8: {error}") from error
 
 
+@function("rstring convertToUtf8(rstring str, rstring encoding)")
+def convert_text_to_utf8(text: str, encoding: str) -> str:
+    """The string that the bytes of a string mean in an encoding; its bytes are those of UTF-8."""
+    return convert_to_utf8(list(text.encode()), encoding)
+
+
+@function("rstring convertFromUtf8ToString(rstring str, rstring encoding)")
+def convert_from_utf8_to_string(text: str, encoding: str) -> str:
+    """The bytes of a string in an encoding, as a string; they must be UTF-8, as those of ASCII are."""
+    try:
+        return bytes(convert_from_utf8(text, encoding)).decode()
+    except UnicodeDecodeError as error:
+        hint = "convertFromUtf8 gives the bytes as a list"
+        raise EvaluationError(f"convertFromUtf8ToString: the bytes in {encoding} are no string; {hint}") from error
+
+
 @function("list<uint8> convertFromUtf8(rstring str, rstring encoding)")
 def convert_from_utf8(text: str, encoding: str) -> list[int]:
     """The bytes of a string in an encoding."""

@@ -129,3 +129,12 @@ def no_configuration(configuration: str, name: str, error: int) -> tuple[str, in
 def congestion(port: int) -> int:
     """How much an output port is held up, from 0 to 100: 0, for nobody is waited for in a batch."""
     return 0
+
+
+@function(
+    "int32 getPEOutputPortConnections(uint32 port, mutable list<tuple<int64 pe, int64 port, uint8 congestionFactor, "
+    "uint64 nTuplesFilteredOut>> connections)"
+)
+def connections(port: int, connections: list[object]) -> tuple[int, list[object]]:
+    """The connections of an output port of the PE: none, for batches are handed over whole."""
+    return 0, []

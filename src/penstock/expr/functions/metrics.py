@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function
+from penstock.ir.system_enumerations import INPUT_PORT_METRICS, OUTPUT_PORT_METRICS
 
 
 @function(
@@ -31,6 +32,12 @@ def names(environment: Environment) -> list[str]:
     return list(environment.metrics)
 
 
+@function("stateful list<rstring> getCustomMetricNames(rstring prefix)", needs_environment=True, internal=True)
+def names_behind(environment: Environment, prefix: str) -> list[str]:
+    """The names of the metrics that begin with a prefix, without it."""
+    return [name.removeprefix(prefix) for name in environment.metrics if name.startswith(prefix)]
+
+
 @function("<string T> stateful void setCustomMetricValue(T name, int64 value)", needs_environment=True)
 def set_value(environment: Environment, name: str, value: int) -> None:
     """Set a metric."""
@@ -53,6 +60,15 @@ def read(environment: Environment, name: str, value: int) -> tuple[None, int]:
 def get(environment: Environment, name: str) -> int:
     """The value of a metric."""
     return environment.metrics[_existing(environment, name)]
+
+
+@function(
+    f"stateful void getInputPortMetricValue(uint32 port, enum{{{INPUT_PORT_METRICS}}} name, mutable int64 value)",
+    f"stateful void getOutputPortMetricValue(uint32 port, enum{{{OUTPUT_PORT_METRICS}}} name, mutable int64 value)",
+)
+def port_metric(port: int, name: str, value: int) -> tuple[None, int]:
+    """Read a metric of a port of the operator in whose code it is called: how many items it has received or sent."""
+    raise EvaluationError("metrics of ports are asked for in the code of an operator, not in a function")
 
 
 def _existing(environment: Environment, name: str) -> str:

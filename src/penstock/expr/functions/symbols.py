@@ -13,10 +13,14 @@ from penstock.expr.functions.calendar import TIMESTAMP_FORMAT, TM
 from penstock.ir.system_enumerations import SYSTEM_ENUMERATIONS
 from penstock.ir.types import EnumType, Type, parse_type
 
+_CONNECTION = "tuple<int64 pe, int64 port, uint8 congestionFactor, uint64 nTuplesFilteredOut>"
+
 SYSTEM_TYPES: dict[str, Type] = {
     **SYSTEM_ENUMERATIONS,
     "Sys.TimestampFormat": parse_type(TIMESTAMP_FORMAT),
     "Sys.tm": parse_type(TM),
+    "Sys.PEConnection": parse_type(_CONNECTION),
+    "Sys.PEConnections": parse_type(f"list<{_CONNECTION}>"),
 }
 """From the name of a type, as SPL writes it, to the type."""
 

@@ -27,7 +27,7 @@ from penstock.expr.typing.access import (
     tuple_literal,
     update,
 )
-from penstock.expr.typing.calls import call
+from penstock.expr.typing.calls import call, takes
 from penstock.expr.typing.convert import cast, convert, try_convert, unify
 from penstock.expr.typing.operators import binary, conditional, unary
 from penstock.expr.typing.rules import can_cast, can_convert, common_type, is_hashable, is_ordered
@@ -53,6 +53,7 @@ __all__ = [
     "map_literal",
     "set_literal",
     "slice_",
+    "takes",
     "try_convert",
     "tuple_literal",
     "unary",

@@ -50,6 +50,11 @@ def _check_mutable(found: Resolved, arguments: Sequence[Expression], span: Span 
         check_assignable(arguments[position], arguments[position].span or span)
 
 
+def takes(functions: Sequence[Function], arguments: Sequence[Expression]) -> bool:
+    """Whether one of several functions can be called with arguments."""
+    return any(len(f.parameters) == len(arguments) and _fits(f, arguments) for f in functions)
+
+
 def _call_own(own: Sequence[Function], arguments: Sequence[Expression], span: Span | None) -> Expression:
     fitting = [f for f in own if len(f.parameters) == len(arguments) and _fits(f, arguments)]
     exact = [f for f in fitting if all(p.type == a.type for p, a in zip(f.parameters, arguments, strict=True))]

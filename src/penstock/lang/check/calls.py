@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from penstock.base.diagnostics import did_you_mean
+from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.expr import typing
 from penstock.expr.functions.registry import names as standard_names
 from penstock.expr.functions.registry import overloads
@@ -20,7 +21,7 @@ def check_call(syntax: code.CallSyntax, arguments: Sequence[Expression], names: 
     """The typed call.
 
     A name means, in this order: a parameter of mode function, an output function of the operator, a function of the
-    application, a standard function.
+    application, a standard function. A function of the application hides only what it takes the arguments of.
 
     Raises:
         UserError: There is no such function, or none for these arguments.
@@ -35,6 +36,9 @@ def check_call(syntax: code.CallSyntax, arguments: Sequence[Expression], names: 
     if names.aggregates is not None and word.text in output_function_names(names.aggregates):
         return output_call(names.aggregates, word.text, arguments, syntax.span)
     own = names.scope.compilation.functions.candidates(word, names.scope)
+    if own and not typing.takes(own, arguments) and "::" not in word.text and overloads(word.text):
+        with suppress(UserError):
+            return _call_standard(syntax, arguments, names)
     if own:
         _check_mutable_own(own, arguments, names)
         return typing.call(own[0].name, arguments, syntax.span, own)
@@ -79,10 +83,12 @@ def _call_standard(syntax: code.CallSyntax, arguments: Sequence[Expression], nam
 def _check_standard(word: code.Word, names: Names) -> str:
     """The bare name of a standard function."""
     namespace, _, bare = word.text.rpartition("::")
-    native = None if overloads(bare) else names.scope.library.describe_native_function(word.text)
+    is_elsewhere = bool(namespace) and namespace.partition(".")[0] != "spl"
+    is_standard = bool(overloads(bare)) and not is_elsewhere
+    native = None if is_standard else names.scope.library.describe_native_function(word.text)
     if native is not None:
         raise error(f"there is no function `{word}`", word.span, native)
-    if "." in bare or (namespace and not namespace.startswith("spl")):
+    if "." in bare or is_elsewhere:
         hint = "call it as `f(x)`, not `x.f()`" if "." in bare else "add the folder that holds it with --toolkit"
         raise error(f"there is no function `{word}`", word.span, hint)
     if not overloads(bare):

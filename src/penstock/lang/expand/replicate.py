@@ -28,24 +28,23 @@ Preserves:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
 from penstock.expr import typing
 from penstock.expr.analysis import calls_of
 from penstock.expr.evaluate import Evaluator
-from penstock.ir.expressions import Attribute, Call, Expression, Literal, Symbol
+from penstock.ir.expressions import Attribute, Expression, Literal, Symbol
 from penstock.ir.graph import Annotation, InputPort, Operator, OutputPort, Param
 from penstock.ir.models import State
 from penstock.ir.statements import Function
 from penstock.ir.types import INT32, UINT32, Schema
+from penstock.lang.expand.change_calls import change_calls
 from penstock.toolkit.analysis.effects import changed_variables, operator_parts
 from penstock.toolkit.core.registry import standard
 
 PARALLEL = "parallel"
 _CODE_ONLY = ("Custom", "Functor", "Filter", "Punctor", "Split")
-_FIXED = ("span", "type", "schema")
 _BUFFER = Literal(type=UINT32, value=1000)
 
 Channels = tuple[tuple[int, int], ...]
@@ -284,21 +283,7 @@ def _with_channels(operator: Operator, channels: Channels) -> Operator:
     if not channels:
         return operator
     values = {name: answer(channels) for name, answer in _CHANNEL.items()}
-    changed = {name: _fill_in(getattr(operator, name), values) for name in ("params", "outputs", "logic", "inputs")}
-    return replace(operator, **changed)
-
-
-def _fill_in(part: Any, values: Mapping[str, Expression]) -> Any:
-    """A part of an operator with calls replaced by their values."""
-    if isinstance(part, tuple):
-        return tuple(_fill_in(p, values) for p in part)
-    if isinstance(part, Call) and part.function in values and not part.arguments:
-        return values[part.function]
-    if not is_dataclass(part) or isinstance(part, type):
-        return part
-    changed = {f.name: _fill_in(getattr(part, f.name), values) for f in fields(part) if f.name not in _FIXED}
-    is_same = all(value == getattr(part, name) for name, value in changed.items())
-    return part if is_same else replace(part, **changed)
+    return change_calls(operator, lambda call: None if call.arguments else values.get(call.function))
 
 
 def _number(value: int) -> Expression:

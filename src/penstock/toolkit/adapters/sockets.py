@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.ir.graph import Operator
 from penstock.ir.types import FLOAT64, INT32, RSTRING, UINT32
+from penstock.toolkit.adapters.server_names import ServerName, check_name
 from penstock.toolkit.core.definition import ParamKind, ParamSpec
 from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
+from penstock.toolkit.formats.files import COMPRESSIONS
 from penstock.toolkit.formats.format_params import constant, word
 
 POLL_SECONDS = 0.1
@@ -30,6 +32,7 @@ ROLE = ParamSpec(
     doc="Whether it connects to a server, or waits for a client to connect.",
 )
 PORT_TYPES = (UINT32, INT32, RSTRING)
+COMPRESSION = word("compression", "How what is sent is compressed; not at all without it.", *COMPRESSIONS)
 INTERFACE = constant(
     "interface", "The network interface, or its address, that a server listens on; all without it.", RSTRING
 )
@@ -63,6 +66,7 @@ class Connections:
 
     Attributes:
         made: How many there were.
+        name: By which a server is found, if it has one.
     """
 
     def __init__(self, runtime: LogicRuntime, otherwise: str) -> None:
@@ -72,6 +76,8 @@ class Connections:
         self._bound = int(runtime.constant("reconnectionBound", 1))
         self._delay = runtime.duration_ns("reconnectionDelay", 1.0) / 1e9
         self._interface = runtime.constant("interface", "")
+        name = runtime.constant("name")
+        self.name = None if name is None else ServerName(name)
         self._listening: socket.socket | None = None
         self.made = 0
 
@@ -99,9 +105,11 @@ class Connections:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             self._listening = socket.create_server((address, number), family=family, backlog=1)
         except OSError as error:
-            message = f"{self._name} cannot listen on port {number}: {error.strerror or error}"
+            message = f"{self._operator_text} cannot listen on port {number}: {error.strerror or error}"
             raise UserError(message, hint="end the program that has the port, or choose another") from error
         self._listening.settimeout(POLL_SECONDS)
+        if self.name is not None:
+            self.name.register(address, self.server_port)
 
     def wait(self, address: str, port: object) -> Iterator[socket.socket | None]:
         """Attempts to make the next connection: None for one that has failed, the connection at last.
@@ -125,6 +133,8 @@ class Connections:
         if self._listening is not None:
             self._listening.close()
             self._listening = None
+            if self.name is not None:
+                self.name.withdraw()
 
     def _accept(self) -> socket.socket | None:
         assert self._listening is not None
@@ -134,18 +144,21 @@ class Connections:
             return None
 
     def _connect(self, address: str, port: object) -> socket.socket | None:
-        number = port_number(port)
         try:
-            return socket.create_connection((address, number), timeout=CONNECT_SECONDS)
+            place = (address, port_number(port)) if self.name is None else self.name.find()
+            if place is None:
+                raise ConnectionError("no server has that name")
+            return socket.create_connection(place, timeout=CONNECT_SECONDS)
         except OSError as error:
             if self._policy == "InfiniteRetry":
                 time.sleep(POLL_SECONDS)
                 return None
-            message = f"{self._name} cannot connect to {address}:{number}: {error.strerror or error}"
+            where = f"{address}:{port}" if self.name is None else f"the server `{self.name.name}`"
+            message = f"{self._operator_text} cannot connect to {where}: {error.strerror or error}"
             raise UserError(message, hint="start the server before the application") from error
 
     @property
-    def _name(self) -> str:
+    def _operator_text(self) -> str:
         return f"{self._operator.kind} `{self._operator.id}`"
 
 
@@ -189,9 +202,7 @@ def interface_address(interface: str) -> str:
 def check_role(operator: Operator, found: Diagnostics) -> None:
     """Report what does not go with the role in the connection."""
     if symbol(operator, "role") == "client":
-        for name in ("address", "port"):
-            if not operator.param(name):
-                found.error(f"a {operator.kind} in the role of a client needs `{name}`", operator.span)
+        check_name(operator, found, "address", "port")
         if operator.param("interface"):
             found.error("`interface` goes with the role of a server", operator.span)
     elif operator.param("address"):

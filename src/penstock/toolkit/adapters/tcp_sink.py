@@ -1,11 +1,11 @@
 """TCPSink: writes tuples to a connection to another program.
 
-As a client it connects to `address` and `port` when the first tuple comes; as a server it listens on `port` from the
-start, and the first tuple waits for a client. It writes any format of FileSink. When the other side has closed the
-connection, the next one is made as `reconnectionPolicy` says, by default again and again; a tuple whose sending fails
-is lost, unless `retryFailedSends` is true. When no more connections may be made, the next tuple is an error. With
-`closeMode: dynamic` each tuple tells by `address` and `port` where it goes, and the connection is changed when these
-change.
+As a client it connects to `address` and `port`, or to the server of a `name`, when the first tuple comes; as a server
+it listens on `port` from the start, and the first tuple waits for a client. It writes any format of FileSink. When the
+other side has closed the connection, the next one is made as `reconnectionPolicy` says, by default again and again; a
+tuple whose sending fails is lost, unless `retryFailedSends` is true. When no more connections may be made, the next
+tuple is an error. With `closeMode: dynamic` each tuple tells by `address` and `port` where it goes, and the connection
+is changed when these change.
 
 A connection cannot be cut back: what was sent of a batch that comes again on Spark after a crash is sent again.
 """
@@ -13,6 +13,7 @@ A connection cannot be cut back: what was sent of a batch that comes again on Sp
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from typing import Any
 
 from penstock.base.diagnostics import Diagnostics
@@ -22,13 +23,23 @@ from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, RSTRING, UINT32
-from penstock.toolkit.adapters.sockets import INTERFACE, PORT_TYPES, ROLE, Connections, check_role, reconnection_params
+from penstock.toolkit.adapters.server_names import NAME
+from penstock.toolkit.adapters.sockets import (
+    COMPRESSION,
+    INTERFACE,
+    PORT_TYPES,
+    ROLE,
+    Connections,
+    check_role,
+    reconnection_params,
+)
 from penstock.toolkit.analysis.logic_analysis import not_parallel
 from penstock.toolkit.core.definition import OperatorDefinition, ParamSpec
 from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
 from penstock.toolkit.core.projection import projection
 from penstock.toolkit.core.runtime import Context, FatalUserError, Punctuation, Submit
 from penstock.toolkit.formats import writer
+from penstock.toolkit.formats.files import CompressedStream
 from penstock.toolkit.formats.format_params import (
     WRITE_PARAMS,
     check_format,
@@ -55,6 +66,8 @@ class TCPSinkRuntime(LogicRuntime):
         self._select = projection(operator.inputs[0].schema, schema.names)
         self._connections = Connections(self, "InfiniteRetry")
         self._connection: socket.socket | None = None
+        self._compression = self.symbol("compression")
+        self._stream: CompressedStream | None = None
         self._retries = self.constant("retryFailedSends", False)
         self._detects = self.constant("detectDisconnectsBeforeSends", False)
         self._where = self.row([*operator.param("address"), *operator.param("port")])
@@ -80,7 +93,7 @@ class TCPSinkRuntime(LogicRuntime):
 
     def close(self) -> None:
         """Close the connection, and let no more clients connect."""
-        self._drop()
+        self._end()
         self._connections.close()
 
     def _take(self, tuple_: Tuple) -> None:
@@ -89,13 +102,13 @@ class TCPSinkRuntime(LogicRuntime):
         self._send(self._delay() + self._writer.tuple(self._select(tuple_)))
 
     def _mark(self, punctuation: Punctuation) -> None:
-        if self._settings.has_punctuations and (self._connections.is_server or self._place):
+        if self._settings.has_punctuations and (self._connections.is_server or self._place or self._connections.name):
             self._send(self._delay() + self._writer.marker(punctuation))
 
     def _turn_to(self, place: Tuple) -> None:
         """Close a connection that leads elsewhere."""
         if place != self._place:
-            self._drop()
+            self._end()
             self._place, self._connections.made = place, 0
 
     def _send(self, data: bytes) -> None:
@@ -104,7 +117,7 @@ class TCPSinkRuntime(LogicRuntime):
                 self._drop()
             connection = self._connection or self._connect()
             try:
-                connection.sendall(data)
+                connection.sendall(data if self._stream is None else self._stream.compress(data))
                 return
             except OSError:
                 self._drop()
@@ -119,12 +132,20 @@ class TCPSinkRuntime(LogicRuntime):
         found = next(c for c in self._connections.wait(str(address), port) if c is not None)
         found.settimeout(SEND_SECONDS)
         self._connection = found
+        self._stream = CompressedStream(self._compression) if self._compression else None
         return found
+
+    def _end(self) -> None:
+        """Close the connection, with the end of what is compressed."""
+        if self._connection is not None and self._stream is not None:
+            with suppress(OSError):
+                self._connection.sendall(self._stream.end())
+        self._drop()
 
     def _drop(self) -> None:
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection = self._stream = None
 
     def _delay(self) -> bytes:
         if not self._settings.has_delay_field:
@@ -174,8 +195,10 @@ DEFINITION = OperatorDefinition(
         ROLE,
         _expression("address", "The name or address of the server, for a client.", RSTRING),
         _expression("port", "The port of the server; any that is free for a server without it.", *PORT_TYPES),
+        NAME,
         INTERFACE,
         *WRITE_PARAMS,
+        COMPRESSION,
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
         constant("flush", "Accepted; every tuple is sent at once.", UINT32),
         constant("flushOnPunctuation", "Accepted; every tuple is sent at once.", BOOLEAN),

@@ -1,10 +1,11 @@
 """TCPSource: reads tuples from a connection to another program.
 
-As a client it connects to `address` and `port`; as a server it waits on `port` for a client to connect, one at a time.
-It reads what the other side sends in any format of FileSource. When the other side closes the connection, what is left
-is the last record, and a window marker follows. Then the stream ends, or with `reconnectionPolicy: InfiniteRetry` or
-`BoundedRetry` the next connection is made: a client connects again after `reconnectionDelay` seconds. A client whose
-server is not there fails, or with InfiniteRetry tries until it is. A malformed record follows `parsing`.
+As a client it connects to `address` and `port`, or to the server of a `name`; as a server it waits on `port` for a
+client to connect, one at a time. It reads what the other side sends in any format of FileSource. When the other side
+closes the connection, what is left is the last record, and a window marker follows. Then the stream ends, or with
+`reconnectionPolicy: InfiniteRetry` or `BoundedRetry` the next connection is made: a client connects again after
+`reconnectionDelay` seconds. A client whose server is not there fails, or with InfiniteRetry tries until it is. A
+malformed record follows `parsing`.
 
 What was sent while nobody was connected is lost. On Spark what has been read is kept until every sink has it, so
 nothing that was read is lost or comes twice if the job is restarted; it then connects anew.
@@ -15,24 +16,40 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 
-from penstock.base.diagnostics import Diagnostics
+from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.expr.environment import Tuple
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
-from penstock.ir.types import FLOAT64, RSTRING, UINT32
-from penstock.toolkit.adapters.sockets import INTERFACE, PORT_TYPES, ROLE, Connections, check_role, reconnection_params
+from penstock.ir.types import FLOAT64, RSTRING, UINT32, parse_type
+from penstock.toolkit.adapters.server_names import NAME
+from penstock.toolkit.adapters.sockets import (
+    COMPRESSION,
+    INTERFACE,
+    PORT_TYPES,
+    ROLE,
+    Connections,
+    check_role,
+    reconnection_params,
+)
 from penstock.toolkit.analysis.logic_analysis import not_parallel
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction
-from penstock.toolkit.core.logic_runtime import LogicRuntime
+from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
 from penstock.toolkit.core.record_output import read_schema, record_output
 from penstock.toolkit.core.runtime import Context, Punctuation, Wait
 from penstock.toolkit.formats import Malformed, Pause, reader
+from penstock.toolkit.formats.files import decompress
 from penstock.toolkit.formats.format_params import READ_PARAMS, check_format, constant, read_settings
 
 Produced = Iterator[Tuple | Wait | Punctuation | None]
 
 _CHUNK = 1 << 16
+
+KEEP_ALIVE = parse_type("tuple<int32 time, int32 probes, int32 interval>")
+KEEP_ALIVE_DOC = (
+    "Of a server: the idle seconds before it asks whether the client is there, how often it asks, and the seconds in "
+    "between; 0 for what the system does."
+)
 
 
 class TCPSourceRuntime(LogicRuntime):
@@ -54,6 +71,7 @@ class TCPSourceRuntime(LogicRuntime):
         self._read = reader(schema, read_settings(self, schema))
         self._make = record_output(self)
         self._connections = Connections(self, "NoRetry")
+        self._compression = self.symbol("compression")
         self._is_done = False
         self._has_waited = False
         self._made = 0
@@ -82,12 +100,14 @@ class TCPSourceRuntime(LogicRuntime):
                 continue
             self._made = self._connections.made
             with connection:
+                self._keep_alive(connection)
                 yield from self._records(connection)
 
     def _records(self, connection: socket.socket) -> Produced:
         make, number = self._make, 0
         told = self._describe(connection) if make is not None else {}
-        for item in self._read(_chunks(connection)):
+        chunks = _chunks(connection)
+        for item in self._read(self._decompress(chunks) if self._compression else chunks):
             if isinstance(item, Malformed):
                 self.context.reject(item.record, item.reason)
             elif isinstance(item, tuple):
@@ -95,6 +115,23 @@ class TCPSourceRuntime(LogicRuntime):
                 number += 1
             else:
                 yield None if isinstance(item, Pause) else item
+
+    def _keep_alive(self, connection: socket.socket) -> None:
+        """Let the system ask, while nothing comes, whether the other side is still there."""
+        given = self.constant("keepAlive")
+        if given is None:
+            return
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in zip((socket.TCP_KEEPIDLE, socket.TCP_KEEPCNT, socket.TCP_KEEPINTVL), given, strict=True):
+            if value > 0:
+                connection.setsockopt(socket.IPPROTO_TCP, option, value)
+
+    def _decompress(self, chunks: Iterator[bytes | None]) -> Iterator[bytes | None]:
+        try:
+            yield from decompress(chunks, self._compression, may_break_off=True)
+        except OSError as error:
+            message = f"TCPSource `{self.operator.id}` cannot read what comes as {self._compression}: {error}"
+            raise UserError(message, hint="give both sides the same `compression`") from error
 
     def _describe(self, connection: socket.socket) -> dict[str, object]:
         """The values of the output functions that describe a connection, by name."""
@@ -124,6 +161,8 @@ def _chunks(connection: socket.socket) -> Iterator[bytes | None]:
 
 def _check(operator: Operator, found: Diagnostics) -> None:
     check_role(operator, found)
+    if operator.param("keepAlive") and symbol(operator, "role") != "server":
+        found.error("`keepAlive` goes with the role of a server", operator.span, hint="remove it")
     check_format(operator, read_schema(operator), found)
 
 
@@ -146,8 +185,11 @@ DEFINITION = OperatorDefinition(
         ROLE,
         constant("address", "The name or address of the server, for a client.", RSTRING),
         constant("port", "The port of the server; any that is free for a server without it.", *PORT_TYPES),
+        NAME,
         INTERFACE,
         *READ_PARAMS,
+        COMPRESSION,
+        constant("keepAlive", KEEP_ALIVE_DOC, KEEP_ALIVE),
         constant("initDelay", "Seconds before the first connection.", FLOAT64),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
         constant("receiveBufferSize", "Accepted; the system chooses how much it holds.", UINT32),

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Iterator
 
-from penstock.base.diagnostics import UserError
+from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.types import FLOAT64, RSTRING, UINT32
-from penstock.toolkit.adapters.sockets import POLL_SECONDS, PORT_TYPES, interface_address, port_number
+from penstock.toolkit.adapters.server_names import NAME, ServerName, check_name
+from penstock.toolkit.adapters.sockets import COMPRESSION, POLL_SECONDS, PORT_TYPES, interface_address, port_number
 from penstock.toolkit.adapters.tcp_source import REMOTE_FUNCTIONS, Produced
 from penstock.toolkit.analysis.logic_analysis import not_parallel
-from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction, ParamKind, ParamSpec
+from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.record_output import read_schema, record_output
 from penstock.toolkit.core.runtime import Context, Wait
 from penstock.toolkit.formats import Malformed, Pause, reader
+from penstock.toolkit.formats.files import decompress
 from penstock.toolkit.formats.format_params import READ_PARAMS, check_format, constant, read_settings
 
 _LARGEST = 1 << 16
@@ -43,8 +46,12 @@ class UDPSourceRuntime(LogicRuntime):
         schema = read_schema(operator)
         self._read = reader(schema, read_settings(self, schema))
         self._make = record_output(self)
+        self._compression = self.symbol("compression")
         self._has_waited = False
         self._number = 0
+        self._port = 0
+        name = self.constant("name")
+        self._name = None if name is None else ServerName(name)
         self._socket: socket.socket | None = None
 
     def produce(self) -> Produced:
@@ -68,10 +75,12 @@ class UDPSourceRuntime(LogicRuntime):
         """Take no more packets."""
         if self._socket is not None:
             self._socket.close()
+            if self._name is not None:
+                self._name.withdraw()
 
     def _records(self, packet: bytes, address: str, port: int) -> Produced:
-        told = {"RemoteIP": address, "RemotePort": port, "ServerPort": port_number(self.constant("port"))}
-        for item in self._read(iter([packet])):
+        told = {"RemoteIP": address, "RemotePort": port, "ServerPort": self._port}
+        for item in self._read(self._chunks(packet)):
             if isinstance(item, Malformed):
                 self.context.reject(item.record, item.reason)
             elif isinstance(item, tuple):
@@ -80,8 +89,18 @@ class UDPSourceRuntime(LogicRuntime):
             elif not isinstance(item, Pause):
                 yield item
 
+    def _chunks(self, packet: bytes) -> Iterator[bytes | None]:
+        """The bytes of a packet; one that is not compressed as it should be is set aside whole."""
+        if not self._compression:
+            return iter([packet])
+        try:
+            return iter(list(decompress([packet], self._compression)))
+        except OSError as error:
+            self.context.reject(packet.hex(), str(error))
+            return iter(())
+
     def _open(self) -> socket.socket:
-        port = port_number(self.constant("port"))
+        port = port_number(self.constant("port", 0))
         opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -100,6 +119,9 @@ class UDPSourceRuntime(LogicRuntime):
             message = f"UDPSource `{self.operator.id}` cannot listen on port {port}: {error.strerror or error}"
             raise UserError(message, hint="end the program that has the port, or choose another") from error
         opened.settimeout(POLL_SECONDS)
+        self._port = int(opened.getsockname()[1])
+        if self._name is not None:
+            self._name.register(group if is_multicast(group) else interface.replace("0.0.0.0", ""), self._port)
         return opened
 
     def _wanted(self) -> frozenset[str] | None:
@@ -126,6 +148,12 @@ def is_multicast(address: str) -> bool:
         return False
 
 
+def _check(operator: Operator, found: Diagnostics) -> None:
+    if not operator.param("name"):
+        check_name(operator, found, "port")
+    check_format(operator, read_schema(operator), found)
+
+
 DEFINITION = OperatorDefinition(
     name="UDPSource",
     doc="Reads tuples from packets, one from each.",
@@ -133,11 +161,11 @@ DEFINITION = OperatorDefinition(
     outputs=(1, 1),
     params=(
         constant("address", "Whose packets to take, or the multicast group; anybody's without it.", RSTRING),
-        ParamSpec(
-            name="port", kind=ParamKind.CONSTANT, types=PORT_TYPES, required=True, doc="Where the packets come to."
-        ),
+        constant("port", "Where the packets come to; any that is free without it.", *PORT_TYPES),
+        NAME,
         constant("interface", "The network interface, or its address, to listen on; all without it.", RSTRING),
         *(param for param in READ_PARAMS if param.name not in ("hasHeaderLine", "blockSize", "eolMarker")),
+        COMPRESSION,
         constant("initDelay", "Seconds before the first tuple.", FLOAT64),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
         constant("receiveBufferSize", "How many bytes the system holds for us; its own choice without it.", UINT32),
@@ -150,6 +178,6 @@ DEFINITION = OperatorDefinition(
     ),
     facts=Facts(never_ends=True),
     model=lambda operator: not_parallel(operator, "it is a source"),
-    check=lambda operator, found: check_format(operator, read_schema(operator), found),
+    check=_check,
     runtime=UDPSourceRuntime,
 )

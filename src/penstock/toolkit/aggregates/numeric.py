@@ -2,7 +2,8 @@
 
 Integers: a sum wraps, an average truncates towards zero and does not overflow on the way. Floats are added in order of
 arrival, float32 rounded at each step, so that the result is one number and not a matter of taste. Decimals use the
-digits of their type. Strings are joined. Lists are aggregated element by element, and must be of one length.
+digits of their type; complex numbers are two floats. Strings are joined. Lists are aggregated element by element, and
+must be of one length.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ from typing import Any
 
 from penstock.expr.errors import EvaluationError
 from penstock.expr.values.numbers import DECIMAL_CONTEXTS, as_type, round_float32, wrap_integer
-from penstock.ir.types import ListType, Primitive, Type, is_decimal, is_integer, is_string
+from penstock.ir.types import (
+    COMPLEX32,
+    FLOAT32,
+    FLOAT64,
+    ListType,
+    Primitive,
+    Type,
+    is_complex,
+    is_decimal,
+    is_integer,
+    is_string,
+)
 
 Column = Sequence[Any]
 
@@ -32,6 +44,8 @@ def sum_of(type_: Type) -> Callable[[Iterable[Any]], Any]:
         return by_element(sum_of(type_.element))
     if is_string(type_):
         return "".join
+    if is_complex(type_):
+        return _of_parts(sum_of, type_)
     assert isinstance(type_, Primitive)
     if is_integer(type_):
         return lambda column: wrap_integer(sum(column), type_)
@@ -56,6 +70,17 @@ def by_element(compute: Callable[[Column], Any]) -> Callable[[Iterable[Any]], li
         if len({len(values) for values in given}) > 1:
             raise EvaluationError("lists of several lengths cannot be aggregated element by element")
         return [compute(column) for column in zip(*given, strict=True)]
+
+    return aggregate
+
+
+def _of_parts(make: Callable[[Type], Callable[[Column], float]], type_: Type) -> Callable[[Iterable[complex]], complex]:
+    """The function that aggregates the two parts of complex numbers, each as a float."""
+    compute = make(FLOAT32 if type_ == COMPLEX32 else FLOAT64)
+
+    def aggregate(column: Iterable[complex]) -> complex:
+        given = list(column)
+        return complex(compute([z.real for z in given]), compute([z.imag for z in given]))
 
     return aggregate
 
@@ -91,6 +116,8 @@ def average_of(type_: Type) -> Callable[[Column], Any]:
     """
     if isinstance(type_, ListType):
         return by_element(average_of(type_.element))
+    if is_complex(type_):
+        return _of_parts(average_of, type_)
     assert isinstance(type_, Primitive)
     if is_integer(type_):
         return lambda column: truncated_mean(sum(column), len(column))

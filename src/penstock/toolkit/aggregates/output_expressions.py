@@ -11,22 +11,24 @@ Example:
 
 Algorithm:
     One walk over the expressions. Equal calls are computed once, equal arguments kept once. Where all arguments are
-    plain attributes, the tuple itself serves as the row.
+    plain attributes, the tuple itself serves as the row. A `Custom(init, process, result)` is code that changes state:
+    it is never shared, and its row holds the attributes that `process` reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from penstock.base.diagnostics import Diagnostics, Span
 from penstock.expr.analysis import transform
 from penstock.expr.emit.parts import LogicState
 from penstock.expr.environment import Tuple
 from penstock.expr.evaluate import Evaluator
-from penstock.ir.expressions import Attribute, Expression, InputTuple, OutputCall, Variable
+from penstock.ir.expressions import Attribute, Call, Expression, InputTuple, OutputCall, Variable
 from penstock.ir.types import Schema
-from penstock.toolkit.aggregates.output_functions import BY_NAME, Whole
+from penstock.toolkit.aggregates.output_functions import BY_NAME, CUSTOM, Rows, Whole
 from penstock.toolkit.aggregates.running import Running
 from penstock.toolkit.windows.partition import Row
 
@@ -36,8 +38,8 @@ class OutputPlan:
     """The two halves of expressions over output functions.
 
     Attributes:
-        calls: The distinct output calls.
-        columns: For each call, where its arguments stand in a row.
+        calls: The distinct output calls, and every `Custom`.
+        columns: For each call, where what it reads off a tuple stands in a row.
         arguments: What a row holds; none if the tuple itself is the row.
         rest: The expressions, with `variables[i]` in the place of call i.
         tests: Likewise the conditions on a tuple that comes; attributes outside all calls are that tuple's.
@@ -62,17 +64,42 @@ class OutputPlan:
         """The function that makes the output from the values of the calls."""
         return evaluator.row(self.rest, variables=[v.name for v in self.variables], state=state)
 
-    def wholes(self) -> list[Whole]:
-        """For each call, the function that computes it over a group."""
+    def wholes(self, evaluator: Evaluator, state: LogicState | None) -> list[Whole]:
+        """For each call, the function that computes it over a group; `customs` must have seen the group."""
         return [
-            BY_NAME[call.function].whole([a.type for a in call.arguments], columns)
+            _result(evaluator.scalar(call.arguments[2], state=state))
+            if call.function == CUSTOM
+            else BY_NAME[call.function].whole([a.type for a in call.arguments], columns)
             for call, columns in zip(self.calls, self.columns, strict=True)
         ]
+
+    def customs(self, evaluator: Evaluator, state: LogicState | None) -> Callable[[Rows], None] | None:
+        """The function that runs `init` of all `Custom` calls and then `process` of all for each row; none without."""
+        found = [
+            (
+                evaluator.scalar(call.arguments[0], state=state),
+                evaluator.scalar(_over_columns(call), variables=[_name(i) for i in range(len(columns))], state=state),
+                columns,
+            )
+            for call, columns in zip(self.calls, self.columns, strict=True)
+            if call.function == CUSTOM
+        ]
+
+        def see(rows: Rows) -> None:
+            for init, _, _ in found:
+                init()
+            for row in rows:
+                for _, process, columns in found:
+                    process(*[row[i] for i in columns])
+
+        return see if found else None
 
     def running(self) -> list[tuple[int, int, Running]]:
         """The calls that can be kept up to date: position, column of the argument, and a fresh aggregate."""
         found = []
         for i, (call, columns) in enumerate(zip(self.calls, self.columns, strict=True)):
+            if call.function == CUSTOM:
+                continue
             running = BY_NAME[call.function].running([a.type for a in call.arguments])
             if running is not None:
                 found.append((i, columns[0], running))
@@ -97,7 +124,7 @@ def plan_outputs(
     calls = _Calls()
     rest = tuple(calls.rewrite(e, bare_means_last=True) for e in expressions)
     changed_tests = tuple(calls.rewrite(e, bare_means_last=False) for e in tests)
-    arguments = list(dict.fromkeys([*(a for call in calls.found for a in call.arguments), *keep]))
+    arguments = list(dict.fromkeys([*(a for call in calls.found for a in _read(call)), *keep]))
     plain = all(isinstance(a, Attribute) for a in arguments)
     plan = OutputPlan(
         calls=tuple(calls.found),
@@ -106,7 +133,7 @@ def plan_outputs(
         rest=rest,
         tests=changed_tests,
     )
-    columns = tuple(tuple(column_of(plan, schema, a) for a in call.arguments) for call in calls.found)
+    columns = tuple(tuple(column_of(plan, schema, a) for a in _read(call)) for call in calls.found)
     return replace(plan, columns=columns)
 
 
@@ -126,6 +153,39 @@ def check_outputs(expressions: Iterable[Expression], span: Span | None, found: D
             if inside:
                 message = f"`{inside[0].function}` cannot stand inside `{_function(call)}`"
                 found.error(message, inside[0].span or span, hint="compute it in an Aggregate of its own")
+            if isinstance(call, OutputCall) and call.function == CUSTOM:
+                _check_custom(call, span, found)
+
+
+def _check_custom(call: OutputCall, span: Span | None, found: Diagnostics) -> None:
+    """Report a `Custom` whose parts are no calls, or read a tuple where there is none."""
+    for name, part in zip(("init", "process", "result"), call.arguments, strict=True):
+        if not isinstance(part, Call):
+            message = f"the {name} of `Custom` must be a call of a function"
+            found.error(message, part.span or span, hint="write `Custom(init(c), process(value, c), result(c))`")
+        elif name != "process" and _attributes(part):
+            message = f"the {name} of `Custom` reads an attribute, but only its process sees tuples"
+            found.error(message, part.span or span, hint="keep what it needs in the state")
+
+
+def _attributes(expression: Expression) -> tuple[Expression, ...]:
+    """The attributes and whole tuples that an expression reads, each once."""
+    return tuple(dict.fromkeys(e for e in expression.walk() if isinstance(e, Attribute | InputTuple)))
+
+
+def _read(call: OutputCall) -> tuple[Expression, ...]:
+    """What a call reads off a tuple."""
+    return _attributes(call.arguments[1]) if call.function == CUSTOM else call.arguments
+
+
+def _over_columns(call: OutputCall) -> Expression:
+    """The `process` of a `Custom`, with variables for what it reads off a tuple."""
+    variables = {read: Variable(type=read.type, name=_name(i)) for i, read in enumerate(_read(call))}
+    return transform(call.arguments[1], lambda node: variables.get(node, node))
+
+
+def _result(compute: Callable[[], Any]) -> Whole:
+    return lambda rows, groups: compute()
 
 
 def _arguments(expression: Expression) -> tuple[Expression, ...]:
@@ -141,10 +201,11 @@ def _name(index: int) -> str:
 
 
 class _Calls:
-    """The distinct output calls of expressions, each with the variable that stands for it."""
+    """The output calls of expressions, equal ones once, and the variables that stand for them."""
 
     def __init__(self) -> None:
-        self.found: dict[OutputCall, Variable] = {}
+        self.found: list[OutputCall] = []
+        self._variables: dict[OutputCall, Variable] = {}
 
     def rewrite(self, expression: Expression, *, bare_means_last: bool) -> Expression:
         """The expression with variables for its calls, and for attributes outside all calls if those mean `Last`."""
@@ -154,7 +215,10 @@ class _Calls:
     def _bind(self, expression: Expression) -> Expression:
         if not isinstance(expression, OutputCall):
             return expression
-        return self.found.setdefault(expression, Variable(type=expression.type, name=_name(len(self.found))))
+        if expression.function == CUSTOM or expression not in self._variables:
+            self._variables[expression] = Variable(type=expression.type, name=_name(len(self.found)))
+            self.found.append(expression)
+        return self._variables[expression]
 
     def _bind_bare(self, expression: Expression) -> Expression:
         if not isinstance(expression, Attribute | InputTuple):

@@ -16,6 +16,9 @@ a factory for keeping it up to date tuple by tuple (`running`). Rows are in orde
 | CollectArgMin, CollectArgMax | all those values of the second argument, in order |
 | MinCount, MaxCount | how many values are the least, the greatest |
 | Collect, CollectDistinct | all values in order; without repetitions |
+
+Aggregate has `Custom(init(c), process(value, c), result(c))` besides: for each group it calls the first function, then
+the second for each tuple, and the third for the result.
 """
 
 from __future__ import annotations
@@ -281,8 +284,21 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
 
 BY_NAME = {f.name: f for f in FUNCTIONS}
 
+CUSTOM = "Custom"
+"""The output function whose code is the user's."""
+
+CUSTOM_FUNCTION = OutputFunction(
+    prototype=f"<any T> T {CUSTOM}(boolean init, boolean process, T result)",
+    doc="Calls functions of yours: `init` for each group, `process` for each tuple, `result` for the value.",
+)
+
 _MORE = (
     OutputFunction(prototype="<string T> T Sum(T value)", doc="All strings, joined in order."),
+    *(
+        OutputFunction(prototype=f"<complex T> {type_} {name}({type_} value)", doc=f"The {name.lower()}, part by part.")
+        for name in ("Sum", "Average")
+        for type_ in ("T", "list<T>")
+    ),
     *(
         OutputFunction(prototype=f"<numeric T> list<T> {name}(list<T> values)", doc=f"The {what}, element by element.")
         for name, what in (("Sum", "sums"), ("Average", "means"), ("Min", "least values"), ("Max", "greatest values"))

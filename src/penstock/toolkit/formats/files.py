@@ -7,7 +7,7 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -68,20 +68,59 @@ def _plain(file: BinaryIO) -> Iterator[bytes]:
 
 def _decompressed(file: BinaryIO, compression: str) -> Iterator[bytes]:
     """The content of compressed streams one after the other, as appending to a file leaves them."""
+    with file:
+        chunks = iter(lambda: file.read(_CHUNK), b"")
+        yield from (chunk for chunk in decompress(chunks, compression) if chunk is not None)
+
+
+def decompress(
+    chunks: Iterable[bytes | None], compression: str, *, may_break_off: bool = False
+) -> Iterator[bytes | None]:
+    """The content of compressed streams one after the other; None is passed on.
+
+    Raises:
+        OSError: The chunks are not compressed so, or end too early where they may not.
+
+    Example:
+        >>> list(decompress([zlib.compress(b"ab"), None, zlib.compress(b"c")], "zlib"))
+        [b'ab', None, b'c']
+    """
     new = _DECOMPRESSORS[compression]
     decompressor = new()
-    with file:
-        data = file.read(_CHUNK)
+    for chunk in chunks:
+        data = chunk
+        if data is None:
+            yield None
         while data:
+            if decompressor.eof:
+                decompressor = new()
             try:
                 yield decompressor.decompress(data)
             except (OSError, zlib.error) as error:
                 raise OSError(f"not a {compression} file: {error}") from error
-            data = decompressor.unused_data or file.read(_CHUNK)
-            if decompressor.eof and data:
-                decompressor = new()
-    if not decompressor.eof:
+            data = decompressor.unused_data
+    if not (decompressor.eof or may_break_off):
         raise OSError(f"not a whole {compression} file: the data end too early")
+
+
+class CompressedStream:
+    """A stream of bytes that is compressed on its way to a reader who wants each part at once."""
+
+    def __init__(self, compression: str) -> None:
+        self._compressor = _COMPRESSORS[compression]()
+
+    def compress(self, data: bytes) -> bytes:
+        """The bytes to send for a part; those of bzip2 come when a block is full."""
+        found: bytes = self._compressor.compress(data)
+        return (
+            found
+            if isinstance(self._compressor, bz2.BZ2Compressor)
+            else found + self._compressor.flush(zlib.Z_SYNC_FLUSH)
+        )
+
+    def end(self) -> bytes:
+        """The bytes that end the stream."""
+        return self._compressor.flush()  # type: ignore[no-any-return]
 
 
 class OutputFile:

@@ -7,7 +7,7 @@ bring about, gives the marker alone. The window markers and the end of the input
 window holds at the end is not aggregated.
 
 With `partitionAge` in the window clause a partition is forgotten, with all that it holds, when no tuple has come for so
-many seconds.
+many seconds; with `aggregateEvictedPartitions` a tumbling window fires then, whatever it holds.
 
 What an output function's argument says is read off a tuple when it comes in, so a state variable of the logic clause
 counts with the value it had then.
@@ -28,11 +28,11 @@ from penstock.ir.graph import Operator, PolicyKind, Window, WindowKind
 from penstock.ir.models import Flag, Forwarding, Markers, OperatorModel, Selectivity, State, Why
 from penstock.ir.types import BOOLEAN
 from penstock.toolkit.aggregates.output_expressions import check_outputs, column_of, plan_outputs
-from penstock.toolkit.aggregates.output_functions import OUTPUT_FUNCTIONS, Rows, Whole
+from penstock.toolkit.aggregates.output_functions import CUSTOM_FUNCTION, OUTPUT_FUNCTIONS, Rows, Whole
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.runtime import Context, Punctuation, Submit
-from penstock.toolkit.windows.age import AgingPartitions
+from penstock.toolkit.windows.age import AgingPartitions, IdlePartitions, IdleWindow
 from penstock.toolkit.windows.partition import (
     Partitions,
     check_keys,
@@ -66,12 +66,13 @@ class AggregateRuntime(LogicRuntime):
         self.plan = plan_outputs(outputs, port.schema, keep=grouping)
         self.row_of = self.plan.row(self.row)
         self.finish_row = self.plan.finish(context.evaluator, self._state)
-        self.wholes = self.plan.wholes()
+        self.wholes = self.plan.wholes(context.evaluator, self._state)
+        self.customs = self.plan.customs(context.evaluator, self._state)
         columns = [column_of(self.plan, port.schema, e) for e in grouping]
         self.group = group_function(columns, [e.type for e in grouping]) if grouping else None
         self.window = ready_window(port.window, context.evaluator, self.scalar)
         self.takes_incomplete = self.constant("aggregateIncompleteWindows", False)
-        self.partitions = self._make_partitions(port.window)
+        self.partitions: Partitions[Any] = self._make_partitions(port.window)
 
     def taker(self, port: int) -> Submit:
         """Insert each tuple's row into the window of its partition."""
@@ -90,16 +91,26 @@ class AggregateRuntime(LogicRuntime):
         for window in self.partitions:
             window.on_punctuation()
 
-    def _make_partitions(self, window: Window) -> Partitions[WindowOfPartition]:
+    def _make_partitions(self, window: Window) -> Partitions[Any]:
         by = self.operator.param("partitionBy")
         key, names = key_function(by, self.row), key_names(by)
         age_ns = ready_age_ns(window, self.context.evaluator)
         if key is None or age_ns is None:
             return Partitions(key, self._make_window, names)
+        if self.constant("aggregateEvictedPartitions", False):
+            return IdlePartitions(key, lambda of: self._make_idle_window(of, age_ns), names)
         clock = self.context.environment.clock
         aging = AgingPartitions(key, self._make_window, names, age_ns=age_ns, clock=clock)
         self.is_forgotten = aging.forget_if_old
         return aging
+
+    def _make_idle_window(self, key: Hashable, age_ns: int) -> IdleWindow:
+        def evict() -> None:
+            self.partitions.parts.pop(key).cease()
+            self._fire(window.items, self.wholes)
+
+        window = tumbling(self.window.eviction, self.context, lambda rows: self._fire(rows, self.wholes))
+        return IdleWindow(window, age_ns=age_ns, evict=evict, context=self.context)
 
     def _make_window(self, key: Hashable) -> WindowOfPartition:
         def fire_all(rows: list[Tuple]) -> None:
@@ -133,6 +144,8 @@ class AggregateRuntime(LogicRuntime):
             submit, finish_row = self.submit[0], self.finish_row
             groups: Sequence[Rows] = (rows,) if self.group is None else self.group(rows)
             for group in groups:
+                if self.customs is not None:
+                    self.customs(group)
                 submit(finish_row(*[value(group, groups) for value in values]))
         self.punctuate[0](Punctuation.WINDOW)
 
@@ -156,6 +169,11 @@ def check(operator: Operator, found: Diagnostics) -> None:
     if operator.param("aggregateIncompleteWindows") and window.kind is WindowKind.TUMBLING:
         message = "`aggregateIncompleteWindows` speaks of sliding windows, but this one is tumbling"
         found.error(message, operator.span, hint="remove it")
+    if operator.param("aggregateEvictedPartitions") and not (
+        window.kind is WindowKind.TUMBLING and window.partition_age is not None
+    ):
+        message = "`aggregateEvictedPartitions` speaks of tumbling windows whose partitions have an age"
+        found.error(message, operator.span, hint="write `tumbling, ..., partitioned, partitionAge(60.0)`, or remove it")
 
 
 def check_partitioned(operator: Operator, window: Window, param: str, found: Diagnostics) -> None:
@@ -178,7 +196,7 @@ def model(operator: Operator) -> OperatorModel:
         selectivity=selectivity,
         forwarding=Forwarding.FUNCTION_ANY,
         forwards=picks_key(operator, key or frozenset()),
-        spontaneous=fires_by_time(window),
+        spontaneous=fires_by_time(window) or bool(operator.param("aggregateEvictedPartitions")),
         markers=Markers.OWN,
         waits_for_markers=window.eviction.kind is PolicyKind.PUNCTUATION,
         why=why,
@@ -203,6 +221,9 @@ def fires_by_time(window: Window) -> bool:
 def _selectivity(operator: Operator, window: Window) -> tuple[Selectivity, tuple[Why, ...]]:
     if operator.param("groupBy"):
         return Selectivity.UNKNOWN, (Why(Flag.SELECTIVITY, "`groupBy` gives a tuple for each group"),)
+    if operator.param("aggregateEvictedPartitions"):
+        why = "a tuple may fire its window after the eviction of the one before"
+        return Selectivity.UNKNOWN, (Why(Flag.SELECTIVITY, why),)
     if window.kind is WindowKind.SLIDING and fires_by_time(window):
         why = "its window fires by time, however few tuples come"
         return Selectivity.UNKNOWN, (Why(Flag.SELECTIVITY, why),)
@@ -237,10 +258,16 @@ DEFINITION = OperatorDefinition(
             types=(BOOLEAN,),
             doc="Whether a sliding window fires before it has first been full.",
         ),
+        ParamSpec(
+            name="aggregateEvictedPartitions",
+            kind=ParamKind.CONSTANT,
+            types=(BOOLEAN,),
+            doc="Whether a tumbling window fires when its partition reaches its `partitionAge`.",
+        ),
     ),
     windows=WindowUse.REQUIRED,
     output=OutputClause.AGGREGATE,
-    output_functions=OUTPUT_FUNCTIONS,
+    output_functions=(*OUTPUT_FUNCTIONS, CUSTOM_FUNCTION),
     facts=Facts(reads=Reads.EXPRESSIONS, is_repeatable=True),
     model=model,
     check=check,

@@ -159,7 +159,7 @@ class MatchRuntime(LogicRuntime):
         plan = plan_outputs(outputs, operator.inputs[0].schema, tests=conditions)
         self.row_of = plan.row(self.row)
         self.finish_row = plan.finish(context.evaluator, self._state)
-        self.wholes = plan.wholes()
+        self.wholes = plan.wholes(context.evaluator, self._state)
         defaults = [default_value(call.type) for call in plan.calls]
         self.predicates: dict[str, _Predicate] = {}
         for name, test in zip(names, plan.tests, strict=True):

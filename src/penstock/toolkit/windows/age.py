@@ -4,6 +4,9 @@ A partition into which no tuple has been inserted for so many seconds is deleted
 never fires; a tuple that comes later starts a new one. Nobody can tell when exactly that happens, so nothing waits for
 it: the age is looked at when the partition is next asked for something (by a tuple, a marker or its own timer), when
 state is stored, and when there are twice as many partitions as were left the last time.
+
+Where what a partition held is aggregated as it goes (`aggregateEvictedPartitions`), everybody can tell: an
+`IdleWindow` waits for the very moment.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
 from penstock.expr.environment import Clock, Tuple
-from penstock.toolkit.core.memory import same_nan
+from penstock.toolkit.core.memory import Remembering, Timer, same_nan
+from penstock.toolkit.core.runtime import Context
 from penstock.toolkit.windows.partition import Key, Part, Partitions
+from penstock.toolkit.windows.tumbling import WindowOfPartition
 
 FEW = 1024
 """So many partitions are never looked through."""
@@ -84,3 +89,55 @@ class AgingPartitions(Partitions[A]):
         for key in list(self.parts):
             self.forget_if_old(key)
         self.many = max(FEW, 2 * len(self.parts))
+
+
+class IdleWindow(Remembering):
+    """A tumbling window that is told when no tuple has come for some time.
+
+    Args:
+        window: Takes the tuples.
+        age_ns: How long it may be idle.
+        evict: Called when it has been idle for so long.
+        context: Of the operator.
+    """
+
+    remembers = ("window", "last_ns", "timer")
+
+    def __init__(self, window: WindowOfPartition, *, age_ns: int, evict: Callable[[], None], context: Context) -> None:
+        self.window, self.age_ns, self.evict = window, age_ns, evict
+        self.clock = context.environment.clock
+        self.last_ns = 0
+        self.timer = Timer(context, self._on_timer)
+
+    def is_old(self) -> bool:
+        """Whether its time is up, even if the timer has not yet been called."""
+        return self.timer.due_ns is not None and self.clock.now_ns - self.last_ns >= self.age_ns
+
+    def insert(self, tuple_: Tuple, item: Any) -> None:
+        """Let the window take a tuple."""
+        self.last_ns = self.clock.now_ns
+        if self.timer.due_ns is None:
+            self.timer.set(self.last_ns + self.age_ns)
+        self.window.insert(tuple_, item)
+
+    def on_punctuation(self) -> None:
+        """Let the window take a marker."""
+        self.window.on_punctuation()
+
+    def _on_timer(self, due_ns: int) -> None:
+        if self.last_ns + self.age_ns > due_ns:
+            self.timer.set(self.last_ns + self.age_ns)
+        else:
+            self.evict()
+
+
+class IdlePartitions(Partitions[IdleWindow]):
+    """Partitions of windows that leave when they have been idle for too long."""
+
+    def of(self, tuple_: Tuple) -> IdleWindow:
+        """The window that a tuple is about to be inserted into."""
+        window = super().of(tuple_)
+        if not window.is_old():
+            return window
+        window.evict()
+        return super().of(tuple_)

@@ -40,6 +40,12 @@ class WindowOfPartition(Protocol):
         """Wait for nothing any more."""
 
 
+class TumblingWindow(WindowOfPartition, Protocol):
+    """A window whose tuples leave all at once."""
+
+    items: list[Any]
+
+
 class TumblingCount(Remembering):
     """Fires when it holds `size` items."""
 
@@ -146,7 +152,7 @@ class TumblingPunctuation(Remembering):
         self.fire(items)
 
 
-def tumbling(policy: ReadyPolicy, context: Context, fire: Fire) -> WindowOfPartition:
+def tumbling(policy: ReadyPolicy, context: Context, fire: Fire) -> TumblingWindow:
     """An empty tumbling window."""
     match policy.kind:
         case PolicyKind.COUNT:
