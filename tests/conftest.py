@@ -37,5 +37,6 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(_JAVA_OPTIONS))
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Start to make the archive of Java's classes where many tests will use it."""
     marks = [mark for item in session.items for mark in item.iter_markers("xdist_group")]
-    if sum("spark-commands" in mark.args for mark in marks) >= java_archive.COMMANDS_WORTH_IT:
+    commands = sum("spark-commands" in mark.args for mark in marks)
+    if commands >= java_archive.COMMANDS_WORTH_IT and not session.config.option.collectonly:
         java_archive.begin(Path(os.environ["PENSTOCK_CACHE"]))

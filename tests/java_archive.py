@@ -36,8 +36,8 @@ def offer(folder: Path) -> str:
 
 
 def begin(folder: Path) -> None:
-    """Start to make the archive, unless none was offered or another process does it already."""
-    if not _options(folder).exists():
+    """Start to make the archive, unless no Java will look for it or another process makes it already."""
+    if f"@{_options(folder)}" not in os.environ["SPARK_SUBMIT_OPTS"]:
         return
     try:
         (folder / "java.begun").touch(exist_ok=False)
