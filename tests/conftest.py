@@ -4,9 +4,12 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
+import java_archive
 from servers import jars
 
 if jars.missing() is None:
@@ -19,10 +22,21 @@ settings.register_profile("explore", settings.get_profile(settings.get_current_p
 settings.register_profile("penstock", settings.get_profile("explore"), derandomize=True, database=None)
 settings.load_profile("penstock")
 
-# Java machines live for seconds here: code that is compiled fast beats code that runs fast.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+_JAVA_OPTIONS = ["-XX:TieredStopAtLevel=1"]
+"""Java machines live for seconds here: code that is compiled fast beats code that runs fast."""
 
 if "PENSTOCK_CACHE" not in os.environ:
     # What runs leave for the next one is neither taken from the user nor left to him.
     os.environ["PENSTOCK_CACHE"] = tempfile.mkdtemp(prefix="penstock-tests-")
     atexit.register(shutil.rmtree, os.environ["PENSTOCK_CACHE"], ignore_errors=True)
+    _JAVA_OPTIONS.append(java_archive.offer(Path(os.environ["PENSTOCK_CACHE"])))
+
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(_JAVA_OPTIONS))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start to make the archive of Java's classes where many tests will use it."""
+    marks = [mark for item in session.items for mark in item.iter_markers("xdist_group")]
+    commands = sum("spark-commands" in mark.args for mark in marks)
+    if commands >= java_archive.COMMANDS_WORTH_IT and not session.config.option.collectonly:
+        java_archive.begin(Path(os.environ["PENSTOCK_CACHE"]))

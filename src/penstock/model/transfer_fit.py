@@ -41,7 +41,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import nnls
 
 from penstock.base.diagnostics import UserError
 from penstock.model.hosts import Floats
@@ -119,6 +118,8 @@ def _coefficient(sample: TransferSample, part: str, power: int) -> float:
 
 def _least_squares(rows: Floats) -> Floats:
     """The x >= 0 for which rows @ x is nearest to ones."""
+    from scipy.optimize import nnls  # few runs fit anything, and its import takes 0.15 s
+
     norms = np.linalg.norm(rows, axis=0)
     used = norms > 0
     scaled = rows[:, used] / norms[used]

@@ -41,6 +41,8 @@ SETTINGS = {
     # The daemon is forked after imports, so libraries must not have started threads.
     "spark.executorEnv.OMP_NUM_THREADS": "1",
     "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+    # Spark sets it for some workers, and keeps a daemon for each set of variables: all have it, and one daemon.
+    "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
