@@ -240,12 +240,14 @@ def test_progress_names_the_starts():
     assert any("metis, seed 1" in line for line in lines)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1, 10**9])
 @pytest.mark.parametrize("algorithm", ["greedy", "metis"])
-def test_a_machine_without_any_capacity_gets_nothing_that_weighs(algorithm):
-    graph = communication_graph([2, 2, 2, 2], [0, 1, 2], [1, 2, 3], [5, 1, 5])
-    problem = PlacementProblem(graph=graph, machines=sized_machines([0, 4, 4]))
+def test_a_machine_without_any_capacity_gets_nothing_that_weighs(algorithm, unit):
+    graph = communication_graph([2 * unit] * 4, [0, 1, 2], [1, 2, 3], [5, 1, 5])
+    problem = PlacementProblem(graph=graph, machines=sized_machines([0, 4 * unit, 4 * unit]))
     answer = place(problem, algorithm)
-    assert loads(problem, answer.machine_of).ravel().tolist() == [0, 4, 4]
+    assert loads(problem, answer.machine_of).ravel().tolist() == [0, 4 * unit, 4 * unit]
     assert answer.cost == 1
 
 
