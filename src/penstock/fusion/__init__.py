@@ -110,7 +110,7 @@ def fuse(
 def _fuse_once(problem: FusionProblem, algorithm: Algorithm, settings: Settings, deadline: Deadline) -> Fusion:
     began, before = time.perf_counter(), deadline.clock()
     graph = valid_graph(problem, acyclic=settings.acyclic, deadline=deadline)
-    refuse_plain_overload(graph, *_means_of_proof(deadline))
+    refuse_plain_overload(graph, _means_of_proof(deadline)[0], deadline)
     # What comes after the search takes about as long as what came before it.
     in_time = deadline.earlier_by(min(deadline.clock() - before, _MOST_KEPT_BACK * min(deadline.left(), 1e9)))
     try:

@@ -15,6 +15,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.problem.admission_problem import Pe
 from penstock.scheduler.problem.composition import compose
 from penstock.scheduler.problem.nodes import DEFAULT_TUPLE_BYTES, Cluster, Constraint, MetricWeights, Needs, Node
@@ -103,13 +104,15 @@ def units_of(pes: Sequence[str], constraints: Sequence[Constraint]) -> tuple[tup
     return tuple(sorted(groups, key=lambda group: position[group[0]]))
 
 
-def build_task(pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster) -> Task:
+def build_task(
+    pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster, deadline: Deadline | None = None
+) -> Task:
     """The arrays of a placement problem: the admitted PEs with their goals, on the live nodes of a cluster."""
     units = units_of([pe.id for pe in pes], cluster.constraints)
     by_id = {pe.id: pe for pe in pes}
     nodes = cluster.live_nodes
     needs = [[cluster.needs_of(pe) for pe in unit] for unit in units]
-    streams, traffic = _streams(pes, goals, units, cluster)
+    streams, traffic = _streams(pes, goals, units, cluster, deadline)
     sides, side_mbps = _network(cluster)
     rules, fixed, alone = cluster.rules, fixed_nodes(cluster), _exclusive_pes(cluster)
     return Task(
@@ -241,12 +244,16 @@ def _licences(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> tuple[tup
 
 
 def _streams(
-    pes: Sequence[Pe], goals: Mapping[str, float], units: tuple[tuple[str, ...], ...], cluster: Cluster
+    pes: Sequence[Pe],
+    goals: Mapping[str, float],
+    units: tuple[tuple[str, ...], ...],
+    cluster: Cluster,
+    deadline: Deadline | None,
 ) -> tuple[Ints, Floats]:
     """The streams between units, and what each carries when every PE gets its goal."""
     row = {pe: i for i, unit in enumerate(units) for pe in unit}
     producer = {output.stream: pe.id for pe in pes for output in pe.outputs}
-    rates = compose(pes, dict(goals)).rates_tps
+    rates = compose(pes, dict(goals), deadline=deadline).rates_tps
     joined: dict[tuple[int, int], float] = {}
     for pe in pes:
         for stream in pe.inputs:

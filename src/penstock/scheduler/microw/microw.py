@@ -82,7 +82,7 @@ def assign(
     candidates: Mapping[str, Sequence[str]],
     cluster: Cluster,
     *,
-    deadline_seconds: float | None = None,
+    deadline: Deadline | None = None,
     exact: bool = True,
 ) -> Assignment:
     """Hand out the mips of the nodes that are up.
@@ -92,7 +92,7 @@ def assign(
         goals: microQ's mips of each PE.
         candidates: macroW's nodes of each PE.
         cluster: The nodes with their states of now, the rules, and what runs where now.
-        deadline_seconds: When the answer is due; None to search until it is proven the best.
+        deadline: When the answer is due; None to search until it is proven the best.
         exact: Whether to try for the best assignment where the quick one leaves something to gain.
 
     Example:
@@ -108,13 +108,13 @@ def assign(
         20.0
     """
     setting = build_setting(pes, goals, candidates, cluster)
-    deadline = Deadline.after(deadline_seconds)
-    best = hand_out_quickly(setting)
+    deadline = deadline or Deadline.after(None)
+    best = hand_out_quickly(setting, deadline)
     is_optimal = cost_of(setting, best) <= 1e-6 and moves_of(setting, best) == 0
     left = deadline.left()
     worth = exact and setting.binaries <= MOST_BINARIES and left >= _WORTH_SOLVING_SECONDS
     if not is_optimal and worth:
-        nearest, is_optimal = _solve(setting, left)
+        nearest, is_optimal = _solve(setting, deadline)
         if nearest is not None and _rank(setting, nearest) < _rank(setting, best):
             best = nearest
     return _assignment(setting, best, is_optimal)
@@ -135,13 +135,13 @@ def _assignment(setting: Setting, grant: Grant, is_optimal: bool) -> Assignment:
     )
 
 
-def _solve(setting: Setting, seconds: float | None) -> tuple[Grant | None, bool]:
+def _solve(setting: Setting, deadline: Deadline) -> tuple[Grant | None, bool]:
     program = IntegerProgram()
     used = _choose_nodes(program, setting)
     mips = _give(program, setting, used)
     _share_nodes(program, setting, mips)
     _limit_moves(program, setting, used)
-    solution = program.solve(seconds=seconds)
+    solution = program.solve(deadline)
     values = solution.values
     if values is None:
         return None, False
