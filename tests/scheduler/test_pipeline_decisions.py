@@ -154,6 +154,29 @@ def test_what_is_handed_out_without_any_time_keeps_every_limit(jobs: int) -> Non
     assert sum(given.total_mips().values()) > 0.5 * sum(asked.values())
 
 
+def _in_units(mips: float, tps: float, value: float) -> dict[str, Any]:
+    """Three jobs that want more than the nodes have, one of them with a value that jumps."""
+    doc = document(mips=180 * mips, nodes=[{"id": f"n{i}", "mips": 60 * mips} for i in range(3)])
+    for number, job in enumerate(doc["jobs"]):
+        for pe in job["templates"][0]["pes"]:
+            pe |= {"max_mips": 90 * mips, "min_mips": 5 * mips, "offered_tps": pe.get("offered_tps", 0) * tps}
+            (output,) = pe["outputs"]
+            output["rate"] = {"flow": {"mips_per_tps": mips / tps, "selectivity": 1}}
+            if "value" in output:
+                jump = {"table": [[0, 0], [20 * tps, value], [25 * tps, 30 * value], [60 * tps, 35 * value]]}
+                output["value"] = jump if number else {"linear": value / tps}
+    return doc
+
+
+@pytest.mark.parametrize("exponents", [(9, 0, 0), (-9, 0, 0), (0, 9, 0), (0, -9, 0), (0, 0, 9), (0, 0, -9)])
+def test_what_is_placed_does_not_depend_on_units(exponents: tuple[int, int, int]) -> None:
+    mips, tps, value = (10.0**exponent for exponent in exponents)
+    plain, scaled = (placed(doc, deadline_seconds=5) for doc in (_in_units(1, 1, 1), _in_units(mips, tps, value)))
+    assert plain.importance > 50
+    # Of placements that are equally good to macroW either may come out, and microQ makes a little more of one.
+    assert scaled.importance / value == pytest.approx(plain.importance, rel=0.02)
+
+
 def test_rules_that_cannot_hold_exit_with_the_reason() -> None:
     doc = document(
         constraints=[

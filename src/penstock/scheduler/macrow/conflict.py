@@ -20,7 +20,7 @@ from penstock.scheduler.problem.admission_problem import Pe
 from penstock.scheduler.problem.nodes import Cluster, Constraint, Node
 
 _EACH_SECONDS = 5.0
-_ENDLESS_MIPS = 1e12
+_ENDLESS_MIPS = 1e100
 _MOST_NAMED = 12
 
 

@@ -165,7 +165,7 @@ def _limit_moves(task: Task, columns: _Columns) -> None:
 
 def _add_objective(task: Task, columns: _Columns) -> None:
     weights = np.array(astuple(task.weights)) / max(sum(astuple(task.weights)), 1e-12)
-    total = max(float(task.goal_mips.sum()), 1e-12)
+    total = float(task.goal_mips.sum()) or 1.0
     for short, goal in zip(columns.short, task.goal_mips, strict=True):
         columns.program.cost[short] += SHORTFALL_WEIGHT * float(goal) / total
     busy = [
@@ -206,5 +206,5 @@ def _traffic(task: Task, columns: _Columns) -> tuple[list[list[tuple[int, float]
     ]
     if pieces > nodes:
         return full[:nodes], full[nodes:]
-    share = task.traffic_mbps / max(2 * float(task.traffic_mbps.sum()), 1e-12)
+    share = task.traffic_mbps / (2 * float(task.traffic_mbps.sum()) or 1.0)
     return full[:nodes], [[(c, float(s)) for k in range(nodes) for c, s in zip(apart[:, k], share, strict=True)]]

@@ -43,6 +43,7 @@ from penstock.scheduler.problem.admission_problem import PRIMAL, Pe
 from penstock.scheduler.problem.composition import Composition, compose, inputs_of
 from penstock.scheduler.problem.nodes import Cluster
 from penstock.scheduler.problem.resource_functions import useful_mips
+from penstock.scheduler.problem.units import Units, unit_for
 
 _EXACT_SHARE = 0.6
 """Of the time there is; what is left is for concave hulls, if need be."""
@@ -118,17 +119,32 @@ def _solve(
         return None
     program = IntegerProgram()
     most = compose(pes, {pe.id: pe.max_mips for pe in pes}, deadline=deadline)
+    units = Units(
+        mips=unit_for(pe.max_mips for pe in pes),
+        tps=unit_for(float(rate) for rate in most.rates_tps.values()),
+        value=unit_for(float(earned) for earned in most.importance.values()),
+    )
     try:
-        goal = _share_nodes(program, pes, candidates, cluster, most, deadline)
-        rate = _add_rates(program, pes, goal, most, deadline, hulls=hulls)
-        _add_values(program, pes, rate, most, deadline, hulls=hulls)
+        scaled = _rescale(pes, units, deadline)
+        most = compose(scaled, {pe.id: pe.max_mips for pe in scaled}, deadline=deadline)
+        goal = _share_nodes(program, scaled, candidates, cluster, units.mips, most, deadline)
+        rate = _add_rates(program, scaled, goal, most, deadline, hulls=hulls)
+        _add_values(program, scaled, rate, most, deadline, hulls=hulls)
     except OutOfTime:
         return None
     solution = program.solve(deadline)
     if solution.values is None:
         return None
     values = solution.values
-    return {pe.id: max(float(values[goal[pe.id]]), 0.0) for pe in pes}, solution.is_optimal
+    return {pe.id: max(float(values[goal[pe.id]]), 0.0) * units.mips for pe in pes}, solution.is_optimal
+
+
+def _rescale(pes: Sequence[Pe], units: Units, deadline: Deadline) -> list[Pe]:
+    scaled = []
+    for pe in pes:
+        deadline.check()
+        scaled.append(units.pe(pe))
+    return scaled
 
 
 def _share_nodes(
@@ -136,11 +152,12 @@ def _share_nodes(
     pes: Sequence[Pe],
     candidates: Mapping[str, Sequence[str]],
     cluster: Cluster,
+    unit_mips: float,
     most: Composition,
     deadline: Deadline,
 ) -> dict[str, int]:
     """Columns for the mips of each PE on each candidate; return the column of each PE's sum."""
-    live = {node.id: node.mips for node in cluster.live_nodes}
+    live = {node.id: node.mips / unit_mips for node in cluster.live_nodes}
     at_node: dict[str, list[int]] = {name: [] for name in live}
     goal = {}
     dear = 10.0 * sum(float(value) for value in most.importance.values()) + 1.0
