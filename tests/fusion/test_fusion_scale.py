@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 from penstock.base.deadline import Deadline
 from penstock.base.metis import part_graph
 from penstock.bench.workloads.solver_shapes import SHAPES, shaped_problem
-from penstock.fusion import Settings, fuse, fusion_problem
+from penstock.fusion import Algorithm, Settings, fuse, fusion_problem
 from penstock.fusion.algorithms.greedy_fuse import fuse_greedily
 from penstock.fusion.algorithms.unfused import leave_unfused
 from penstock.fusion.cola.basic_cola import fuse_by_cola
@@ -168,3 +168,10 @@ def test_exact_uses_all_of_its_time_where_it_cannot_search_completely(monkeypatc
     problem = fusion_problem([1.0] * 300, [(v, v + 1, 0.1) for v in range(299)], [200.0] * 4)
     fuse(problem, "exact", deadline_seconds=10)
     assert given[0] > 5
+
+
+@pytest.mark.parametrize("algorithm", ["cola", "throughput"])
+@pytest.mark.parametrize("capacity", [1e-90, 1e90])
+def test_hosts_may_differ_by_any_factor(algorithm: Algorithm, capacity: float) -> None:
+    problem = fusion_problem([4, 4, 4, 4], [(0, 1, 9), (1, 2, 1), (2, 3, 9)], [12, 12, capacity])
+    assert fuse(problem, algorithm).feasible
