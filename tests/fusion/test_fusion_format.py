@@ -56,6 +56,9 @@ GONE = object()
 SAME = {"kind": "high_availability", "replicas": [["a"], ["c"]], "isomorphic": True}
 MISTAKES = [
     ("operators 0 cost", -1, "the cost of operator `a` is negative: -1"),
+    ("operators 0 cost", 1e101, "the cost of operator `a` is too large or not a number; write a number up to 1e+100"),
+    ("operators 0 channels", 2**40, "the channels of operator `a` is 1099511627776"),
+    ("hosts 0 capacity", 1e-101, "the capacity of host `h1` is 1e-101"),
     ("operators 0 cost", GONE, "operator `a` has no cost"),
     ("operators 0 cost", "x", "the cost of operator `a` is a string"),
     ("operators 0 cost", float("nan"), "the cost of operator `a` is too large or not a number"),

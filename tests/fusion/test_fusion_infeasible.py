@@ -91,3 +91,12 @@ def test_what_just_fits_is_not_refused() -> None:
     assert fuse(_among_others([50, 50], [(0, 1, 5)], together), "cola").feasible
     apart = _of("pe_exlocation", "o0", "o1")
     assert fuse(_among_others([70, 70], [(0, 1, 30)], apart), "cola").feasible
+
+
+def test_a_constraint_that_only_makes_it_plain_is_not_part_of_the_conflict() -> None:
+    apart = Constraint(kind=ConstraintKind.PE_EXLOCATION, operators=("o0", "o1"))
+    problem = fusion_problem([3, 3, 3], [(0, 1, 1)], [5, 5], constraints=[apart])
+    with pytest.raises(Infeasible) as refused:
+        fuse(problem, "cola")
+    assert refused.value.conflicts == (CAPACITIES,)
+    assert "at least" not in refused.value.reason

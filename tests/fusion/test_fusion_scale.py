@@ -15,12 +15,13 @@ from scipy.spatial import cKDTree
 from penstock.base.deadline import Deadline
 from penstock.base.metis import part_graph
 from penstock.bench.workloads.solver_shapes import SHAPES, shaped_problem
-from penstock.fusion import Settings, fuse, fusion_problem
+from penstock.fusion import Algorithm, Settings, fuse, fusion_problem
 from penstock.fusion.algorithms.greedy_fuse import fuse_greedily
+from penstock.fusion.algorithms.unfused import leave_unfused
 from penstock.fusion.cola.basic_cola import fuse_by_cola
 from penstock.fusion.cola.lemma import heavy_pairs
 from penstock.fusion.graph.merging import Merger
-from penstock.fusion.graph.super_graph import super_graph
+from penstock.fusion.graph.super_graph import SuperGraph, super_graph
 from penstock.fusion.problem.conflicts import valid_graph
 from penstock.fusion.problem.costs import measure
 from penstock.fusion.problem.fusion_problem import Assignment, FusionProblem, numbered
@@ -144,3 +145,33 @@ def test_every_shape_with_all_constraints_is_answered_in_time(shape: str) -> Non
     began = time.monotonic()
     assert fuse(problem, "cola", deadline_seconds=2).assignment.pes
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1e-250, 1e-9, 1e9, 1e99])
+def test_cuts_are_the_same_in_any_unit(unit: float) -> None:
+    base = random_problem(3, operators=24, hosts=3, slack=1.8)
+    hosts = replace(base.hosts, capacities=base.hosts.capacities * unit)
+    scaled = replace(base, costs=base.costs * unit, stream_costs=base.stream_costs * unit, hosts=hosts)
+    cuts = [fuse(problem, "cola").cut for problem in (base, scaled)]
+    assert cuts[1] / unit == pytest.approx(cuts[0])
+
+
+def test_exact_uses_all_of_its_time_where_it_cannot_search_completely(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def start(graph: SuperGraph, settings: Settings, deadline: Deadline) -> Assignment:
+        given.append(deadline.left())
+        return leave_unfused(graph, settings, deadline)
+
+    monkeypatch.setattr("penstock.fusion.algorithms.exact.fuse_for_throughput", start)
+    problem = fusion_problem([1.0] * 300, [(v, v + 1, 0.1) for v in range(299)], [200.0] * 4)
+    fuse(problem, "exact", deadline_seconds=10)
+    assert given[0] > 5
+
+
+@pytest.mark.parametrize("algorithm", ["cola", "throughput"])
+@pytest.mark.parametrize("capacity", [1e-90, 1e90])
+def test_hosts_may_differ_by_any_factor(algorithm: Algorithm, capacity: float) -> None:
+    problem = fusion_problem([4, 4, 4, 4], [(0, 1, 9), (1, 2, 1), (2, 3, 9)], [12, 12, capacity])
+    assert fuse(problem, algorithm).feasible

@@ -8,6 +8,7 @@ from fusion_instances import best_by_brute_force, varied_problem
 from penstock.base.diagnostics import Infeasible
 from penstock.fusion import ALGORITHMS, Settings, fuse
 from penstock.fusion.problem.costs import measure
+from penstock.fusion.problem.random_problems import random_problem
 from penstock.fusion.problem.validity import violations
 
 
@@ -55,3 +56,12 @@ def test_cola_fits_wherever_something_fits(seed):
         if fusion is not None and exact is not None:
             assert fusion.feasible
             assert fusion.throughput_scale <= exact.throughput_scale * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("seed", "operators"), [(5, 12), (33, 8), (63, 12)])
+def test_cola_cuts_no_more_than_greedy_where_demands_or_cycles_divide_what_would_fit(seed, operators):
+    problem = random_problem(seed, operators=operators, hosts=3, constraints=2, has_regions=True, slack=8.0)
+    cola, greedy = (fuse(problem, algorithm, Settings(acyclic=True)) for algorithm in ("cola", "greedy"))
+    assert cola.feasible
+    assert greedy.feasible
+    assert cola.cut <= greedy.cut

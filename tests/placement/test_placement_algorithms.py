@@ -240,12 +240,14 @@ def test_progress_names_the_starts():
     assert any("metis, seed 1" in line for line in lines)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1, 10**9])
 @pytest.mark.parametrize("algorithm", ["greedy", "metis"])
-def test_a_machine_without_any_capacity_gets_nothing_that_weighs(algorithm):
-    graph = communication_graph([2, 2, 2, 2], [0, 1, 2], [1, 2, 3], [5, 1, 5])
-    problem = PlacementProblem(graph=graph, machines=sized_machines([0, 4, 4]))
+def test_a_machine_without_any_capacity_gets_nothing_that_weighs(algorithm, unit):
+    graph = communication_graph([2 * unit] * 4, [0, 1, 2], [1, 2, 3], [5, 1, 5])
+    problem = PlacementProblem(graph=graph, machines=sized_machines([0, 4 * unit, 4 * unit]))
     answer = place(problem, algorithm)
-    assert loads(problem, answer.machine_of).ravel().tolist() == [0, 4, 4]
+    assert loads(problem, answer.machine_of).ravel().tolist() == [0, 4 * unit, 4 * unit]
     assert answer.cost == 1
 
 
@@ -254,3 +256,11 @@ def test_tasks_without_weight_can_be_placed(algorithm):
     graph = communication_graph([0, 0, 0], [0, 1], [1, 2], [5, 1])
     answer = place(PlacementProblem(graph=graph, machines=equal_machines(2)), algorithm)
     assert answer.imbalance == 1.0
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "metis"])
+def test_hard_capacities_hold_where_neither_moves_nor_exchanges_of_two_tasks_help(algorithm):
+    pairs = [(0, 3, 2), (1, 3, 5), (2, 1, 0.5), (3, 1, 2), (3, 2, 9), (3, 4, 9), (4, 3, 1)]
+    graph = communication_graph([2, 5, 2, 3, 3], *zip(*pairs, strict=True))
+    problem = PlacementProblem(graph=graph, machines=sized_machines([4.125, 8.25, 4.125]), imbalance=1.03)
+    assert is_within(problem, place(problem, algorithm).machine_of, np.inf)

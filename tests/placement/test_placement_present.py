@@ -19,6 +19,7 @@ from penstock.placement import (
     equal_machines,
     place,
     present_placement,
+    sized_machines,
 )
 from penstock.placement.measure import cost, is_within, limits
 from penstock.placement.packing import attainable_bound
@@ -165,3 +166,11 @@ def test_the_command_reads_its_own_answer_back(tmp_path: Path) -> None:
     assert "the machine of task `t0` is 7; write a number from 0 to 3" in refused.stderr
     assert "names task `x`, which does not exist" in refused.stderr
     assert _run(problem, "--machines", "4", "--max-moves", "1").returncode == 2
+
+
+def test_a_new_task_goes_where_there_is_room_though_nothing_may_move():
+    graph = communication_graph([2, 2, 2], [0], [2], [9])
+    problem = PlacementProblem(graph=graph, machines=sized_machines([4, 4]))
+    present = present_placement(problem, np.array([0, 0, NOWHERE]), max_moves=0)
+    start = np.array([0, 1, 0])
+    assert place_from(problem, start, present, Deadline.after(None)).tolist() == [0, 0, 1]

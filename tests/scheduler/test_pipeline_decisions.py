@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +15,9 @@ from penstock.scheduler.io.admission_format import problem_from_json
 from penstock.scheduler.io.nodes_reader import cluster_from_json
 from penstock.scheduler.macro import admitted_pes
 from penstock.scheduler.macroq.macroq import solve
+from penstock.scheduler.macrow.macrow import choose_candidates
+from penstock.scheduler.microq.microq import refine_goals
+from penstock.scheduler.microw.microw import assign
 from penstock.scheduler.pipeline import Placement, admit_and_place, place
 from penstock.scheduler.simulation.audit import audit
 
@@ -105,6 +110,71 @@ def test_a_short_deadline_still_gives_a_placement() -> None:
     doc["nodes"] = [{"id": f"n{i}", "mips": 100} for i in range(12)]
     result = placed(doc, deadline_seconds=0.01)
     assert result.importance > 0
+
+
+def _many(jobs: int, nodes: int) -> dict[str, Any]:
+    """Jobs whose streams are worth something late, so that microQ needs a binary for each piece."""
+    late = {"table": [[0, 0], [10, 1], [20, 15], [30, 16], [60, 60]]}
+    doc = document(jobs=jobs, mips=60 * jobs, nodes=[{"id": f"n{i}", "mips": 60 * jobs / nodes} for i in range(nodes)])
+    for job in doc["jobs"]:
+        for pe in job["templates"][0]["pes"]:
+            pe["outputs"][0] |= {"rate": late, "value": late}
+    return doc
+
+
+def test_thousands_of_pes_are_on_their_nodes_in_time() -> None:
+    # By the time of this process, so that it does not matter who else is at work.
+    doc = _many(jobs=1500, nodes=20)
+    problem, cluster = problem_from_json(doc), cluster_from_json(doc)
+    deadline = Deadline.after(0.5, clock=time.process_time)
+    answer, placement = admit_and_place(problem, cluster, deadline)
+    assert deadline.elapsed() < 3
+    assert placement.importance > 0.5 * answer.importance
+    assert not list(audit(admitted_pes(problem, answer), placement.candidates.nodes, placement.mips, cluster))
+
+
+@pytest.mark.parametrize("jobs", [4, 40])
+def test_what_is_handed_out_without_any_time_keeps_every_limit(jobs: int) -> None:
+    doc = _many(jobs=jobs, nodes=3)
+    doc["jobs"][0]["required"] = True
+    doc["jobs"][0]["templates"][0]["pes"][0]["min_mips"] = 50
+    doc["nodes"][0]["mips"] += 50
+    problem, cluster = problem_from_json(doc), cluster_from_json(doc)
+    answer = solve(problem, deadline=Deadline.after(1.0))
+    pes, asked = admitted_pes(problem, answer), {pe: m for job in answer.jobs.values() for pe, m in job.pes.items()}
+    candidates = choose_candidates(pes, asked, cluster, exact=False).nodes
+    now = Deadline.after(0.0)
+    goals = refine_goals(pes, candidates, cluster, planned=asked, deadline=now)
+    assert goals.mips.keys() == asked.keys()
+    assert not goals.is_optimal
+    tight = replace(cluster, nodes=tuple(replace(node, mips=0.7 * node.mips) for node in cluster.nodes))
+    given = assign(pes, asked, candidates, tight, deadline=now)
+    assert not list(audit(pes, candidates, given.mips, tight))
+    assert given.total_mips()["J0.in"] >= 50
+    assert sum(given.total_mips().values()) > 0.5 * sum(asked.values())
+
+
+def _in_units(mips: float, tps: float, value: float) -> dict[str, Any]:
+    """Three jobs that want more than the nodes have, one of them with a value that jumps."""
+    doc = document(mips=180 * mips, nodes=[{"id": f"n{i}", "mips": 60 * mips} for i in range(3)])
+    for number, job in enumerate(doc["jobs"]):
+        for pe in job["templates"][0]["pes"]:
+            pe |= {"max_mips": 90 * mips, "min_mips": 5 * mips, "offered_tps": pe.get("offered_tps", 0) * tps}
+            (output,) = pe["outputs"]
+            output["rate"] = {"flow": {"mips_per_tps": mips / tps, "selectivity": 1}}
+            if "value" in output:
+                jump = {"table": [[0, 0], [20 * tps, value], [25 * tps, 30 * value], [60 * tps, 35 * value]]}
+                output["value"] = jump if number else {"linear": value / tps}
+    return doc
+
+
+@pytest.mark.parametrize("exponents", [(9, 0, 0), (-9, 0, 0), (0, 9, 0), (0, -9, 0), (0, 0, 9), (0, 0, -9)])
+def test_what_is_placed_does_not_depend_on_units(exponents: tuple[int, int, int]) -> None:
+    mips, tps, value = (10.0**exponent for exponent in exponents)
+    plain, scaled = (placed(doc, deadline_seconds=5) for doc in (_in_units(1, 1, 1), _in_units(mips, tps, value)))
+    assert plain.importance > 50
+    # Of placements that are equally good to macroW either may come out, and microQ makes a little more of one.
+    assert scaled.importance / value == pytest.approx(plain.importance, rel=0.02)
 
 
 def test_rules_that_cannot_hold_exit_with_the_reason() -> None:

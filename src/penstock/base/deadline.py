@@ -39,6 +39,10 @@ class Deadline:
         """This deadline, or that many seconds from now if that is sooner."""
         return replace(self, at=min(self.at, self.clock() + seconds))
 
+    def at_least(self, seconds: float) -> Deadline:
+        """This deadline, or that many seconds from now if that is later."""
+        return replace(self, at=max(self.at, self.clock() + seconds))
+
     def share(self, part: float) -> Deadline:
         """A deadline after a part of the time that is left.
 

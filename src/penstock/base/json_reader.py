@@ -237,7 +237,7 @@ class JsonReader:
     def count(self, item: Mapping[str, Any], key: str, owner: str, *, least: int = 1, default: int = 1) -> int:
         """The whole number under a key; the default where it is left out."""
         value = item.get(key, default)
-        most = _MOST if math.isinf(self.largest) else self.largest
+        most = self.largest if self.largest < 2**63 else _MOST
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             self.complain(f"the {key} of {owner} is {shown(value)}", f"write a whole number from {least} up")
         elif value > most:

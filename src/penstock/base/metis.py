@@ -13,6 +13,9 @@ from penstock.base.quiet import drop_output
 
 Ints = NDArray[np.integer[Any]]
 
+_LEAST_SHARE = 1e-6
+"""METIS divides by the shares, and a part may have none."""
+
 
 def part_graph(
     parts: int,
@@ -48,8 +51,13 @@ def part_graph(
             pymetis.CSRAdjacency(starts, adjacent),
             eweights=edge_weights,
             vweights=vertex_weights,
-            tpwgts=shares,
+            tpwgts=None if shares is None else _targets(shares),
             options=options,
             recursive=recursive,
         )
     return np.array(found, np.int64)
+
+
+def _targets(shares: Sequence[float]) -> list[float]:
+    targets = np.maximum(shares, _LEAST_SHARE)
+    return [float(target) for target in targets / targets.sum()]

@@ -139,7 +139,7 @@ def _quick_and_exact(seed: int, fullness: float) -> tuple[float, float] | None:
     needs = {pe: need for arrived in jobs for pe, need in arrived.needs.items()}
     rules = tuple(rule for arrived in jobs for rule in arrived.constraints)
     task = build_task(pes, {pe.id: pe.max_mips for pe in pes}, Cluster(nodes=nodes, needs=needs, constraints=rules))
-    quick, best = place_greedily(task, Deadline.after(5.0)), solve(task, seconds=10.0)
+    quick, best = place_greedily(task, Deadline.after(5.0)), solve(task, Deadline.after(10.0))
     if quick is None or best.fractions is None:
         return None
     return objective(task, quick[1]), objective(task, best.fractions)

@@ -28,7 +28,7 @@ from penstock.fusion.algorithms.unfused import leave_unfused
 from penstock.fusion.cola.advanced_cola import fuse_by_advanced_cola
 from penstock.fusion.cola.basic_cola import fuse_by_cola
 from penstock.fusion.graph.super_graph import SuperGraph
-from penstock.fusion.problem.conflicts import refuse_overload, refuse_plain_overload, valid_graph
+from penstock.fusion.problem.conflicts import CanFit, refuse_overload, refuse_plain_overload, valid_graph
 from penstock.fusion.problem.costs import measure
 from penstock.fusion.problem.fusion_problem import Assignment, Fusion, FusionProblem, Objective, fusion_problem
 from penstock.fusion.problem.objective import OBJECTIVES, Goal
@@ -110,7 +110,7 @@ def fuse(
 def _fuse_once(problem: FusionProblem, algorithm: Algorithm, settings: Settings, deadline: Deadline) -> Fusion:
     began, before = time.perf_counter(), deadline.clock()
     graph = valid_graph(problem, acyclic=settings.acyclic, deadline=deadline)
-    refuse_plain_overload(graph, deadline)
+    refuse_plain_overload(graph, _means_of_proof(deadline)[0], deadline)
     # What comes after the search takes about as long as what came before it.
     in_time = deadline.earlier_by(min(deadline.clock() - before, _MOST_KEPT_BACK * min(deadline.left(), 1e9)))
     try:
@@ -121,8 +121,7 @@ def _fuse_once(problem: FusionProblem, algorithm: Algorithm, settings: Settings,
     assert not broken, f"{algorithm} broke {broken[0]}"
     measures = measure(problem, assignment)
     if not measures.fits:
-        for_proof = Deadline.after(max(_LEAST_PROOF_SECONDS, deadline.sooner(_PROOF_SECONDS).left()))
-        refuse_overload(graph, lambda smaller: fits(smaller, for_proof), for_proof)
+        refuse_overload(graph, *_means_of_proof(deadline))
     goal = settings.goal
     value = goal.value(problem, measures)
     return Fusion(
@@ -138,6 +137,12 @@ def _fuse_once(problem: FusionProblem, algorithm: Algorithm, settings: Settings,
         optimal=_is_optimal(algorithm, goal, assignment, value, fits=measures.fits),
         seconds=time.perf_counter() - began,
     )
+
+
+def _means_of_proof(deadline: Deadline) -> tuple[CanFit, Deadline]:
+    """A complete search for what fits, and its time: some even where the deadline has passed."""
+    in_time = Deadline.after(max(_LEAST_PROOF_SECONDS, deadline.sooner(_PROOF_SECONDS).left()))
+    return lambda graph: fits(graph, in_time), in_time
 
 
 def _is_optimal(algorithm: Algorithm, goal: Goal, assignment: Assignment, value: float, *, fits: bool) -> bool:

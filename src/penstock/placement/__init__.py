@@ -114,9 +114,14 @@ def place(
 
 
 def _greedily_within_limits(problem: PlacementProblem, deadline: Deadline, progress: Progress | None) -> Ints:
-    """The greedy placement, its overloaded machines relieved, so that all algorithms are held to one limit."""
-    bound = attainable_bound(problem).bound
+    """The greedy placement, its overloaded machines relieved, so that all algorithms are held to one limit.
+
+    Where that is not enough, the packing that keeps it.
+    """
+    packing = attainable_bound(problem)
+    bound, packed = packing.bound, packing.machine_of
     limit = limits(problem, bound)
     greedy = place_greedily(replace(problem, imbalance=bound), deadline=deadline, progress=progress)
     machine_of = relieve(problem, greedy, limit, deadline)
-    return relieve_by_exchange(problem, machine_of, limit, np.random.default_rng(1), deadline)
+    machine_of = relieve_by_exchange(problem, machine_of, limit, np.random.default_rng(1), deadline)
+    return machine_of if packed is None or is_within(problem, machine_of, bound) else packed

@@ -39,6 +39,7 @@ from penstock.base.integer_program import IntegerProgram
 from penstock.placement.measure import fair_loads, imbalance, is_within, limits, loads
 from penstock.placement.problem import Floats, Ints, PlacementProblem
 
+_NEXT_TO_NOTHING = 1e-100
 _EXACT_CELLS = 600
 # The nodes bound the work in the same way on every machine; the seconds are for the rare hard node.
 _EXACT_NODES, _EXACT_SECONDS, _EXACT_GAP = 500, 5.0, 0.005
@@ -117,10 +118,10 @@ def pack_longest_first(problem: PlacementProblem) -> Ints:
         >>> pack_longest_first(PlacementProblem(graph=graph, machines=equal_machines(2))).tolist()
         [0, 0, 1, 1]
     """
-    unit = np.minimum(fair_loads(problem), problem.machines.capacities)
-    unit = np.where(unit > 0, unit, np.finfo(np.float64).tiny)
     weights = problem.graph.weights
     total = np.where(weights.sum(axis=0) > 0, weights.sum(axis=0), 1.0)
+    # A machine without room is one with next to none: ratios to it are large, and still numbers.
+    unit = np.maximum(np.minimum(fair_loads(problem), problem.machines.capacities), _NEXT_TO_NOTHING * total)
     order = np.argsort(-(weights / total).max(axis=1), kind="stable")
     load = np.zeros_like(unit)
     machine_of = np.zeros(problem.graph.tasks, np.int64)

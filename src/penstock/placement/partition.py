@@ -18,7 +18,6 @@ Objective = Literal["cut", "volume"]
 
 # METIS takes integers; so many steps for the heaviest edge or the whole load lose nothing that matters.
 _STEPS = 1_000_000
-_LEAST_SHARE = 1e-6
 
 
 def partition(problem: PlacementProblem, objective: Objective, seed: int | None, *, recursive: bool = False) -> Ints:
@@ -46,8 +45,6 @@ def partition(problem: PlacementProblem, objective: Objective, seed: int | None,
 def _run_metis(
     graph: CommunicationGraph, shares: Floats, imbalance: float, objective: Objective, seed: int | None, recursive: bool
 ) -> Ints:
-    # METIS divides by the shares, and a machine may have none.
-    targets = np.maximum(shares, _LEAST_SHARE)
     options = pymetis.Options()
     if seed is not None:
         options.seed = seed
@@ -62,7 +59,7 @@ def _run_metis(
         graph.adjacent,
         vertex_weights=_integer_weights(graph),
         edge_weights=_integer_traffic(graph),
-        shares=(targets / targets.sum()).tolist(),
+        shares=shares.tolist(),
         recursive=recursive,
         options=options,
     )

@@ -118,9 +118,41 @@ def place_from(problem: PlacementProblem, new: Ints, present: Present, deadline:
     matched = match_labels(problem, new, present)
     home = np.where(present.machine_of == NOWHERE, matched, present.machine_of)
     relieved = relieve(problem, home, limit, deadline)
-    starts = [home, matched] if _is_too_much(present, relieved) else [relieved, matched]
+    if _is_too_much(present, relieved):
+        relieved = _relieve_sparingly(problem, home, present, limit, deadline)
+    starts = [relieved, matched]
     found = [climb_with_prices(problem, start, present, limit, deadline) for start in starts]
     return min([*found, *starts[:1]], key=lambda machine_of: _rank(problem, machine_of, present, limit))
+
+
+def _relieve_sparingly(
+    problem: PlacementProblem, home: Ints, present: Present, limit: Floats, deadline: Deadline
+) -> Ints:
+    """The placement after the single moves that relieve the most, as many as may be made; new tasks move for free."""
+    machine_of, load, unit = home.copy(), loads(problem, home), np.where(limit > 0, limit, 1.0)
+    is_free = present.machine_of == NOWHERE
+    while not deadline.has_passed():
+        full = np.asarray((load > limit * (1 + _GAIN)).any(axis=1))
+        moved = present.moved(machine_of)
+        is_last = present.max_moves is not None and len(moved) >= present.max_moves
+        tasks = np.flatnonzero(full[machine_of] & (is_free | (not is_last)))[:_TASKS_A_BLOCK]
+        weights, here = problem.graph.weights[tasks], machine_of[tasks]
+        added = _excess(load[None] + weights[:, None], limit, unit) - _excess(load, limit, unit)
+        spared = _excess(load[here], limit[here], unit[here]) - _excess(load[here] - weights, limit[here], unit[here])
+        gains = spared[:, None] - added
+        gains[np.arange(len(tasks)), here] = -np.inf
+        if not gains.size or gains.max() <= _GAIN:
+            break
+        task, to = np.unravel_index(int(gains.argmax()), gains.shape)
+        load[here[task]] -= weights[task]
+        load[to] += weights[task]
+        machine_of[tasks[task]] = to
+    return machine_of
+
+
+def _excess(load: Floats, limit: Floats, unit: Floats) -> Floats:
+    """The load of machines beyond their limits, as parts of these."""
+    return np.asarray(np.maximum((load - limit) / unit, 0.0).sum(axis=-1), np.float64)
 
 
 def match_labels(problem: PlacementProblem, new: Ints, present: Present) -> Ints:

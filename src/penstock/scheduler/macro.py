@@ -17,7 +17,6 @@ Reference. Wolf et al., JSSPP 2009, section 3; the way back is ours.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -35,6 +34,9 @@ QUANTITY_SHARE = 0.4
 """Of the time there is, for macroQ; macroW, and what has to be decided again, have the rest."""
 
 PLACE_SHARE = 0.5
+
+LEAST_SECONDS = 0.05
+"""The time for a step that must have an answer, even where the deadline has passed."""
 
 REASON_SECONDS = 0.2
 """The time limit for finding out why a job cannot be placed."""
@@ -113,9 +115,9 @@ def _without_nodes(problem: Problem, cluster: Cluster, deadline: Deadline) -> di
             continue
         left_out[job.id] = f"no node that is up takes `{stuck[0]}`"
         if deadline.left() > REASON_SECONDS:
-            pes = job.choices[0].pes
+            pes, soon = job.choices[0].pes, deadline.sooner(REASON_SECONDS)
             try:
-                choose_candidates(pes, {pe.id: pe.min_mips for pe in pes}, cluster, deadline_seconds=REASON_SECONDS)
+                choose_candidates(pes, {pe.id: pe.min_mips for pe in pes}, cluster, deadline=soon)
             except Infeasible as error:
                 left_out[job.id] = error.reason
     return left_out
@@ -160,13 +162,8 @@ def _place(
 ) -> Candidates:
     pes = _pes_of(problem, answer, job_ids)
     goals = {pe: mips for verdict in answer.jobs.values() for pe, mips in verdict.pes.items()}
-    seconds = deadline.share(PLACE_SHARE).left()
-    return choose_candidates(pes, goals, cluster, deadline_seconds=finite(seconds), exact=exact)
-
-
-def finite(seconds: float) -> float | None:
-    """A time limit as the solvers take it."""
-    return None if math.isinf(seconds) else max(seconds, 0.05)
+    in_time = deadline.share(PLACE_SHARE).at_least(LEAST_SECONDS)
+    return choose_candidates(pes, goals, cluster, deadline=in_time, exact=exact)
 
 
 def _last_that_fits(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from penstock.base.deadline import Deadline
-from penstock.scheduler.macro import admitted_pes, decide, finite
+from penstock.scheduler.macro import LEAST_SECONDS, admitted_pes, decide
 from penstock.scheduler.macrow.macrow import Candidates, choose_candidates
 from penstock.scheduler.microq.microq import refine_goals
 from penstock.scheduler.microw.microw import assign
@@ -101,8 +101,8 @@ def place(problem: Problem, answer: Answer, cluster: Cluster, *, deadline_second
     deadline = Deadline.after(deadline_seconds)
     pes = admitted_pes(problem, answer)
     goals = {pe: mips for verdict in answer.jobs.values() for pe, mips in verdict.pes.items()}
-    seconds = finite(deadline.share(_MACRO_SHARE).left())
-    candidates = choose_candidates(pes, goals, cluster, deadline_seconds=seconds)
+    in_time = deadline.share(_MACRO_SHARE).at_least(LEAST_SECONDS)
+    candidates = choose_candidates(pes, goals, cluster, deadline=in_time)
     return _hand_out(problem, answer, candidates, cluster, deadline)
 
 
@@ -111,9 +111,11 @@ def _hand_out(
 ) -> Placement:
     """microQ and microW, with the time that is left."""
     pes = admitted_pes(problem, answer)
-    refined = refine_goals(pes, candidates.nodes, cluster, deadline_seconds=finite(deadline.left() / 2))
-    assignment = assign(pes, refined.mips, candidates.nodes, cluster, deadline_seconds=finite(deadline.left()))
-    earned = compose(pes, assignment.total_mips()).importance
+    asked = {pe: mips for verdict in answer.jobs.values() for pe, mips in verdict.pes.items()}
+    planned = {pe: asked[pe] * min(1.0, sum(shares.values())) for pe, shares in candidates.planned.items()}
+    refined = refine_goals(pes, candidates.nodes, cluster, planned=planned, deadline=deadline.share(0.5))
+    assignment = assign(pes, refined.mips, candidates.nodes, cluster, deadline=deadline)
+    earned = compose(pes, assignment.total_mips(), deadline=deadline).importance
     by_job = {
         job_id: sum(float(earned[pe]) for pe in verdict.pes)
         for job_id, verdict in answer.jobs.items()

@@ -305,7 +305,7 @@ def test_a_large_problem_with_a_short_deadline_still_gets_a_placement() -> None:
     rng = np.random.default_rng(1)
     pes, goals = chain(list(rng.uniform(1, 40, 400)))
     cluster = Cluster(nodes=nodes(*rng.uniform(300, 500, 40)))
-    chosen = choose_candidates(pes, goals, cluster, deadline_seconds=0.05)
+    chosen = choose_candidates(pes, goals, cluster, deadline=Deadline.after(0.05))
     task = build_task(pes, goals, cluster)
     fractions = np.array([[chosen.planned[unit[0]].get(node, 0.0) for node in task.nodes] for unit in task.units])
     assert broken_rules(task, fractions > 0, fractions) == []

@@ -47,7 +47,7 @@ from penstock.fusion.graph.super_graph import SuperGraph
 from penstock.fusion.problem.fusion_problem import Assignment
 from penstock.fusion.problem.objective import Goal
 from penstock.fusion.problem.settings import Settings
-from penstock.fusion.search.complete import Clock, solve
+from penstock.fusion.search.complete import Clock, can_be_searched, solve
 
 _SHARE_FOR_START = 0.3
 _Algorithm = Callable[[SuperGraph, Settings, Deadline], Assignment]
@@ -68,12 +68,13 @@ def fuse_exactly(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
         ([0, 0, 1, 1], True)
     """
     goal = settings.goal
-    start = _start(graph, settings, goal, deadline.share(_SHARE_FOR_START))
+    glued = fuse_by_lemma(graph)
+    start = _start(graph, settings, goal, deadline.share(_SHARE_FOR_START) if can_be_searched(glued) else deadline)
     if start.optimal:
         return start
     is_overload, value, _ = goal.rank(graph.problem, start)
     beaten = float("inf") if is_overload else value
-    best, finished = solve(fuse_by_lemma(graph), start, beaten, goal, Clock(deadline))
+    best, finished = solve(glued, start, beaten, goal, Clock(deadline))
     assert best is not None
     is_proven = finished and not (is_overload and best is start)
     return Assignment(pe_of=best.pe_of, host_of=best.host_of, optimal=is_proven)

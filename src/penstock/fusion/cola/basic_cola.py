@@ -85,7 +85,7 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
     before = deadline.elapsed()
     whole, graph = graph, fuse_by_lemma(graph)
     found: list[Assignment] = []
-    if not fits_by_lpt(graph, coarsest_groups(graph)):  # Otherwise as few PEs as possible cut the least.
+    if not _cuts_the_least(graph, coarsest_groups(graph)):
         others = cut_starts(graph, settings, deadline.share(_SHARE_FOR_STARTS))
         found += _sure_starts(whole, others, settings, deadline, before)
         if found and graph.vertices > _LARGE and not _has_fit(graph, found):
@@ -99,6 +99,13 @@ def fuse_by_cola(graph: SuperGraph, settings: Settings, deadline: Deadline) -> A
         found.append(make_fit(whole, graph, found, deadline.share(_SHARE_FOR_FITTING)))
     best = min(found, key=lambda start: _GOAL.rank(graph.problem, start))
     return lower_cut(graph if graph.holds(best) else whole, best, deadline)
+
+
+def _cuts_the_least(graph: SuperGraph, groups: list[Group]) -> bool:
+    """Whether groups are one valid PE for each kind, and fit: then nothing cuts less."""
+    pes = [pe for group in groups for pe in graph.real(group)]
+    is_one_for_each = len({graph.kinds[pe[0]] for pe in pes}) == len(pes)
+    return is_one_for_each and all(map(graph.may_share_pe, pes)) and fits_by_lpt(graph, groups)
 
 
 def _has_fit(graph: SuperGraph, found: list[Assignment]) -> bool:

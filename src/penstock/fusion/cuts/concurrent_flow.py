@@ -81,7 +81,7 @@ def concurrent_flow(graph: CutGraph) -> ConcurrentFlow:
         distances, parents = dijkstra(graph.matrix(lengths), directed=False, return_predecessors=True)
         volume, reach = float(capacities @ lengths), float((demands * distances).sum()) / 2
         flow = _route(graph, demands, distances, parents.astype(np.int64))
-        step = float((capacities / np.maximum(flow, 1e-300)).min())
+        step = float((capacities[flow > 0] / flow[flow > 0]).min())
         total, routed = total + step * flow, routed + step
         rate = max(best.rate, routed / float((total / capacities).max()))
         if volume / reach < best.bound:

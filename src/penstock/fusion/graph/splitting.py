@@ -126,21 +126,23 @@ def halves(
 
 
 def _inside(graph: SuperGraph, group: Group, apart: bool) -> CutGraph | None:
-    """The average of a group's PEs, or None if replicas disagree."""
+    """The average of a group's PEs in units of its largest costs, or None if replicas disagree."""
     place = {v: (number, r) for number, t in enumerate(group) for r, v in enumerate(graph.templates[t])}
     count = len(graph.templates[group[0]])
     before = _before(graph, place) if graph.acyclic else set()
     if before and not _has_order(len(group), before):
         return None
     costs = [sum(graph.costs[v] for v in graph.templates[t]) / count for t in group]
+    most, dearest = max(costs) or 1.0, max(max(graph.neighbours[v].values(), default=0.0) for v in place) or 1.0
     edges = [
-        (number, place[u][0], cost / count)
+        (number, place[u][0], cost / count / dearest)
         for v, (number, replica) in place.items()
         for u, cost in graph.neighbours[v].items()
         if u in place and place[u][1] == replica and number < place[u][0]
     ]
     least = _LEAST if len(group) > _LARGE else 0.0
-    return cut_graph(costs, edges, before=before, apart=_exlocated(graph, place) if apart else (), least=least)
+    apart_pairs = _exlocated(graph, place) if apart else ()
+    return cut_graph([cost / most for cost in costs], edges, before=before, apart=apart_pairs, least=least)
 
 
 def _before(graph: SuperGraph, place: dict[int, tuple[int, int]]) -> set[tuple[int, int]]:

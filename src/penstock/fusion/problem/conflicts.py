@@ -46,6 +46,7 @@ from penstock.fusion.problem.fusion_problem import FusionProblem, describe
 CAPACITIES = "the capacities of the hosts"
 _REGIONS = "the regions of the operators"
 _ACYCLIC = "the demand for an acyclic plan"
+CanFit = Callable[[SuperGraph], bool | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +64,12 @@ class Conflict:
     Attributes:
         names: The rules, as messages name them.
         is_minimal: Whether any fewer of them can.
+        demands: The problem with these rules alone.
     """
 
     names: list[str]
     is_minimal: bool
+    demands: Demands
 
 
 def valid_graph(problem: FusionProblem, *, acyclic: bool, deadline: Deadline | None = None) -> SuperGraph:
@@ -88,12 +91,17 @@ def valid_graph(problem: FusionProblem, *, acyclic: bool, deadline: Deadline | N
     graph = _graph(demands, in_time)
     if graph is None:
         conflict = minimal_conflict(demands, lambda fewer: _graph(fewer, in_time) is not None, in_time)
-        raise _infeasible("no fusion keeps all of: ", conflict)
+        raise _infeasible("no fusion keeps all of: ", [], conflict)
     return graph
 
 
-def refuse_plain_overload(graph: SuperGraph, deadline: Deadline) -> None:
+def refuse_plain_overload(graph: SuperGraph, can_fit: CanFit, deadline: Deadline) -> None:
     """Raise if something is plainly too large for the hosts; return otherwise.
+
+    Args:
+        graph: The problem.
+        can_fit: As for `refuse_overload`: fewer rules may be in conflict as well, though not plainly.
+        deadline: When to stop looking for a smaller conflict.
 
     Raises:
         Infeasible: Nothing fits; the culprits are named.
@@ -101,18 +109,11 @@ def refuse_plain_overload(graph: SuperGraph, deadline: Deadline) -> None:
     culprits = list(oversized_operators(graph))
     if culprits:
         raise Infeasible("; ".join(culprits), conflicts=[culprits[0], CAPACITIES])
-    why = plain_overload(graph, deadline)
-    if why is None:
-        return
-
-    def holds(fewer: Demands) -> bool:
-        smaller = _graph(fewer, deadline)
-        return smaller is not None and plain_overload(smaller, deadline) is None
-
-    _refuse(graph, holds, deadline, why)
+    if plain_overload(graph, deadline) is not None:
+        _refuse(graph, can_fit, deadline)
 
 
-def refuse_overload(graph: SuperGraph, can_fit: Callable[[SuperGraph], bool | None], deadline: Deadline) -> None:
+def refuse_overload(graph: SuperGraph, can_fit: CanFit, deadline: Deadline) -> None:
     """Raise if a complete search proves that the capacities cannot be kept; return otherwise.
 
     Args:
@@ -123,26 +124,36 @@ def refuse_overload(graph: SuperGraph, can_fit: Callable[[SuperGraph], bool | No
     Raises:
         Infeasible: Nothing fits; the conflict is named.
     """
-    if can_fit(graph) is not False:
-        return
+    if can_fit(graph) is False:
+        _refuse(graph, can_fit, deadline)
+
+
+def _refuse(graph: SuperGraph, can_fit: CanFit, deadline: Deadline) -> None:
+    """Raise with a conflict that is minimal by plain reasons, which are quick, and then by a complete search."""
 
     def holds(fewer: Demands) -> bool:
         smaller = _graph(fewer, deadline)
         return smaller is not None and can_fit(smaller) is not False
 
-    _refuse(graph, holds, deadline)
+    demands = Demands(problem=graph.problem, acyclic=graph.acyclic)
+    if not _seems_to_hold(demands, deadline):
+        demands = minimal_conflict(demands, lambda fewer: _seems_to_hold(fewer, deadline), deadline).demands
+    found = minimal_conflict(demands, holds, deadline)
+    culprit = _graph(found.demands, deadline)
+    why = None if culprit is None else plain_overload(culprit, deadline)
+    raise _infeasible("no fusion fits on the hosts and keeps all of: ", [CAPACITIES], found, why)
 
 
-def _refuse(graph: SuperGraph, holds: Callable[[Demands], bool], deadline: Deadline, why: str = "") -> None:
-    conflict = minimal_conflict(Demands(problem=graph.problem, acyclic=graph.acyclic), holds, deadline)
-    whole = Conflict(names=[CAPACITIES, *conflict.names], is_minimal=conflict.is_minimal)
-    raise _infeasible("no fusion fits on the hosts and keeps all of: ", whole, why)
+def _seems_to_hold(demands: Demands, deadline: Deadline) -> bool:
+    """Whether there is no plain reason why nothing fits."""
+    graph = _graph(demands, deadline)
+    return graph is not None and plain_overload(graph, deadline) is None
 
 
-def _infeasible(what: str, conflict: Conflict, why: str = "") -> Infeasible:
-    more = f" ({why})" if why else ""
+def _infeasible(what: str, first: Sequence[str], conflict: Conflict, why: str | None = None) -> Infeasible:
+    names, more = [*first, *conflict.names], f" ({why})" if why else ""
     late = "" if conflict.is_minimal else "; time was up before the conflict could be narrowed down further"
-    return Infeasible(f"{what}{'; '.join(conflict.names)}{more}{late}", conflicts=conflict.names)
+    return Infeasible(f"{what}{'; '.join(names)}{more}{late}", conflicts=names)
 
 
 def minimal_conflict(demands: Demands, holds: Callable[[Demands], bool], deadline: Deadline) -> Conflict:
@@ -170,7 +181,8 @@ def minimal_conflict(demands: Demands, holds: Callable[[Demands], bool], deadlin
         return explain(kept + later, bool(later), first) + later
 
     found = explain([], True, list(range(len(rules)))) if rules else []
-    return Conflict(names=[rules[number] for number in sorted(found)], is_minimal=is_minimal)
+    names = [rules[number] for number in sorted(found)]
+    return Conflict(names=names, is_minimal=is_minimal, demands=_only(demands, rules, found))
 
 
 def _graph(demands: Demands, deadline: Deadline) -> SuperGraph | None:

@@ -22,6 +22,8 @@ _STREAM_KEYS = ("from", "to", "cost", "rate_tps", "tuple_bytes", "feedback")
 _HOST_KEYS = ("id", "capacity", "cores", "tags", "link_mbps")
 _EXAMPLE = '{"operators": [...], "hosts": [...]}'
 _BYTES_IN_A_MEGABIT = 125_000.0
+_LARGEST = 1e100
+"""Sums and products of two such numbers are still numbers."""
 
 
 def read_problem(path: Path) -> FusionProblem:
@@ -39,7 +41,7 @@ def problem_from_json(value: Object, path: str = "problem") -> FusionProblem:
     Raises:
         UserError: It is not a problem; every mistake is named.
     """
-    reader = JsonReader(path)
+    reader = JsonReader(path, largest=_LARGEST)
     reader.check_keys(value, _PROBLEM_KEYS, "the problem")
     operators = reader.objects(value, "operators", _OPERATOR_KEYS)
     hosts = reader.objects(value, "hosts", _HOST_KEYS)

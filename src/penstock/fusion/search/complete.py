@@ -103,10 +103,15 @@ def solve(
     Returns:
         The best fusion, and whether it is proven that there is no better one.
     """
-    if graph.vertices > _MOST_EXACT:
+    if not can_be_searched(graph):
         return start, False
     found, finished = search_below(Branching(graph, goal), connected_order(graph), value, clock)
     return (start if found.pes is None else graph.assignment(found.pes, found.host_of)), finished
+
+
+def can_be_searched(graph: SuperGraph) -> bool:
+    """Whether `solve` searches a graph at all."""
+    return graph.vertices <= _MOST_EXACT
 
 
 def search_below(state: Branching, order: Sequence[int], value: float, clock: Clock) -> tuple[Found, bool]:

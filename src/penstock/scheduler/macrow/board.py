@@ -83,7 +83,7 @@ class Pull:
         self.load_weight = float(weights[:2].sum())
         self.traffic_weight = float(weights[2:].sum())
         self.partners: list[list[tuple[int, float]]] = [[] for _ in task.units]
-        total = max(float(task.traffic_mbps.sum()), 1e-12)
+        total = float(task.traffic_mbps.sum()) or 1.0
         for (one, other), mbps in zip(task.streams, task.traffic_mbps, strict=True):
             self.partners[one].append((int(other), float(mbps) / total))
             self.partners[other].append((int(one), float(mbps) / total))

@@ -20,7 +20,7 @@ from penstock.scheduler.problem.admission_problem import Pe
 from penstock.scheduler.problem.nodes import Cluster, Constraint, Node
 
 _EACH_SECONDS = 5.0
-_ENDLESS_MIPS = 1e12
+_ENDLESS_MIPS = 1e100
 _MOST_NAMED = 12
 
 
@@ -76,8 +76,8 @@ def _filter(
 
 
 def _is_infeasible(setting: _Setting, goals: Mapping[str, float], deadline: Deadline) -> bool:
-    task = build_task(setting.pes, goals, setting.cluster)
-    return solve(task, seconds=min(_EACH_SECONDS, deadline.left()), only_feasible=True).is_infeasible
+    task = build_task(setting.pes, goals, setting.cluster, deadline)
+    return solve(task, deadline.sooner(_EACH_SECONDS), only_feasible=True).is_infeasible
 
 
 def _rules(setting: _Setting) -> list[_Rule]:

@@ -13,6 +13,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from penstock.base.deadline import Deadline, OutOfTime
 from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.macrow.metrics import SHORTFALL_WEIGHT
 from penstock.scheduler.macrow.task import Bools, Floats, Ints, Task
@@ -43,16 +44,14 @@ class _Columns:
     short: Ints
 
 
-def solve(task: Task, *, seconds: float | None = None, only_feasible: bool = False) -> Outcome:
+def solve(task: Task, deadline: Deadline | None = None, *, only_feasible: bool = False) -> Outcome:
     """The best placement that HiGHS finds in the time given; with `only_feasible`, any placement at all."""
-    columns = _variables(task)
-    _place_units(task, columns)
-    _fill_nodes(task, columns)
-    _keep_apart(task, columns)
-    _limit_moves(task, columns)
-    if not only_feasible:
-        _add_objective(task, columns)
-    found = columns.program.solve(seconds=seconds)
+    deadline = deadline or Deadline.after(None)
+    try:
+        columns = _build(task, deadline, only_feasible=only_feasible)
+    except OutOfTime:
+        return Outcome(used=None, fractions=None, is_optimal=False, is_infeasible=False)
+    found = columns.program.solve(deadline)
     if found.values is None:
         return Outcome(used=None, fractions=None, is_optimal=False, is_infeasible=found.is_infeasible)
     used = found.values[columns.used] > 0.5
@@ -60,12 +59,25 @@ def solve(task: Task, *, seconds: float | None = None, only_feasible: bool = Fal
     return Outcome(used=used, fractions=fractions, is_optimal=found.is_optimal, is_infeasible=False)
 
 
-def _variables(task: Task) -> _Columns:
+def _build(task: Task, deadline: Deadline, *, only_feasible: bool) -> _Columns:
+    columns = _variables(task, deadline)
+    _place_units(task, columns, deadline)
+    _fill_nodes(task, columns)
+    deadline.check()
+    _keep_apart(task, columns, deadline)
+    _limit_moves(task, columns)
+    if not only_feasible:
+        _add_objective(task, columns)
+    return columns
+
+
+def _variables(task: Task, deadline: Deadline) -> _Columns:
     program, shape = IntegerProgram(), task.allowed.shape
     used = np.array(program.columns(task.allowed.size, upper=1.0, integral=True)).reshape(shape)
     fraction = np.array(program.columns(task.allowed.size, upper=1.0)).reshape(shape)
     short = np.array(program.columns(len(task.units)))
     for row in range(shape[0]):
+        deadline.check()
         goal = task.goal_mips[row]
         program.upper[short[row]] = (goal - task.floor_mips[row]) / goal if goal > 0 else 0.0
         for column in range(shape[1]):
@@ -74,10 +86,11 @@ def _variables(task: Task) -> _Columns:
     return _Columns(program=program, used=used, fraction=fraction, short=short)
 
 
-def _place_units(task: Task, columns: _Columns) -> None:
+def _place_units(task: Task, columns: _Columns, deadline: Deadline) -> None:
     """Fractions add up to what of the goal is met, on one to `degree` nodes, none of them tiny."""
     program = columns.program
     for used, fraction, short, degree in zip(columns.used, columns.fraction, columns.short, task.degree, strict=True):
+        deadline.check()
         program.row([*((x, 1.0) for x in fraction), (short, 1.0)], least=1.0, most=1.0)
         program.row([(y, 1.0) for y in used], least=1.0, most=float(degree))
         for x, y in zip(fraction, used, strict=True):
@@ -99,13 +112,15 @@ def _fill_nodes(task: Task, columns: _Columns) -> None:
             program.row(zip(used, holders.astype(float), strict=True), most=float(seats[n]))
 
 
-def _keep_apart(task: Task, columns: _Columns) -> None:
+def _keep_apart(task: Task, columns: _Columns, deadline: Deadline) -> None:
     """Exlocation, and nodes that an exclusive unit has for itself."""
     program, used = columns.program, columns.used
     for clique in _cliques(task.apart):
+        deadline.check()
         for n in range(len(task.nodes)):
             program.row([(used[u, n], 1.0) for u in clique], most=float(len(clique) > 1))
     for row in np.flatnonzero(task.exclusive):
+        deadline.check()
         others = [u for u in range(len(task.units)) if u != row]
         for n in range(len(task.nodes)):
             terms = [(used[u, n], 1.0) for u in others]
@@ -150,7 +165,7 @@ def _limit_moves(task: Task, columns: _Columns) -> None:
 
 def _add_objective(task: Task, columns: _Columns) -> None:
     weights = np.array(astuple(task.weights)) / max(sum(astuple(task.weights)), 1e-12)
-    total = max(float(task.goal_mips.sum()), 1e-12)
+    total = float(task.goal_mips.sum()) or 1.0
     for short, goal in zip(columns.short, task.goal_mips, strict=True):
         columns.program.cost[short] += SHORTFALL_WEIGHT * float(goal) / total
     busy = [
@@ -191,5 +206,5 @@ def _traffic(task: Task, columns: _Columns) -> tuple[list[list[tuple[int, float]
     ]
     if pieces > nodes:
         return full[:nodes], full[nodes:]
-    share = task.traffic_mbps / max(2 * float(task.traffic_mbps.sum()), 1e-12)
+    share = task.traffic_mbps / (2 * float(task.traffic_mbps.sum()) or 1.0)
     return full[:nodes], [[(c, float(s)) for k in range(nodes) for c, s in zip(apart[:, k], share, strict=True)]]

@@ -24,8 +24,10 @@ from penstock.scheduler.macrow.task import Bools, Floats, Ints, Task
 def place_greedily(task: Task, deadline: Deadline) -> tuple[Bools, Floats] | None:
     """A placement that keeps every rule, or None where this search finds none (there may still be one)."""
     pull = Pull(task)
-    found = []
+    found: list[Board] = []
     for order in (_by_urgency(task), _by_stream(task, pull)):
+        if found and deadline.has_passed():
+            break
         board = _built(task, pull, order)
         if board is None:
             continue
@@ -120,6 +122,7 @@ def _cut_to_fit(board: Board) -> bool:
     """With the nodes of each unit set, meet as much of the goals as the nodes can; False if a minimum does not fit."""
     task, program = board.task, IntegerProgram()
     column_of: dict[tuple[int, int], int] = {}
+    at_node: list[list[tuple[int, float]]] = [[] for _ in task.nodes]
     for unit, goal in enumerate(task.goal_mips):
         nodes = [int(node) for node in np.flatnonzero(board.fractions[unit] > 0)]
         columns = program.columns(len(nodes), upper=1.0, cost=-float(goal))
@@ -129,8 +132,8 @@ def _cut_to_fit(board: Board) -> bool:
         for node, column in zip(nodes, columns, strict=True):
             program.row([(c, (1.0 if c == column else 0.0) - share) for c in columns], least=0.0)
             column_of[unit, node] = column
-    for node, capacity in enumerate(task.capacity_mips):
-        terms = [(column, float(task.goal_mips[u])) for (u, n), column in column_of.items() if n == node]
+            at_node[node].append((column, float(goal)))
+    for terms, capacity in zip(at_node, task.capacity_mips, strict=True):
         program.row(terms, most=float(capacity))
     values = program.solve().values
     if values is None:

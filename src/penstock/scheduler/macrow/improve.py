@@ -50,7 +50,7 @@ def _places(board: Board, unit: int) -> Iterator[Floats]:
     """Where a unit that is lifted from the board may go: one node, with as much as there is, or the roomiest few."""
     task, goal = board.task, float(board.task.goal_mips[unit])
     least = float(task.floor_mips[unit]) / goal if goal > 0 else 1.0
-    share = np.minimum(np.maximum(board.free_mips, 0.0) / goal, 1.0) if goal > 0 else np.ones(len(task.nodes))
+    share = np.clip(board.free_mips, 0.0, goal) / goal if goal > 0 else np.ones(len(task.nodes))
     open_nodes = np.flatnonzero(board.open_nodes(unit) & (share > 0))
     for node in open_nodes:
         if share[node] >= least - SLACK:

@@ -90,7 +90,7 @@ def choose_candidates(
     goals: Mapping[str, float],
     cluster: Cluster,
     *,
-    deadline_seconds: float | None = None,
+    deadline: Deadline | None = None,
     exact: bool = True,
 ) -> Candidates:
     """Find the candidate nodes of the admitted PEs.
@@ -99,7 +99,7 @@ def choose_candidates(
         pes: The PEs of the chosen templates of the admitted jobs.
         goals: macroQ's mips for each of them.
         cluster: Nodes, network and rules, and what runs where now.
-        deadline_seconds: When the answer is due; None to search until it is proven the best.
+        deadline: When the answer is due; None to search until it is proven the best.
         exact: Whether to try for the best plan; if not, the quick search's is taken where it finds one.
 
     Raises:
@@ -117,14 +117,14 @@ def choose_candidates(
         raise Infeasible("no node is up")
     if not pes:
         return _nothing()
-    task = build_task(pes, goals, cluster)
-    deadline = Deadline.after(deadline_seconds)
+    deadline = deadline or Deadline.after(None)
+    task = build_task(pes, goals, cluster, deadline)
     plan = _search(task, deadline.share(_SEARCH_SHARE), exact=exact)
     if plan is None:
         explain(pes, goals, cluster, deadline)
         raise Infeasible("no placement was found before the deadline; give it more time")
     used, fractions, is_optimal = plan
-    candidates = overallocate(task, used, cluster.rules.overallocation)
+    candidates = overallocate(task, used, cluster.rules.overallocation, deadline)
     return Candidates(
         nodes={pe: _names(task, used[u], candidates[u]) for u, unit in enumerate(task.units) for pe in unit},
         planned={pe: _shares(task, fractions[u]) for u, unit in enumerate(task.units) for pe in unit},
@@ -151,7 +151,7 @@ def _search(task: Task, deadline: Deadline, *, exact: bool) -> tuple[Bools, Floa
     """The better of the quick placement and the solver's; where the quick search finds none, first any at all."""
     quick = place_greedily(task, deadline)
     if quick is None:
-        some = solve(task, seconds=deadline.left() / 2, only_feasible=True)
+        some = solve(task, deadline.share(0.5), only_feasible=True)
         if some.is_infeasible:
             return None
         quick = None if some.used is None or some.fractions is None else (some.used, some.fractions)
@@ -159,7 +159,7 @@ def _search(task: Task, deadline: Deadline, *, exact: bool) -> tuple[Bools, Floa
     worth = exact and task.allowed.size <= MOST_BINARIES and left >= _WORTH_SOLVING_SECONDS
     if quick is not None and not worth:
         return *quick, False
-    best = solve(task, seconds=left)
+    best = solve(task, deadline)
     if best.used is None or best.fractions is None:
         return None if quick is None else (*quick, False)
     if quick is not None and objective(task, quick[1]) < objective(task, best.fractions):
@@ -167,8 +167,11 @@ def _search(task: Task, deadline: Deadline, *, exact: bool) -> tuple[Bools, Floa
     return best.used, best.fractions, best.is_optimal
 
 
-def overallocate(task: Task, used: Bools, share: float) -> Bools:
-    """Candidate nodes: those used, and in rounds one more for each unit while the rules leave one open."""
+def overallocate(task: Task, used: Bools, share: float, deadline: Deadline | None = None) -> Bools:
+    """Candidate nodes: those used, and in rounds one more for each unit while the rules leave one open and time is."""
+    deadline = deadline or Deadline.after(None)
+    if deadline.has_passed():
+        return used
     # Neither mips nor moves are spent by being a candidate.
     board = Board(replace(task, max_moves=math.inf, max_moves_per_node=math.inf))
     pull = Pull(task)
@@ -178,7 +181,9 @@ def overallocate(task: Task, used: Bools, share: float) -> Bools:
     wanted[task.pinned.any(axis=1)] = 0
     open_units = [unit for unit in range(len(task.units)) if board.used[unit].sum() < wanted[unit]]
     while open_units:
-        open_units = [unit for unit in open_units if _widen(board, pull, unit, int(wanted[unit]))]
+        open_units = [
+            unit for unit in open_units if not deadline.has_passed() and _widen(board, pull, unit, int(wanted[unit]))
+        ]
     return board.used
 
 

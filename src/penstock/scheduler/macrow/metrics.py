@@ -63,13 +63,13 @@ def link_shares(task: Task, passing: Floats) -> Floats:
     cards = len(task.nodes)
     if len(task.sides) > cards:
         return np.asarray(passing[cards:] / (2 * task.side_mbps[cards:]))
-    return np.array([passing.sum() / 2 / max(float(task.traffic_mbps.sum()), 1e-12)])
+    return np.array([passing.sum() / 2 / (float(task.traffic_mbps.sum()) or 1.0)])
 
 
 def shortfall(task: Task, fractions: Floats) -> float:
     """The share of all goals that is not met."""
     missing = task.goal_mips @ (1 - fractions.sum(axis=1))
-    return float(missing) / max(float(task.goal_mips.sum()), 1e-12)
+    return float(missing) / (float(task.goal_mips.sum()) or 1.0)
 
 
 def objective(task: Task, fractions: Floats) -> float:

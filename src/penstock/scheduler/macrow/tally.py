@@ -29,7 +29,7 @@ class Tally:
         self._passing = passing_mbps(task, self.fractions)
         self._given = task.goal_mips @ self.fractions
         self._missed = float(task.goal_mips @ (1 - self.fractions.sum(axis=1)))
-        self._total = max(float(task.goal_mips.sum()), 1e-12)
+        self._total = float(task.goal_mips.sum()) or 1.0
         weights = np.array(astuple(task.weights))
         self._weights = weights / max(float(weights.sum()), 1e-12)
         self._cards = 2 * task.side_mbps[: len(task.nodes)]

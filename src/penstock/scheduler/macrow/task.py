@@ -15,9 +15,11 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from penstock.base.deadline import Deadline
 from penstock.scheduler.problem.admission_problem import Pe
 from penstock.scheduler.problem.composition import compose
 from penstock.scheduler.problem.nodes import DEFAULT_TUPLE_BYTES, Cluster, Constraint, MetricWeights, Needs, Node
+from penstock.scheduler.problem.units import unit_for
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -103,21 +105,28 @@ def units_of(pes: Sequence[str], constraints: Sequence[Constraint]) -> tuple[tup
     return tuple(sorted(groups, key=lambda group: position[group[0]]))
 
 
-def build_task(pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster) -> Task:
-    """The arrays of a placement problem: the admitted PEs with their goals, on the live nodes of a cluster."""
+def build_task(
+    pes: Sequence[Pe], goals: Mapping[str, float], cluster: Cluster, deadline: Deadline | None = None
+) -> Task:
+    """The arrays of a placement problem: the admitted PEs with their goals, on the live nodes of a cluster.
+
+    Its mips are in a unit in which the largest goal is about a hundred (`units`).
+    """
     units = units_of([pe.id for pe in pes], cluster.constraints)
     by_id = {pe.id: pe for pe in pes}
     nodes = cluster.live_nodes
     needs = [[cluster.needs_of(pe) for pe in unit] for unit in units]
-    streams, traffic = _streams(pes, goals, units, cluster)
+    streams, traffic = _streams(pes, goals, units, cluster, deadline)
     sides, side_mbps = _network(cluster)
+    goal_mips = np.array([sum(max(goals[pe], by_id[pe].min_mips) for pe in unit) for unit in units], dtype=float)
+    unit_mips = unit_for(goal_mips.tolist())
     rules, fixed, alone = cluster.rules, fixed_nodes(cluster), _exclusive_pes(cluster)
     return Task(
         units=units,
         nodes=tuple(node.id for node in nodes),
-        capacity_mips=np.array([node.mips for node in nodes], dtype=float),
-        goal_mips=np.array([sum(max(goals[pe], by_id[pe].min_mips) for pe in unit) for unit in units], dtype=float),
-        floor_mips=np.array([sum(by_id[pe].min_mips for pe in unit) for unit in units], dtype=float),
+        capacity_mips=np.array([node.mips for node in nodes], dtype=float) / unit_mips,
+        goal_mips=goal_mips / unit_mips,
+        floor_mips=np.array([sum(by_id[pe].min_mips for pe in unit) for unit in units], dtype=float) / unit_mips,
         size=np.array([len(unit) for unit in units], dtype=int),
         memory_mb=np.array([sum(need.memory_mb for need in of_unit) for of_unit in needs], dtype=float),
         node_memory_mb=np.array([node.memory_mb for node in nodes], dtype=float),
@@ -241,12 +250,16 @@ def _licences(units: tuple[tuple[str, ...], ...], cluster: Cluster) -> tuple[tup
 
 
 def _streams(
-    pes: Sequence[Pe], goals: Mapping[str, float], units: tuple[tuple[str, ...], ...], cluster: Cluster
+    pes: Sequence[Pe],
+    goals: Mapping[str, float],
+    units: tuple[tuple[str, ...], ...],
+    cluster: Cluster,
+    deadline: Deadline | None,
 ) -> tuple[Ints, Floats]:
     """The streams between units, and what each carries when every PE gets its goal."""
     row = {pe: i for i, unit in enumerate(units) for pe in unit}
     producer = {output.stream: pe.id for pe in pes for output in pe.outputs}
-    rates = compose(pes, dict(goals)).rates_tps
+    rates = compose(pes, dict(goals), deadline=deadline).rates_tps
     joined: dict[tuple[int, int], float] = {}
     for pe in pes:
         for stream in pe.inputs:

@@ -50,6 +50,7 @@ from penstock.scheduler.microw.setting import (
 )
 from penstock.scheduler.problem.admission_problem import Pe
 from penstock.scheduler.problem.nodes import Allocation, Cluster
+from penstock.scheduler.problem.units import unit_for
 
 MOST_BINARIES = 3000
 _WORTH_SOLVING_SECONDS = 0.02
@@ -82,7 +83,7 @@ def assign(
     candidates: Mapping[str, Sequence[str]],
     cluster: Cluster,
     *,
-    deadline_seconds: float | None = None,
+    deadline: Deadline | None = None,
     exact: bool = True,
 ) -> Assignment:
     """Hand out the mips of the nodes that are up.
@@ -92,7 +93,7 @@ def assign(
         goals: microQ's mips of each PE.
         candidates: macroW's nodes of each PE.
         cluster: The nodes with their states of now, the rules, and what runs where now.
-        deadline_seconds: When the answer is due; None to search until it is proven the best.
+        deadline: When the answer is due; None to search until it is proven the best.
         exact: Whether to try for the best assignment where the quick one leaves something to gain.
 
     Example:
@@ -107,41 +108,42 @@ def assign(
         >>> sum(assign(pes, {"a": 80.0, "b": 40.0}, both, stuck).missed_mips.values())
         20.0
     """
-    setting = build_setting(pes, goals, candidates, cluster)
-    deadline = Deadline.after(deadline_seconds)
-    best = hand_out_quickly(setting)
+    unit = unit_for(goals[pe.id] for pe in pes)
+    setting = build_setting(pes, goals, candidates, cluster, unit)
+    deadline = deadline or Deadline.after(None)
+    best = hand_out_quickly(setting, deadline)
     is_optimal = cost_of(setting, best) <= 1e-6 and moves_of(setting, best) == 0
     left = deadline.left()
     worth = exact and setting.binaries <= MOST_BINARIES and left >= _WORTH_SOLVING_SECONDS
     if not is_optimal and worth:
-        nearest, is_optimal = _solve(setting, left)
+        nearest, is_optimal = _solve(setting, deadline)
         if nearest is not None and _rank(setting, nearest) < _rank(setting, best):
             best = nearest
-    return _assignment(setting, best, is_optimal)
+    return _assignment(setting, best, is_optimal, unit)
 
 
 def _rank(setting: Setting, grant: Grant) -> tuple[float, int]:
     return round(cost_of(setting, grant), 6), moves_of(setting, grant)
 
 
-def _assignment(setting: Setting, grant: Grant, is_optimal: bool) -> Assignment:
-    mips = {pe.id: dict(grant.get(pe.id, {})) for pe in setting.pes}
+def _assignment(setting: Setting, grant: Grant, is_optimal: bool, unit: float) -> Assignment:
+    mips = {pe.id: grant.get(pe.id, {}) for pe in setting.pes}
     missed = {pe: goal - sum(mips[pe].values()) for pe, goal in setting.goals.items()}
     return Assignment(
-        mips=mips,
-        missed_mips={pe: miss for pe, miss in missed.items() if miss > 1e-6 * (1 + setting.goals[pe])},
+        mips={pe: {node: unit * share for node, share in shares.items()} for pe, shares in mips.items()},
+        missed_mips={pe: unit * miss for pe, miss in missed.items() if miss > 1e-6 * (1 + setting.goals[pe])},
         moves=moves_of(setting, grant),
         is_optimal=is_optimal,
     )
 
 
-def _solve(setting: Setting, seconds: float | None) -> tuple[Grant | None, bool]:
+def _solve(setting: Setting, deadline: Deadline) -> tuple[Grant | None, bool]:
     program = IntegerProgram()
     used = _choose_nodes(program, setting)
     mips = _give(program, setting, used)
     _share_nodes(program, setting, mips)
     _limit_moves(program, setting, used)
-    solution = program.solve(seconds=seconds)
+    solution = program.solve(deadline)
     values = solution.values
     if values is None:
         return None, False

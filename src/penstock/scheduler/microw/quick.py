@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from penstock.base.deadline import Deadline
 from penstock.base.integer_program import IntegerProgram
 from penstock.scheduler.microw.setting import BELOW_MINIMUM, Grant, Setting, cost_of
 
 _ROUNDS = 4
 
 
-def hand_out_quickly(setting: Setting) -> Grant:
+def hand_out_quickly(setting: Setting, deadline: Deadline) -> Grant:
     """Mips that keep every limit; not always the nearest to the goals."""
     nodes = [_nodes_in_use(setting, unit) for unit in range(len(setting.units))]
     _start_new_units(setting, nodes)
-    grant = hand_out(setting, nodes)
+    grant = hand_out(setting, nodes, deadline)
     for _ in range(_ROUNDS):
+        if deadline.has_passed():
+            break
         fed = _feed_the_hungry(setting, nodes, grant)
         if fed == nodes:
             break
-        again = hand_out(setting, fed)
+        again = hand_out(setting, fed, deadline)
         if cost_of(setting, again) >= cost_of(setting, grant) - 1e-9:
             break
         nodes, grant = fed, again
@@ -69,12 +72,14 @@ def _got_at(setting: Setting, unit: int, node: str, grant: Grant) -> float:
 
 def _moves_allowed(setting: Setting, nodes: list[list[str]], unit: int, now: list[str]) -> bool:
     """Whether the limits on moves hold with one unit's nodes changed."""
+    limit = setting.max_moves_per_node
+    if setting.max_moves is None and limit is None:
+        return True
     started: dict[str, int] = {}
     for other, used in enumerate(nodes):
         for node in now if other == unit else used:
             started[node] = started.get(node, 0) + setting.moves_at(other, node)
     in_all = setting.max_moves is None or sum(started.values()) <= setting.max_moves
-    limit = setting.max_moves_per_node
     return in_all and (limit is None or max(started.values(), default=0) <= limit)
 
 
@@ -123,10 +128,10 @@ def _start(setting: Setting, nodes: list[list[str]], load: dict[str, float], uni
         load[node] += goal / len(nodes[unit])
 
 
-def hand_out(setting: Setting, nodes: list[list[str]]) -> Grant:
+def hand_out(setting: Setting, nodes: list[list[str]], deadline: Deadline) -> Grant:
     """The mips nearest to the goals, with the nodes of each unit set: a linear program, or none where all fits."""
     easy = _all_that_is_asked(setting, nodes)
-    return easy if easy is not None else _nearest(setting, nodes)
+    return easy if easy is not None else _nearest(setting, nodes, deadline)
 
 
 def _all_that_is_asked(setting: Setting, nodes: list[list[str]]) -> Grant | None:
@@ -143,20 +148,37 @@ def _all_that_is_asked(setting: Setting, nodes: list[list[str]]) -> Grant | None
     return even
 
 
-def _nearest(setting: Setting, nodes: list[list[str]]) -> Grant:
-    grant = _solve(setting, nodes)
-    if grant is None:
-        grant = {pe.id: {} for pe in setting.pes}
+def _nearest(setting: Setting, nodes: list[list[str]], deadline: Deadline) -> Grant:
     # A full node holds back the others through the least fraction; such a unit does better on its best node alone.
-    best, alone = grant, [used[:1] for used in nodes]
-    if alone != nodes:
-        narrow = _solve(setting, alone)
-        if narrow is not None and cost_of(setting, narrow) < cost_of(setting, grant):
-            best = narrow
-    return best
+    alone = [used[:1] for used in nodes]
+    tried = [_solve(setting, nodes, deadline), _solve(setting, alone, deadline) if alone != nodes else None]
+    found = [grant for grant in tried if grant is not None] or [_shrink(setting, alone)]
+    return min(found, key=lambda grant: cost_of(setting, grant))
 
 
-def _solve(setting: Setting, nodes: list[list[str]]) -> Grant | None:
+def _shrink(setting: Setting, alone: list[list[str]]) -> Grant:
+    """Mips where there is no time for a program: each unit on one node, minima first, the rest in proportion."""
+    asked: dict[str, list[tuple[str, float, float]]] = {}
+    for pe in setting.pes:
+        goal = setting.goals[pe.id]
+        for node in alone[setting.unit_of[pe.id]]:
+            asked.setdefault(node, []).append((pe.id, min(pe.min_mips, goal), goal))
+    grant: Grant = {pe.id: {} for pe in setting.pes}
+    for node, asking in asked.items():
+        least, most = sum(floor for _, floor, _ in asking), sum(goal for _, _, goal in asking)
+        room = min(setting.capacity[node], most)
+        part = min(1.0, room / least) if least > 0 else 1.0
+        more = max(room - least, 0.0) / (most - least) if most > least else 0.0
+        for pe_id, floor, goal in asking:
+            mips = part * floor + more * (goal - floor)
+            if mips > 0:
+                grant[pe_id][node] = mips
+    return grant
+
+
+def _solve(setting: Setting, nodes: list[list[str]], deadline: Deadline) -> Grant | None:
+    if deadline.has_passed():
+        return None
     program = IntegerProgram()
     at_node: dict[str, list[int]] = {node: [] for node in setting.capacity}
     columns: dict[tuple[str, str], int] = {}
@@ -175,7 +197,7 @@ def _solve(setting: Setting, nodes: list[list[str]]) -> Grant | None:
             columns[pe.id, node] = column
     for node, here in at_node.items():
         program.row([(column, 1.0) for column in here], most=setting.capacity[node])
-    values = program.solve().values
+    values = program.solve(deadline).values
     if values is None:
         return None
     grant: Grant = {pe.id: {} for pe in setting.pes}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.scheduler.macrow.task import degrees_of, units_of
 from penstock.scheduler.problem.admission_problem import Pe
@@ -72,14 +72,19 @@ class Setting:
 
 
 def build_setting(
-    pes: Sequence[Pe], goals: Mapping[str, float], candidates: Mapping[str, Sequence[str]], cluster: Cluster
+    pes: Sequence[Pe],
+    goals: Mapping[str, float],
+    candidates: Mapping[str, Sequence[str]],
+    cluster: Cluster,
+    unit_mips: float = 1.0,
 ) -> Setting:
-    """The problem of one micro epoch."""
+    """The problem of one micro epoch, its mips in some unit."""
     units = units_of([pe.id for pe in pes], cluster.constraints)
-    capacity = {node.id: node.mips for node in cluster.live_nodes}
+    capacity = {node.id: node.mips / unit_mips for node in cluster.live_nodes}
+    asked = {pe.id: goals[pe.id] / unit_mips for pe in pes}
     return Setting(
-        pes=tuple(pes),
-        goals={pe.id: float(goals[pe.id]) for pe in pes},
+        pes=tuple(replace(pe, min_mips=pe.min_mips / unit_mips) for pe in pes),
+        goals=asked,
         units=units,
         unit_of={pe: i for i, unit in enumerate(units) for pe in unit},
         candidates=tuple(tuple(n for n in _common(unit, candidates) if n in capacity) for unit in units),
@@ -89,7 +94,7 @@ def build_setting(
         min_fraction=cluster.rules.min_fraction,
         max_moves=cluster.rules.max_moves,
         max_moves_per_node=cluster.rules.max_moves_per_node,
-        move_price=1e-4 * max(1.0, max((goals[pe.id] for pe in pes), default=1.0)),
+        move_price=1e-4 * max(1.0, *asked.values()) if asked else 1e-4,
     )
 
 

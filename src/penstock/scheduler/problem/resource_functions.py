@@ -76,6 +76,8 @@ def offered_by(rate: Limits, inputs_tps: Mapping[str, Amounts]) -> Amounts:
 
 def _on_surface(surface: Surface, inputs_tps: Sequence[Amounts], mips: Amounts) -> Amounts:
     """Interpolate along every axis in turn, the corners of each point's cell weighted by its place in it."""
+    if isinstance(mips, float) and all(isinstance(rate, float) for rate in inputs_tps):
+        return _at_point(surface, [float(place) for place in (*inputs_tps, mips)])
     axes = [np.asarray(knots) for knots in surface.knots]
     grid = np.asarray(surface.rates).reshape([len(axis) for axis in axes])
     places = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in (*inputs_tps, mips)))
@@ -88,6 +90,25 @@ def _on_surface(surface: Surface, inputs_tps: Sequence[Amounts], mips: Amounts) 
         at = tuple(np.minimum(cell + step, len(axis) - 1) for cell, step, axis in zip(cells, corner, axes, strict=True))
         total = total + weight * grid[at]
     return total if total.ndim else float(total)
+
+
+def _at_point(surface: Surface, places: Sequence[float]) -> float:
+    """The same for one point, in plain numbers.
+
+    Example:
+        >>> both = Surface(inputs=("a",), knots=((0.0, 10.0), (0.0, 4.0)), rates=(0.0, 0.0, 0.0, 8.0))
+        >>> _at_point(both, [5.0, 2.0]), _at_point(both, [99.0, 4.0])
+        (2.0, 8.0)
+    """
+    corners = [(0, 1.0)]
+    for knots, place in zip(surface.knots, places, strict=True):
+        cell = min(max(bisect_right(knots, place) - 1, 0), max(len(knots) - 2, 0))
+        after = min(cell + 1, len(knots) - 1)
+        width = knots[after] - knots[cell]
+        part = min(max((place - knots[cell]) / width, 0.0), 1.0) if width > 0 else 0.0
+        steps = [(step, share) for step, share in ((cell, 1.0 - part), (after, part)) if share]
+        corners = [(at * len(knots) + step, weight * share) for at, weight in corners for step, share in steps]
+    return sum(weight * surface.rates[at] for at, weight in corners)
 
 
 def _cell(axis: FloatArray, place: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:

@@ -177,10 +177,9 @@ class Simulation:
     ) -> tuple[int, tuple[str, ...]]:
         """microQ and microW; return the moves and the rules that the decision breaks."""
         pes = self._pes_of(running)
-        seconds = self._pace.micro_seconds
-        goals = refine_goals(pes, candidates, cluster, deadline_seconds=seconds / 2)
-        exact = self._pace.exact
-        assignment = assign(pes, goals.mips, candidates, cluster, deadline_seconds=seconds / 2, exact=exact)
+        deadline = Deadline.after(self._pace.micro_seconds)
+        goals = refine_goals(pes, candidates, cluster, deadline=deadline.share(0.5))
+        assignment = assign(pes, goals.mips, candidates, cluster, deadline=deadline, exact=self._pace.exact)
         broken = tuple(audit(pes, candidates, assignment.mips, cluster))
         self.running, self.candidates, self.allocation = dict(running), candidates, assignment.mips
         # A PE that waits or has crashed keeps its last home: starting elsewhere later is still a move.
