@@ -67,12 +67,17 @@ _LEAVES = {
 }
 _TREES = {
     "int": "(@I + @I);(@I - @I);(@I * @I);(@I // @I);(@I % 7);min(@I, @I);max(@I, @I);abs(@I);-@I;(@I if @B else @I);"
-    "len(@S);int(t.b);(self.mlast if self.mlast is not None else @I);(t.on or @I)",
+    "len(@S);int(t.b);(self.mlast if self.mlast is not None else @I);(t.on or @I);"
+    "(@I ** 2);(@I & @I);(@I | t.n);(t.n >> 3);round(@F);int(@F);(1 // t.i if t.i else @I);(y := @I) + y;(@B + @I);"
+    "SIZES.get(@I, 5);clamp(@I, high=self.step);self.grown(@I) % 5;(self.count and @I)",
     "float": "(@F + @F);(@F - @F);(@F * @F);(@F / @F);min(@F, @F);max(@F, @F);abs(@F);(@F if @B else @F);(@F + @I);"
-    "(@I / @I);float(@I);(@F if self.mbest is None else self.mbest);(t.ox or @F)",
+    "(@I / @I);float(@I);(@F if self.mbest is None else self.mbest);(t.ox or @F);"
+    "(@F // @F);(@F % @F);round(@F, 2);math.sqrt(t.x);math.floor(t.x) / 2;(@F ** 2);half(@F);RATES.get(t.s, @F)",
     "bool": "@I > @I;@F < @F;@F == @F;@I != @I;@B and @B;@B or @B;not @B;@S == @S;self.mlast is None;self.mlast == @I;"
-    "(self.mbest is None or self.mbest < @F);t.ox is None",
-    "str": "(@S + 'z');t.s[:2];t.s.upper();(@S if @B else @S);str(@I)",
+    "(self.mbest is None or self.mbest < @F);t.ox is None;0 < @I < @I;@I in STEPS;'z' in @S;@S < @S;"
+    "math.isnan(@F);(self.mlast is not None and self.mlast > @I);bool(self.text);self.text.startswith('s')",
+    "str": "(@S + 'z');t.s[:2];t.s.upper();(@S if @B else @S);str(@I);"
+    "f'{@I}|{@F:.2f}';f'{self.mlast}';(self.text or @S)[-3:];@S[::-1];min(@S, @S)",
 }
 LEAVES = {kind: text.split(" ") for kind, text in _LEAVES.items()}
 TREES = {kind: text.split(";") for kind, text in _TREES.items()}
