@@ -9,7 +9,7 @@ with the words of `conformer`, and before what failed after it.
 Example:
     For `int64 n, rstring s` and a function of one value, a map is
 
-        def loop(rows, call, conform, Row, named, ends, c0, c1):
+        def loop(rows, call, instances, conform, Row, named, ends, c0, c1):
             by_name = None
             for a0 in rows:
                 value = call(a0)
@@ -35,7 +35,7 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from keyword import iskeyword
 from typing import Any
 
@@ -66,7 +66,19 @@ class Collected:
         self._lists: list[list[Any]] = [[] for _ in range(max(1, len(outputs.names)))]
         self.ends: list[int] = []
 
-    def call(self, form: str, call: Call, rows: Iterable[Any], arity: int | None) -> None:
+    @cached_property
+    def take(self) -> Callable[[Any], None]:
+        """The function that takes one tuple in any form."""
+        made = _taker(self._outputs)
+        taker: Callable[[Any], None] = made(*self._checks(), self.ends, *self._lists)
+        return taker
+
+    def _checks(self) -> tuple[Any, ...]:
+        return conformer(self._outputs), row_class(self._outputs), _class_by_name(self._outputs)
+
+    def call(
+        self, form: str, call: Call, rows: Iterable[Any], arity: int | None, instances: Mapping[Any, Any] | None = None
+    ) -> None:
         """Call a function for rows, and take what it gives.
 
         Args:
@@ -75,24 +87,24 @@ class Collected:
             call: The function.
             rows: For each call what it takes.
             arity: How many values that is, None if it is one row.
+            instances: By the key that stands before the values of each row; the function takes one first.
         """
-        loop = _loop(self._outputs, form, arity)
-        named, row = _class_by_name(self._outputs), row_class(self._outputs)
+        loop = _loop(self._outputs, form, arity, instances is not None)
         try:
-            loop(rows, call, conformer(self._outputs), row, named, self.ends, *self._lists)
+            loop(rows, call, instances, *self._checks(), self.ends, *self._lists)
         except Exception:
             self.columns()  # what was given before fails first, if it does not fit
             raise
 
     def columns(self) -> list[Column]:
         """All that was given, as columns; there is none of it any more then."""
-        lists, self._lists = self._lists, [[] for _ in self._lists]
-        self.ends = []
         types = [a.type for a in self._outputs.attributes]
-        columns = [_column(found, type_) for found, type_ in zip(lists, types, strict=False)]
+        columns = [_column(found, type_) for found, type_ in zip(self._lists, types, strict=False)]
         if not all(column is not None for column in columns):
-            rows = list(map(conformer(self._outputs), zip(*lists, strict=True)))
+            rows = list(map(conformer(self._outputs), zip(*self._lists, strict=True)))
             columns = [typed(list(v), type_) for v, type_ in zip(zip(*rows, strict=True), types, strict=True)]
+        for found in (self.ends, *self._lists):
+            found.clear()
         return columns
 
 
@@ -143,17 +155,33 @@ def _column(found: list[Any], type_: Type) -> Column | None:
 
 
 @cache
-def _loop(outputs: Schema, form: str, arity: int | None) -> Callable[..., None]:
-    found: Callable[..., None] = load_text("\n".join(_lines(outputs, form, arity)), {"missing": object()})["loop"]
+def _loop(outputs: Schema, form: str, arity: int | None, by_key: bool) -> Callable[..., None]:
+    text = "\n".join(_lines(outputs, form, arity, by_key))
+    found: Callable[..., None] = load_text(text, {"missing": object()})["loop"]
     return found
 
 
-def _lines(outputs: Schema, form: str, arity: int | None) -> Iterator[str]:
-    lists = ", ".join(f"c{i}" for i in range(max(1, len(outputs.names))))
+@cache
+def _taker(outputs: Schema) -> Callable[..., Any]:
+    lines = [line.replace("continue", "return") for line in _take_whole(outputs)]
+    head = [f"def taker({_lists(outputs)}):", f"{_INDENT}by_name = None", f"{_INDENT}def take(value):"]
+    body = _indented(["nonlocal by_name", *lines], 2)
+    found: Callable[..., Any] = load_text("\n".join([*head, *body, f"{_INDENT}return take"]), {"missing": object()})[
+        "taker"
+    ]
+    return found
+
+
+def _lists(outputs: Schema) -> str:
+    return ", ".join(["conform", "Row", "named", "ends", *(f"c{i}" for i in range(max(1, len(outputs.names))))])
+
+
+def _lines(outputs: Schema, form: str, arity: int | None, by_key: bool) -> Iterator[str]:
     args = "row" if arity is None else ", ".join(f"a{i}" for i in range(arity))
-    yield f"def loop(rows, call, conform, Row, named, ends, {lists}):"
+    yield f"def loop(rows, call, instances, {_lists(outputs)}):"
     yield f"{_INDENT}by_name = None"
-    yield f"{_INDENT}for {args or '_'} in rows:"
+    yield f"{_INDENT}for {f'key, {args}' if by_key else args or '_'} in rows:"
+    args = f"instances[key], {args}" if by_key else args
     take = _take_parts(outputs) if form.endswith("parts") else _take_whole(outputs)
     if form.startswith("many"):
         yield f"{_INDENT * 2}for value in call({args}) or ():"

@@ -89,6 +89,15 @@ def lighten(call: Any, role: str, inputs: Schema, outputs: Schema) -> LightCall 
     return LightCall(bound, light.reads, light.copies, light.gives)
 
 
+def lighten_method(method: Any, inputs: Schema) -> LightCall | None:
+    """A method of an instance and a row as one of an instance and values, or None if it needs its rows."""
+    if not isinstance(method, FunctionType):
+        return None
+    # What a filter gives is never looked at.
+    light = _lighten(method, method.__code__, 1, "filter", inputs, inputs)
+    return None if light is None else LightCall(light.bind(method), light.reads, {}, None)
+
+
 def _method(call: Any) -> tuple[Any, tuple[Any, ...]]:
     """The function that a call ends in, with the instance that it is given first."""
     if isinstance(call, FunctionType | type):

@@ -49,11 +49,12 @@ def rows_of(frame: Frame, schema: Schema, start: int = 0) -> Iterator[Iterator[A
     columns = [(frame[a.name], a.type) for a in schema.attributes]
     for at in range(start, len(frame), PIECE):
         count = min(PIECE, len(frame) - at)
-        lists = [_own(column[at : at + count], type_) for column, type_ in columns]
+        lists = [own_values(column[at : at + count], type_) for column, type_ in columns]
         yield map(new, repeat(cls), zip(*lists, strict=True) if lists else repeat((), count))
 
 
-def _own(column: Column, type_: Type) -> list[Any]:
+def own_values(column: Column, type_: Type) -> list[Any]:
+    """The values of a column that a function may change."""
     found = values(column, type_)
     return list(map(row_maker(type_), found)) if isinstance(type_, TupleType) else found
 
@@ -102,7 +103,7 @@ def _arguments(
     columns = [(frame[name], inputs.attribute(name).type) for name in light.reads]
     for at in range(start, len(frame), PIECE):
         count = min(PIECE, len(frame) - at)
-        lists = [_own(column[at : at + count], type_) for column, type_ in columns]
+        lists = [own_values(column[at : at + count], type_) for column, type_ in columns]
         if len(lists) == 1:
             yield lists[0], 1
         else:
