@@ -77,7 +77,7 @@ _TREES = {
     "(self.mbest is None or self.mbest < @F);t.ox is None;0 < @I < @I;t.n in STEPS;'z' in t.s;@S < @S;"
     "math.isnan(t.x);(self.mlast is not None and self.mlast > @I);bool(t.s);t.s.startswith('s')",
     "str": "(@S + 'z');t.s[:2];t.s.upper();(@S if @B else @S);str(@I);"
-    "f'{@I}|{@F:.2f}';f'{self.mlast}';t.s[-3:];t.s[::-1];(t.s or @S)",
+    "f'{t.n}|{t.x:.2f}';f'{self.mlast}';t.s[-3:];t.s[::-1];(t.s or @S)",
 }
 LEAVES = {kind: text.split(" ") for kind, text in _LEAVES.items()}
 TREES = {kind: text.split(";") for kind, text in _TREES.items()}

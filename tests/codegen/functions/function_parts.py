@@ -29,7 +29,7 @@ _TREES = {
         (-t.b) ; abs(t.b) ; int(t.s, 16) ; t.w.rfind(@S) ; t.s.rindex('a') ; t.s.find('b', t.j) ; (t.u - @I) ; (-t.u) ;
         round(t.n, -2) ; round(t.n, 2) ; (t.j ** 4) ; (t.n, @I)[1] ; {'x': @I}['x'] ; (y := @I) * 2 ; min(t.n, @I, 3) ;
         math.floor(t.n) ; len(t.s.split('a')) ; (t.n if 1 < t.n < t.m else @I) ; (t.on + 1 if t.on is not None else 0) ;
-        int(t.w.strip() or '7') ; len(f"{@F}") ; (t.x > 1) + (t.on == t.n) ; clamp(v=t.m, low=@I)
+        int(t.w.strip() or '7') ; len(f"{t.z}") ; (t.x > 1) + (t.on == t.n) ; clamp(v=t.m, low=@I)
     """,
     "float": r"""
         (@F + @F) ; (@F - @F) ; (@F * @F) ; (@F / @F) ; (@I / @I) ; (@F // @F) ; (@F % @F) ; (-@F) ; abs(@F) ;
@@ -65,8 +65,8 @@ _TREES = {
         t.s.zfill(5) ; re.sub('[0-9]+', '#', t.s) ; PATTERN.match(t.s).group(1) ; t.s.split('-')[1] ; (t.os or @S) ;
         (@S or t.w) ; max(t.s, @S) ; t.w[t.j] ; t.w[:t.i] ; str(t.on) ; f"{t.os}" ; repr(t.x) ; chr(t.n) ;
         t.s.removeprefix('a') ; PATTERN.match(t.s)[2] ; f"{t.i:>5}" ; (t.s + 'x').strip('x') ; @S.casefold() ;
-        (t.s if t.b else t.w).upper() ; t.s.split()[-1] ; f"{t.x:g}" ; f"{@F:e}" ; f"{t.x:,.2f}" ; f"{t.x:+010.3f}" ;
-        f"{t.x:%}" ; f"{@I:,}" ; f"{t.n:_}" ; f"{t.n:x}" ; f"{t.n:#b}" ; f"{t.n:08.3f}" ; f"{t.k:c}" ; f"{t.b:d}" ;
+        (t.s if t.b else t.w).upper() ; t.s.split()[-1] ; f"{t.x:g}" ; f"{t.z:e}" ; f"{t.x:,.2f}" ; f"{t.x:+010.3f}" ;
+        f"{t.x:%}" ; f"{t.m:,}" ; f"{t.n:_}" ; f"{t.n:x}" ; f"{t.n:#b}" ; f"{t.n:08.3f}" ; f"{t.k:c}" ; f"{t.b:d}" ;
         f"{t.b!s:>7}" ; f"{t.s:*<5.2}" ; f"{t.w!a}" ; f"{t.on!r}" ; f"{t.x=}" ; f"{t.y}" ; str(t.u) ; repr(t.s) ;
         t.s.swapcase() ; t.w.capitalize() ; t.s.center(7, '*') ; t.s.ljust(4) ; t.s.rjust(3, 'ß') ; @S.lstrip() ;
         t.w.rstrip('z') ; t.s.removesuffix('c') ; t.s.rsplit(',', 1)[0] ; t.s.splitlines()[0] ; t.s[5:0:-1] ;
