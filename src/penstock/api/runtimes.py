@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -262,7 +263,7 @@ def parameter_values(
 def _bind(function: Callable[..., Any], parameters: dict[str, Any]) -> Callable[..., Any]:
     if not parameters:
         return function
-    return lambda *arguments: function(*arguments, **parameters)
+    return partial(function, **parameters)
 
 
 def _only_row(batch: Any, schema: Schema) -> Tuple:

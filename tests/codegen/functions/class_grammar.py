@@ -67,12 +67,17 @@ _LEAVES = {
 }
 _TREES = {
     "int": "(@I + @I);(@I - @I);(@I * @I);(@I // @I);(@I % 7);min(@I, @I);max(@I, @I);abs(@I);-@I;(@I if @B else @I);"
-    "len(@S);int(t.b);(self.mlast if self.mlast is not None else @I);(t.on or @I)",
+    "len(@S);int(t.b);(self.mlast if self.mlast is not None else @I);(t.on or @I);"
+    "(t.i ** 2);(@I & @I);(@I | t.n);(t.n >> 3);round(t.x);int(t.x);(1 // t.i if t.i else @I);(y := @I) + y;(@B + @I);"
+    "SIZES.get(@I, 5);clamp(t.n, high=self.step);(self.count and @I)",
     "float": "(@F + @F);(@F - @F);(@F * @F);(@F / @F);min(@F, @F);max(@F, @F);abs(@F);(@F if @B else @F);(@F + @I);"
-    "(@I / @I);float(@I);(@F if self.mbest is None else self.mbest);(t.ox or @F)",
+    "(@I / @I);float(@I);(@F if self.mbest is None else self.mbest);(t.ox or @F);"
+    "(@F // t.x);(@F % t.x);round(t.x, 2);math.sqrt(t.x);math.floor(t.x) / 2;(t.x ** 2);half(t.x);RATES.get(t.s, @F)",
     "bool": "@I > @I;@F < @F;@F == @F;@I != @I;@B and @B;@B or @B;not @B;@S == @S;self.mlast is None;self.mlast == @I;"
-    "(self.mbest is None or self.mbest < @F);t.ox is None",
-    "str": "(@S + 'z');t.s[:2];t.s.upper();(@S if @B else @S);str(@I)",
+    "(self.mbest is None or self.mbest < @F);t.ox is None;0 < @I < @I;t.n in STEPS;'z' in t.s;@S < @S;"
+    "math.isnan(t.x);(self.mlast is not None and self.mlast > @I);bool(t.s);t.s.startswith('s')",
+    "str": "(@S + 'z');t.s[:2];t.s.upper();(@S if @B else @S);str(@I);"
+    "f'{t.n}|{t.x:.2f}';f'{self.mlast}';t.s[-3:];t.s[::-1];(t.s or @S)",
 }
 LEAVES = {kind: text.split(" ") for kind, text in _LEAVES.items()}
 TREES = {kind: text.split(";") for kind, text in _TREES.items()}
@@ -133,7 +138,9 @@ class Grammar:
         return [f"self.{self.pick(ATTRIBUTES[kind])} = {self.expression(kind, depth)}"]
 
     def gives(self, outputs: Sequence[str]) -> list[str]:
-        shape = self.pick(("one", "one", "some", "two", "list", "submit"))
+        shape = self.pick(("one", "one", "some", "two", "list", "submit", "mixed"))
+        if shape == "mixed":
+            return [f"self.submit({self.tuple_(outputs)})", f"yield {self.tuple_(outputs)}"]
         if shape == "some":
             return [f"if {self.expression('bool', 2)}:", f"    yield {self.tuple_(outputs)}"]
         if shape == "two":

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 sys.path[:0] = map(str, Path(__file__).parents[:2])
 
 from function_parts import LEAVES, TREES  # noqa: E402
@@ -23,6 +25,7 @@ from pes import inner_pe, plan_of  # noqa: E402
 from penstock import App  # noqa: E402
 from penstock.api.rows import conformer, row_maker  # noqa: E402
 from penstock.codegen.functions.compiled import Compiled, compile_function  # noqa: E402
+from penstock.codegen.functions.row_calls import filter_rows, flat_map_rows, map_rows  # noqa: E402
 from penstock.codegen.rows.frames import Frame  # noqa: E402
 from penstock.codegen.rows.places import Places  # noqa: E402
 from penstock.codegen.run.loaded_module import LoadedModule, OperatorError  # noqa: E402
@@ -60,24 +63,9 @@ FLOATS = (
     float("nan"), float("inf"), float("-inf"), -7.25, 2.675,
 )  # fmt: skip
 TEXTS = (
-    "",
-    "a",
-    "A",
-    "ab c",
-    " x ",
-    "é",
-    "ß",
-    "\U0001f600z",
-    "12",
-    "-3",
-    "1.5",
-    "nan",
-    "EUR",
-    "x-12",
-    "a,b,c",
-    "\x1c",
-    "İ",
-)
+    "", "a", "A", "ab c", " x ", "é", "ß", "\U0001f600z", "12", "-3", "1.5", "nan", "EUR", "x-12", "a,b,c", "\x1c", "İ",
+    "1_0", "٣", "ǆ", "ﬁ", "a\nb", "inf", "\t7 ",
+)  # fmt: skip
 
 HEADER = """
 import math
@@ -155,7 +143,7 @@ class Grammar:
     def statement(self, depth: int) -> list[str]:
         kind = self.pick(("int", "float", "bool", "str"))
         name = f"{kind[0]}{len(self.locals.get(kind, ()))}v"
-        match self.pick(("plain", "plain", "if", "assert", "augmented", "pair", "raise")):
+        match self.pick(("plain", "plain", "if", "assert", "augmented", "pair", "raise", "chain", "typed", "early")):
             case "if":
                 test = self.expression("bool", depth)
                 then, otherwise = self.expression(kind, depth), self.expression(kind, depth)
@@ -171,6 +159,16 @@ class Grammar:
                 made = [f"i9v, s9v = pair({self.expression('int', 1)}, {self.expression('str', 1)})"]
                 self.locals.setdefault("int", []).append("i9v")
                 return made
+            case "chain":
+                first, second, third = (self.expression(kind, depth) for _ in range(3))
+                made = [f"if {self.expression('bool', 1)}:", f"    {name} = {first}"]
+                made += [f"elif {self.expression('bool', 1)}:", f"    {name} = {second}"]
+                made += ["else:", "    pass", f"    {name} = {third}"]
+            case "typed":
+                made = [f"{name}: object = {self.expression(kind, depth)}", f"{name} = other = {name}"]
+            case "early":
+                test, value = self.expression("bool", 1), self.expression(kind, depth)
+                made = [f"{name} = {value}", f"if {test}:", f"    {name}, other = {self.expression(kind, 1)}, t.n"]
             case _:
                 made = [f"{name} = {self.expression(kind, depth)}"]
         self.locals.setdefault(kind, []).append(name)
@@ -264,18 +262,20 @@ class Columns:
 
     def run(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[int, Any]]:
         """The tuples that leave, each with the number of the row that it was made of."""
-        import numpy as np
-
-        schema = parse_schema(INPUTS)
-        batch = batch_from_rows(rows, schema)
-        columns = {a.name: to_column(batch.column(i), a.type) for i, a in enumerate(schema.attributes)}
-        pe = _Batch(Frame(Places(np.arange(len(rows))), columns))
+        pe = _Batch(_framed(rows))
         with np.errstate(all="ignore"):
             self.module.process(pe)
         left = pe.left
         return list(
             zip(left.places.item.tolist(), rows_from_batch(left.batch(self.outputs), self.outputs), strict=True)
         )
+
+
+def _framed(rows: Sequence[tuple[Any, ...]]) -> Frame:
+    schema = parse_schema(INPUTS)
+    batch = batch_from_rows(rows, schema)
+    columns = {a.name: to_column(batch.column(i), a.type) for i, a in enumerate(schema.attributes)}
+    return Frame(Places(np.arange(len(rows))), columns)
 
 
 class _Batch:
@@ -291,34 +291,64 @@ class _Batch:
         self.left = frame
 
 
+class Calls:
+    """A function that is called, as one that is not understood."""
+
+    text = "called"
+
+    def __init__(self, function: Any, role: str, outputs: str) -> None:
+        self.call, self.role, self.outputs = function, role, parse_schema(outputs)
+
+    def run(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[int, Any]]:
+        """The tuples that leave, each with the number of the row that it was made of."""
+        inputs, frame = parse_schema(INPUTS), _framed(rows)
+        if self.role == "filter":
+            made = filter_rows(frame, self.call, inputs)
+        else:
+            work = map_rows if self.role == "map" else flat_map_rows
+            made = work(frame, self.call, inputs, self.outputs)
+        return list(
+            zip(made.places.item.tolist(), rows_from_batch(made.batch(self.outputs), self.outputs), strict=True)
+        )
+
+
 def differences(text: str, role: str, rows: Sequence[tuple[Any, ...]], outputs: str) -> tuple[bool, str]:
-    """Whether a function became columns, and how what it then gives differs from what Python gives, if it does."""
+    """Whether a function became columns, and how what it then gives differs from what Python gives, if it does.
+
+    Whether it did or not, it is also called as one that did not.
+    """
     function = load(text)
     form = compile_function(function, role, parse_schema(INPUTS), parse_schema(outputs))
-    if not isinstance(form, Compiled):
-        return False, ""
-    columns = Columns(function, role, outputs)
     expected = by_rows(function, role, rows, outputs)
+    difference = _difference(text, Calls(function, role, outputs), rows, expected)
+    if difference or not isinstance(form, Compiled):
+        return isinstance(form, Compiled), difference
+    return True, _difference(text, Columns(function, role, outputs), rows, expected)
+
+
+def _difference(text: str, side: Calls | Columns, rows: Sequence[tuple[Any, ...]], expected: list[Any]) -> str:
     errors = [e for e in expected if isinstance(e, Exception)]
-    told = f"{text}\n\n{columns.text}"
+    told = f"{text}\n\n{side.text}"
+    raised: Exception | None = None
     try:
-        columns.run(rows)
-        raised = None
+        side.run(rows)
     except OperatorError as error:
         raised = error.error
+    except Exception as error:
+        raised = error
     if (raised is None) != (not errors):
-        return True, f"{told}\nexpected {errors[:1]}, got {raised!r}"
+        return f"{told}\nexpected {errors[:1]}, got {raised!r}"
     if errors and (type(raised), str(raised)) != (type(errors[0]), str(errors[0])):
-        return True, f"{told}\nexpected {errors[0]!r}, got {raised!r}"
-    assert not columns.run([])
+        return f"{told}\nexpected {errors[0]!r}, got {raised!r}"
+    assert not side.run([])
     good = [row for row, found in zip(rows, expected, strict=True) if not isinstance(found, Exception)]
     wanted = [found for found in expected if not isinstance(found, Exception)]
     pairs = [repr((i, t)) for i, found in enumerate(wanted) for t in found]
-    actual = list(map(repr, columns.run(good)))
+    actual = list(map(repr, side.run(good)))
     if pairs != actual:
         at = next((i for i, (a, b) in enumerate(zip(pairs, actual, strict=False)) if a != b), -1)
-        return True, f"{told}\nexpected {pairs[at]}\ngot      {actual[at] if actual else actual}"
-    return True, ""
+        return f"{told}\nexpected {pairs[at]}\ngot      {actual[at] if actual else actual}"
+    return ""
 
 
 def functions(pick: Pick, depth: int = 3) -> tuple[str, str, str]:

@@ -109,7 +109,36 @@ class Kept(Operator):
         yield self.rows[len(self.rows) // 2]
 
 
-CLASSES = [Numbered, ByFloat, ByTwo, Falsy, Timed, Same, Listed, Catching, Kept]
+class ByDict(Operator):
+    """Counts by key in a dictionary of its own, and submits by a function that is not its own."""
+
+    def __init__(self):
+        self.counts = {}
+
+    def process(self, t):
+        self.counts[t.s] = self.counts.get(t.s, 0) + t.n
+        submit_twice(self, t.s, t.f)
+        yield {"n": self.counts[t.s], "s": t.s, "f": t.f}
+        submit_twice(self, "behind", t.f)
+
+
+def submit_twice(operator, s, f):
+    operator.submit((1, s, f))
+    operator.submit({"n": 2, "s": s, "f": f})
+
+
+class Moving(Numbered):
+    """Goes over to another method."""
+
+    def process(self, t):
+        self.process = self.second
+        yield (1, t.s, t.f)
+
+    def second(self, t):
+        yield (2, t.s, t.f)
+
+
+CLASSES = [Numbered, ByFloat, ByTwo, Falsy, Timed, Same, Listed, Catching, Kept, ByDict, Moving]
 
 
 def chain(*kinds: Any, schema: str = SCHEMA, **options: Any):

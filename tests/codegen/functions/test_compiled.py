@@ -50,6 +50,16 @@ class Hooked:
         self.n += 1
 
 
+@dataclass
+class Written:
+    n: int
+    x: float
+    s: str
+
+    def __init__(self, n, x, s):
+        self.n, self.x, self.s = 2 * n, x, s
+
+
 def move():
     global MOVING
     MOVING += 1
@@ -164,6 +174,7 @@ def unbound(t):
         (lambda t: (MOVING, t.x, t.s), "MOVING"),
         (lambda t: (random.randrange(9), t.x, t.s), "random"),
         (lambda t: Hooked(t.n, t.x, t.s), "Hooked"),
+        (lambda t: Written(t.n, t.x, t.s), "Written"),
         (lambda t: (t.n, t.x, t.s * t.n), "`*` of text"),
         (lambda t: (t.n << 70, t.x, t.s), "BinOp"),
         (lambda t: (t.n ** t.n, t.x, t.s), "a power of integers"),

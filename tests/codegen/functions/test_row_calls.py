@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.api.rows import ConformError, conformer
-from penstock.codegen.functions.row_calls import FEW, columns_of, filter_rows, flat_map_rows, map_rows
+from penstock.codegen.functions.row_calls import PIECE, columns_of, filter_rows, flat_map_rows, map_rows
 from penstock.codegen.kernels.column_operations import typed, values
 from penstock.codegen.rows.frames import Frame
 from penstock.codegen.rows.places import Places
@@ -30,14 +30,15 @@ def numbered(count):
 
 
 def test_rows_that_come_back_unchanged_are_the_same_frame():
-    frame = numbered(3 * FEW)
+    frame = numbered(3 * PIECE)
     assert map_rows(frame, lambda row: row, PLAIN, PLAIN) is frame
+    assert map_rows(frame, lambda row: row if len(row) else (), PLAIN, PLAIN) is frame
 
 
-@pytest.mark.parametrize("first", [0, 1, FEW, FEW + 1, 3 * FEW - 1])
+@pytest.mark.parametrize("first", [0, 1, PIECE, PIECE + 1, 3 * PIECE - 1])
 def test_rows_that_change_behind_unchanged_ones_are_in_their_places(first):
-    made = map_rows(numbered(3 * FEW), lambda row: row if row.n < first else (-row.n, row.s), PLAIN, PLAIN)
-    assert rows_in(made, PLAIN) == [(i if i < first else -i, f"s{i}") for i in range(3 * FEW)]
+    made = map_rows(numbered(3 * PIECE), lambda row: row if row[:1] < (first,) else (-row.n, row.s), PLAIN, PLAIN)
+    assert rows_in(made, PLAIN) == [(i if i < first else -i, f"s{i}") for i in range(3 * PIECE)]
 
 
 def test_a_list_that_a_function_changes_in_the_row_it_returns_is_changed():

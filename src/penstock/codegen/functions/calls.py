@@ -39,6 +39,7 @@ from penstock.codegen.functions.nodes import (
     constant,
     unify,
 )
+from penstock.codegen.functions.record_classes import plain_fields
 
 _ROW_MATH = frozenset(
     "exp expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh hypot pow fmod copysign degrees "
@@ -109,24 +110,13 @@ def _followed(function: FunctionType, args: list[Value], named: dict[str, Value]
 
 def _made(cls: Any, args: list[Value], named: dict[str, Value]) -> Record:
     """A named tuple or a dataclass without hooks."""
-    if issubclass(cls, tuple) and hasattr(cls, "_fields") and cls.__new__.__module__.startswith("namedtuple_"):
-        names, defaults = cls._fields, dict(cls._field_defaults)
-        is_plain = "__init__" not in vars(cls) and "__getattribute__" not in vars(cls)
-    elif "__dataclass_params__" in vars(cls) and vars(cls)["__dataclass_params__"].init:
-        fields = dataclasses.fields(cls)
-        names = tuple(f.name for f in fields)
-        defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
-        hooks = ("__post_init__", "__setattr__", "__getattribute__", "__getattr__", "__new__")
-        is_frozen = vars(cls)["__dataclass_params__"].frozen
-        is_plain = all(f.init and not f.kw_only and f.default_factory is dataclasses.MISSING for f in fields)
-        is_plain &= not any(
-            h in vars(c) for c in cls.__mro__[:-1] for h in hooks if not (is_frozen and h == "__setattr__")
-        )
-    else:
+    names = plain_fields(cls)
+    if names is None:
         raise NotUnderstood(f"it makes a `{cls.__name__}`")
-    if not is_plain or len(args) > len(names) or not set(named) <= set(names[len(args) :]):
+    if len(args) > len(names) or not set(named) <= set(list(names)[len(args) :]):
         raise NotUnderstood(f"it makes a `{cls.__name__}` in a way that cannot be followed")
-    found = {n: as_value(v) for n, v in defaults.items()} | dict(zip(names, args, strict=False)) | named
+    given: dict[str, Value] = dict(zip(names, args, strict=False)) | named
+    found = {n: as_value(default) for n, default in names.items() if default is not dataclasses.MISSING} | given
     if set(found) != set(names):
         raise NotUnderstood(f"it makes a `{cls.__name__}` without all its attributes")
     return Record(tuple(found[n] for n in names), tuple(names), "object")

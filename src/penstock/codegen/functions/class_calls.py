@@ -21,20 +21,25 @@ Preserves:
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, repeat
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from penstock.api.keyed.keyed_runtime import KeyedRuntime
 from penstock.api.rows import ConformError, conformer
+from penstock.codegen.functions.collecting import Collected
+from penstock.codegen.functions.light_calls import LightCall, lighten_method
 from penstock.codegen.functions.row_calls import (
     PIECE,
     Call,
     Columns,
     columns_of,
     make_own,
+    own_values,
     rows_of,
     whole_columns,
 )
@@ -65,6 +70,8 @@ class ClassCalls:
         self._ports: list[int] = []
         self._calls: Call | _Instances | None = None
         self._settled: Any = None
+        self._found = Collected(self._outputs[0])
+        self._light: Any = _UNKNOWN
         runtime.submit[:] = self._collectors()
         self._checked = [runtime.receiver(port) for port in range(len(self._inputs))]
 
@@ -78,10 +85,49 @@ class ClassCalls:
 
     def process(self, times: Times, frames: Sequence[Frame]) -> list[Frame]:
         """The frames that the operator gives by each output port for those of its input ports."""
+        if self._is_light():
+            (frame,) = frames
+            counts, columns = self._call_light(frame, times(frame))
+            return [Given(frame.places, counts, joined([]), frame.marks).frame(0, columns)]
         places, rows = self._in_order(frames)
         counts, ports, made = self._call(rows, times(Frame(places, {})).tolist())
         given = Given(places, counts, ports, _merged_marks(frames))
         return [given.frame(port, columns) for port, columns in enumerate(made)]
+
+    def _is_light(self) -> bool:
+        """Whether the class takes values instead of rows; never while it is checked."""
+        if getattr(self._runtime, "to_check", 0) or len(self._inputs) * len(self._outputs) != 1:
+            return False
+        calls = self._settle()
+        if self._light is _UNKNOWN:
+            self._light = self._lighten(calls)
+        if self._light is not None:
+            self._settled.submit[:] = [self._found.take]
+        return self._light is not None
+
+    def _lighten(self, calls: Call | _Instances) -> LightCall | None:
+        is_keyed = isinstance(self._settled, KeyedRuntime)
+        owner = self._settled.owner if is_keyed else type(self._settled.instance)
+        if (is_keyed and not isinstance(calls, _Instances)) or _is_moving(owner):
+            return None
+        return lighten_method(inspect.getattr_static(owner, "process"), self._inputs[0])
+
+    def _call_light(self, frame: Frame, when: Array) -> tuple[Array, dict[str, Column]]:
+        """Call the operator with values: how many tuples each row gave, and their columns."""
+        light, schema, is_keyed = self._light, self._inputs[0], isinstance(self._calls, _Instances)
+        instances: Any = self._calls if is_keyed else {None: self._settled.instance}
+        names = [schema.names[instances.place], *light.reads] if is_keyed else light.reads
+        pieces: list[Columns] = []
+        counts: list[Array] = []
+        for at in range(0, len(frame), PIECE):
+            at_ns = when[at : at + PIECE].tolist()
+            lists = [own_values(frame[name][at : at + PIECE], schema.attribute(name).type) for name in names]
+            keys = [] if is_keyed else [repeat(None, len(at_ns))]
+            rows = self._timed(zip(*keys, *lists, strict=True), at_ns)
+            self._found.call("many", light.call, rows, len(light.reads), instances)
+            counts.append(np.diff(self._found.ends, prepend=0))
+            pieces.append(self._found.columns())
+        return joined(counts), whole_columns(pieces, self._outputs[0])
 
     def _call(self, rows: Iterator[Any], when: Sequence[int]) -> tuple[Array, Array, list[dict[str, Column]]]:
         """Call the operator for rows: how many values each gave, by which port each leaves, the columns of ports."""
@@ -194,6 +240,18 @@ class ClassCalls:
         conform = [conformer(schema) for schema in self._outputs]
         for value, port in zip(self._sent, self._ports or [0] * len(self._sent), strict=True):
             conform[port](value)
+
+
+_UNKNOWN = object()
+
+
+def _is_moving(owner: type) -> bool:
+    """Whether a class may call another method than `process` of its own for a tuple."""
+    watched: Any = owner.__getattribute__
+    if hasattr(owner, "__getattr__") or watched is not object.__getattribute__:
+        return True
+    methods = [f for class_ in owner.__mro__ for f in vars(class_).values() if isinstance(f, FunctionType)]
+    return any("process" in f.__code__.co_names for f in methods if not f.__module__.startswith("penstock.api"))
 
 
 def _collector(sent: list[Any], ports: list[int], port: int) -> Submit:

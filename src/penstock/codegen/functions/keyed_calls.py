@@ -73,6 +73,9 @@ class KeyedCalls(ClassCalls, TabledState):
         """What a class with one output gives for some rows in the loop, and for which row each tuple is."""
         some = frame.take(rows)
         self._load(some, self._held.form.names)
+        if self._is_light():
+            counts, columns = self._call_light(some, when[rows])
+            return np.repeat(rows, counts), columns
         counts, _, (columns,) = self._call(chain.from_iterable(rows_of(some, self._inputs[0])), when[rows].tolist())
         return np.repeat(rows, counts), columns
 

@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 from itertools import chain, repeat
-from operator import attrgetter, is_, itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.api.rows import conformer, row_class, row_maker
+from penstock.codegen.functions.collecting import Collected
+from penstock.codegen.functions.light_calls import LightCall, lighten
 from penstock.codegen.kernels.column_operations import typed, values
 from penstock.codegen.rows.frames import Frame, concatenated
 from penstock.codegen.rows.places import Array
@@ -29,9 +31,6 @@ from penstock.ir.types import OptionalType, Primitive, Schema, TupleType, Type, 
 PIECE = 4096
 """How many rows become columns at once."""
 
-FEW = 256
-"""How many rows may be alive at once before Python's collector looks at them."""
-
 Call = Callable[[Any], Any]
 Columns = list[Column]
 
@@ -41,20 +40,21 @@ def _settled(call: Call) -> Call:
     return getattr(call, "settled", call)
 
 
-def rows_of(frame: Frame, schema: Schema, start: int = 0, size: int = PIECE) -> Iterator[Iterator[Any]]:
+def rows_of(frame: Frame, schema: Schema, start: int = 0) -> Iterator[Iterator[Any]]:
     """The rows of a frame, piece by piece; a row is made when it is asked for.
 
     So it is gone when its call is done, and Python's collector does not see thousands of them.
     """
     new, cls = tuple.__new__, row_class(schema)
     columns = [(frame[a.name], a.type) for a in schema.attributes]
-    for at in range(start, len(frame), size):
-        count = min(size, len(frame) - at)
-        lists = [_own(column[at : at + count], type_) for column, type_ in columns]
+    for at in range(start, len(frame), PIECE):
+        count = min(PIECE, len(frame) - at)
+        lists = [own_values(column[at : at + count], type_) for column, type_ in columns]
         yield map(new, repeat(cls), zip(*lists, strict=True) if lists else repeat((), count))
 
 
-def _own(column: Column, type_: Type) -> list[Any]:
+def own_values(column: Column, type_: Type) -> list[Any]:
+    """The values of a column that a function may change."""
     found = values(column, type_)
     return list(map(row_maker(type_), found)) if isinstance(type_, TupleType) else found
 
@@ -62,44 +62,64 @@ def _own(column: Column, type_: Type) -> list[Any]:
 def map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame:
     """The frame of what a function gives for each row; the same frame if that is every row itself."""
     call = _settled(call)
+    light = lighten(call, "map", inputs, outputs)
+    if light is not None and light.gives is not None:
+        return _map_parts(frame, light, light.gives, inputs, outputs)
+    found, start = Collected(outputs), 0
     pieces: list[Columns] = []
     # A row that comes back may still hold a list, a set or a map that the function has changed.
-    is_alike = inputs == outputs and bool(inputs.attributes) and not has_collection(inputs)
-    start = same = _count_same(frame, call, inputs, outputs, pieces) if is_alike else 0
-    if pieces:
-        start += len(pieces[0][0])
-        pieces.insert(0, [frame[name][:same] for name in inputs.names])
-    elif is_alike and same == len(frame):
-        return frame
-    for rows in rows_of(frame, inputs, start):
-        pieces.append(columns_of(_called(call, rows, outputs), outputs))
+    if light is None and inputs == outputs and inputs.attributes and not has_collection(inputs):
+        same = _count_same(frame, call, inputs, found)
+        if same == len(frame):
+            return frame
+        pieces, start = [[frame[name][:same] for name in inputs.names], found.columns()], same + 1
+    for arguments, arity in _arguments(frame, light, inputs, start):
+        found.call("whole", call if light is None else light.call, arguments, arity)
+        pieces.append(found.columns())
     return frame.to([], whole_columns(pieces, outputs))
 
 
-def _count_same(frame: Frame, call: Call, inputs: Schema, outputs: Schema, pieces: list[Columns]) -> int:
-    """For how many rows in the beginning a function gives the row itself; what it gives for those behind is a piece."""
+def _map_parts(frame: Frame, light: LightCall, gives: Schema, inputs: Schema, outputs: Schema) -> Frame:
+    """The frame of a map some of whose attributes are columns that came."""
+    pieces: list[Columns] = []
+    found = Collected(gives)
+    for arguments, arity in _arguments(frame, light, inputs):
+        found.call("parts", light.call, arguments, arity)
+        pieces.append(found.columns())
+    if inputs == outputs and all(light.copies.get(name) == name for name in inputs.names):
+        return frame
+    copied = [name for name, source in light.copies.items() if name == source]
+    renamed = {name: frame[source] for name, source in light.copies.items() if name != source}
+    return frame.to(copied, renamed | whole_columns(pieces, gives))
+
+
+def _arguments(
+    frame: Frame, light: LightCall | None, inputs: Schema, start: int = 0
+) -> Iterator[tuple[Iterable[Any], int | None]]:
+    """For each piece of a frame what a function takes for its rows, and how many values that is; None is a row."""
+    if light is None:
+        yield from ((rows, None) for rows in rows_of(frame, inputs, start))
+        return
+    columns = [(frame[name], inputs.attribute(name).type) for name in light.reads]
+    for at in range(start, len(frame), PIECE):
+        count = min(PIECE, len(frame) - at)
+        lists = [own_values(column[at : at + count], type_) for column, type_ in columns]
+        if len(lists) == 1:
+            yield lists[0], 1
+        else:
+            yield zip(*lists, strict=True) if lists else repeat((), count), len(lists)
+
+
+def _count_same(frame: Frame, call: Call, inputs: Schema, found: Collected) -> int:
+    """For how many rows in the beginning a function gives the row itself; what it gives for the next is collected."""
     same = 0
-    for piece in rows_of(frame, inputs, size=FEW):
-        rows = list(piece)
-        made = _called(call, rows, outputs)
-        if not all(map(is_, made, rows)):
-            pieces.append(columns_of(made, outputs))
+    for row in chain.from_iterable(rows_of(frame, inputs)):
+        value = call(row)
+        if value is not row:
+            found.call("whole", lambda _, value=value: value, [row], None)
             break
-        same += len(rows)
+        same += 1
     return same
-
-
-def _called(call: Call, rows: Iterable[Any], outputs: Schema) -> list[Any]:
-    made: list[Any] = []
-    own = make_own(outputs)
-    try:
-        # Not by `map`: it would take a StopIteration of the function's for the end of the rows.
-        for row in rows:
-            made.append(own(call(row)))
-    except Exception:
-        columns_of(made, outputs)  # what was given before fails first, if it does not fit
-        raise
-    return made
 
 
 @cache
@@ -155,7 +175,16 @@ def filter_rows(frame: Frame, call: Call, inputs: Schema) -> Frame:
 def passes(frame: Frame, call: Call, inputs: Schema) -> Array:
     """For each row, whether a function is true."""
     call = _settled(call)
-    return np.array([bool(call(row)) for rows in rows_of(frame, inputs) for row in rows], bool)
+    light = lighten(call, "filter", inputs, inputs)
+    call = call if light is None else light.call
+    kept: list[bool] = []
+    for arguments, arity in _arguments(frame, light, inputs):
+        # Not by `bool`, which would be one more call for each row.
+        if arity is None or arity == 1:
+            kept += [True if call(value) else False for value in arguments]  # noqa: SIM210
+        else:
+            kept += [True if call(*values) else False for values in arguments]  # noqa: SIM210
+    return np.frombuffer(bytes(kept), bool)
 
 
 def flat_map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> Frame:
@@ -167,26 +196,18 @@ def flat_map_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> 
 def given_rows(frame: Frame, call: Call, inputs: Schema, outputs: Schema) -> tuple[Array, dict[str, Column]]:
     """All that a function gives for the rows, and for which row each is."""
     call = _settled(call)
+    light = lighten(call, "flat map", inputs, outputs)
+    gives = outputs if light is None or light.gives is None else light.gives
+    found, form = Collected(gives), "many" if light is None or light.gives is None else "many parts"
     pieces: list[Columns] = []
-    counts: list[int] = []
-    for rows in rows_of(frame, inputs):
-        made = _listed(call, rows, outputs)
-        counts += map(len, made)
-        pieces.append(columns_of(list(chain.from_iterable(made)), outputs))
-    return np.repeat(np.arange(len(frame)), np.array(counts, np.int64)), whole_columns(pieces, outputs)
-
-
-def _listed(call: Call, rows: Iterable[Any], outputs: Schema) -> list[list[Any]]:
-    made: list[list[Any]] = []
-    own = make_own(outputs)
-    try:
-        for row in rows:
-            made.append([])
-            made[-1].extend(map(own, call(row) or ()))
-    except Exception:
-        columns_of(list(chain.from_iterable(made)), outputs)
-        raise
-    return made
+    counts: list[Array] = []
+    for arguments, arity in _arguments(frame, light, inputs):
+        found.call(form, call if light is None else light.call, arguments, arity)
+        counts.append(np.diff(found.ends, prepend=0))
+        pieces.append(found.columns())
+    at = np.repeat(np.arange(len(frame)), np.concatenate(counts) if counts else 0)
+    copies = {} if light is None else {name: _taken(frame[source], at) for name, source in light.copies.items()}
+    return at, copies | whole_columns(pieces, gives)
 
 
 def _placed(frame: Frame, at: Array, columns: dict[str, Column]) -> Frame:
