@@ -41,10 +41,11 @@ def _source(rng: Random, name: str, schema: Attributes) -> tuple[Op, tuple[str, 
     delayed = rng.random() < 0.6
     many = rng.choice([3, 20, 100, 400])
     lines = []
-    for row in range(rng.choice([20, 100, 300])):
+    for row in range(rng.choice([20, 60, 120, 300])):
         moving = row // 3 + rng.randint(0, 3)
         number = rng.choice([rng.randrange(many), rng.randrange(many), moving, rng.randint(0, 2), 10_000 + row])
         held = {"k": number, "j": number % rng.choice([1, 2, 7, 50])}
+        held["s"] = rng.randint(0, 40)
         fields = [_key_field(rng, type_, held[a]) if a in held else draw_field(rng, type_) for a, type_ in schema]
         lines.append(",".join([f"{rng.choice((0.0, 0.0, 0.0, 0.25, 1.0))}", *fields] if delayed else fields))
     params = [("file", f'"{name}.csv"'), ("format", "csv"), *([("hasDelayField", "true")] if delayed else [])]
@@ -63,7 +64,7 @@ def _key_field(rng: Random, type_: str, number: int) -> str:
         return rng.choice([f"{number}.50", f"{number}.5"]) if number % 3 else rng.choice(["0", "-0", "0.0"])
     if type_ in ("rstring", "ustring"):
         text = STRANGE[number] if number < len(STRANGE) else f"k{number}" * (1 + number % 5)
-        return '"' + text.replace('"', '""') + '"'
+        return '"' + text.replace('"', '\\"') + '"'
     if type_ == "timestamp":
         return f"({number // 7},{number % 7},0)"
     if type_ == "blob":

@@ -57,7 +57,7 @@ def draw_faults(seed: int) -> Setting:
     rng = Random(f"faults {seed}")
     return replace(
         draw_setting(seed),
-        batches=tuple(rng.choice([1, 2, 5, 5, 13, 40]) for _ in range(rng.choice([1, 3]))),
+        batches=tuple(rng.choice([3, 8, 8, 20, 60]) for _ in range(rng.choice([1, 3]))),
         crashes=frozenset(rng.sample(range(20), 4)),
         stores_state=True,
         faults=seed,

@@ -80,12 +80,16 @@ class StoredChannel:
         if not values:
             return iter(())
         disturb(self._folder, self._rng)
-        with ExitStack() as twins, _full_disk(self._rng):
+        largest = self._rng.choice([100, 1000, state_log.LARGEST_ENTRY])
+        others: list[_Store] = []
+        with patch.object(state_log, "LARGEST_ENTRY", largest), ExitStack() as twins, _full_disk(self._rng):
             for _ in range(self._rng.choice([0, 0, 0, 1, 2])):
-                self._give_up(values, twins)
+                self._give_up(values, twins, others)
             found, left = self._attempt(values)
             if self._rng.random() < 0.1:
-                self._give_up(values, twins)
+                self._give_up(values, twins, others)
+        # Spark may put the state together from what several attempts have stored.
+        assert all(same(_content(other), _content(found)) for other in others), "attempts have stored other entries"
         self._store = found
         return iter(left)
 
@@ -101,7 +105,7 @@ class StoredChannel:
         instance.close()
         return store, left
 
-    def _give_up(self, values: Values, twins: ExitStack) -> None:
+    def _give_up(self, values: Values, twins: ExitStack, others: list[_Store]) -> None:
         """Attempt a batch and fail in the middle of it, or behind it; or still run while another one attempts it."""
         store, instance = self._store.copied(), self._make()
         state = ChannelState(store, store, instance, self._folder)
@@ -109,11 +113,13 @@ class StoredChannel:
         state.resume()
         how = self._rng.choice(["before", "processed", "stored", "still runs", "still runs"])
         if how == "still runs":
+            others.append(store)
             twins.callback(_run_on, state, instance, values)
             return
         if how != "before":
             list(instance.process_batch(values))
         if how == "stored":
+            others.append(store)
             state.store(0, 0)
         state.__exit__(None, None, None)
 
@@ -133,6 +139,10 @@ def _run_on(state: ChannelState, instance: PEInstance, values: Values) -> None:
     list(instance.process_batch(values))
     state.store(0, 0)
     state.__exit__(None, None, None)
+
+
+def _content(store: _Store) -> dict[str, Any]:
+    return {name: pickle.loads(entry) for name, entry in sorted(store.entries.items())}
 
 
 def _check_stored(store: _Store, instance: PEInstance, make: Callable[[], PEInstance]) -> None:

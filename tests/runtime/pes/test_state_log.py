@@ -12,6 +12,8 @@ import pytest
 
 from penstock.codegen.kernels import growing_arrays, key_tables
 from penstock.codegen.kernels.key_tables import KeyTable, Outline, unpacked
+from penstock.ir.arrow import arrow_type
+from penstock.ir.types import parse_type
 from penstock.runtime.pes import state_log
 from penstock.runtime.pes.entry_bytes import decode_entry
 from penstock.runtime.pes.state_log import Head, read, record
@@ -275,3 +277,19 @@ def test_reading_holds_no_more_rows_of_a_column_than_the_table(monkeypatch):
     )
     assert counted(read(head, store.get)) == instance.rows()
     assert set(held) == {100}
+
+
+@pytest.mark.parametrize("type_", ["rstring", "optional<rstring>", "list<rstring>"])
+def test_a_batch_that_is_run_again_divides_its_rows_alike(type_):
+    """A table that has grown and one that was read from the store take other amounts of memory for the same rows."""
+
+    def table():
+        return KeyTable(["k"], ["int64"], {"v": parse_type(type_)})
+
+    grown = table()
+    for i in range(130):
+        value = [f"text {i}"] if type_.startswith("list") else f"text {i}"
+        grown.put("v", grown.find([np.array([i])]), pa.array([value], arrow_type(parse_type(type_))))
+    read_again = table()
+    read_again.restore(grown.snapshot())
+    assert grown.count_bytes() == read_again.count_bytes() > 130 * 10

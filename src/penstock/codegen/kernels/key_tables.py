@@ -193,9 +193,9 @@ class KeyTable:
             self._columns[name].reserve(self._count)
         self._touched, self.is_new = [], True
 
-    def count_bytes(self, rows: int) -> int:
-        """The bytes of so many rows, about."""
-        return self.keys.count_bytes(rows) + sum(column.count_bytes(rows) for column in self._columns.values())
+    def count_bytes(self) -> int:
+        """The bytes of all rows, about; the same for the same rows, however they came to be."""
+        return self.keys.count_bytes() + sum(column.count_bytes(self._count) for column in self._columns.values())
 
     @property
     def arrays(self) -> list[GrowingArray] | None:
