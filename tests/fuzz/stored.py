@@ -24,6 +24,7 @@ from penstock.codegen.kernels import growing_arrays
 from penstock.local.channel import Values
 from penstock.local.line import Line
 from penstock.runtime.pes import state_log
+from penstock.runtime.pes.entry_bytes import decode_entry
 from penstock.runtime.pes.pe_instance import PEInstance
 from penstock.spark.workers.channel_state import ChannelState
 
@@ -142,7 +143,7 @@ def _run_on(state: ChannelState, instance: PEInstance, values: Values) -> None:
 
 
 def _content(store: _Store) -> dict[str, Any]:
-    return {name: pickle.loads(entry) for name, entry in sorted(store.entries.items())}
+    return {name: decode_entry(entry) for name, entry in sorted(store.entries.items())}
 
 
 def _check_stored(store: _Store, instance: PEInstance, make: Callable[[], PEInstance]) -> None:
