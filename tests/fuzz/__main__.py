@@ -21,13 +21,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", default="0:1000", help="which, as FIRST:END or one number")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
     parser.add_argument("--timed", type=int, default=Size().timed, help="the most operators that wait for time")
+    parser.add_argument("--state", action="store_true", help="many keys, their state in a store, and faults of files")
     parser.add_argument("--no-shrink", action="store_true", help="print the programs as they are")
     parser.add_argument("--show", action="store_true", help="print the program of each seed and do not run it")
     parser.add_argument("--stop-after", type=int, default=10, help="stop after so many differences")
     given = parser.parse_args(arguments)
     first, _, end = given.seeds.partition(":")
     seeds = range(int(first), int(end) if end else int(first) + 1)
-    size = Size(timed=given.timed)
+    size = None if given.state else Size(timed=given.timed)
     if given.show:
         for seed in seeds:
             print(describe(seed, size))
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     return _run(seeds, given, size)
 
 
-def _run(seeds: range, given: argparse.Namespace, size: Size) -> int:
+def _run(seeds: range, given: argparse.Namespace, size: Size | None) -> int:
     started, differing = time.monotonic(), 0
     for done, (seed, report) in enumerate(_reports(seeds, given, size), start=1):
         if report is not None:
@@ -49,7 +50,7 @@ def _run(seeds: range, given: argparse.Namespace, size: Size) -> int:
     return 1 if differing else 0
 
 
-def _reports(seeds: range, given: argparse.Namespace, size: Size) -> Iterator[tuple[int, str | None]]:
+def _reports(seeds: range, given: argparse.Namespace, size: Size | None) -> Iterator[tuple[int, str | None]]:
     tasks = ((seed, size, not given.no_shrink) for seed in seeds)
     if given.jobs == 1:
         yield from map(check_seed, tasks)

@@ -6,17 +6,23 @@ from penstock.base.diagnostics import UserError
 
 from .compare import Difference, find_difference
 from .generate import Size, generate
-from .setting import draw_setting
+from .keyed import generate_keyed
+from .setting import draw_faults, draw_setting
 from .shrink import Case, shrink
 
 SHRINKING_SECONDS = 3.0
 """How long a smaller program may run: where a statement is left out, a loop may not end."""
 
 
-def check_seed(task: tuple[int, Size, bool]) -> tuple[int, str | None]:
-    """A seed, and a report if its program means something else when it is compiled."""
+def check_seed(task: tuple[int, Size | None, bool]) -> tuple[int, str | None]:
+    """A seed, and a report if its program means something else when it is compiled.
+
+    Args:
+        task: The seed; how large programs are, or None for programs whose state is in a store and in files, in which
+            many things go wrong; whether what is reported is made small.
+    """
     seed, size, shrinks = task
-    case = generate(seed, size), draw_setting(seed)
+    case = _draw(seed, size)
     try:
         difference = find_difference(*case)
     except UserError as error:
@@ -29,19 +35,26 @@ def check_seed(task: tuple[int, Size, bool]) -> tuple[int, str | None]:
     return seed, report(seed, size, case, difference)
 
 
-def report(seed: int, size: Size, case: Case, difference: Difference) -> str:
+def _draw(seed: int, size: Size | None) -> Case:
+    return (generate_keyed(seed), draw_faults(seed)) if size is None else (generate(seed, size), draw_setting(seed))
+
+
+def report(seed: int, size: Size | None, case: Case, difference: Difference) -> str:
     """The program, how it was run, what both gave, and how to see it again."""
+    how = "--state" if size is None else f"--timed {size.timed}"
+    again = f"python -m tests.fuzz --seeds {seed} {how}"
+    return f"{difference.kind}: {difference.details}\n{_text(case)}again: {again}\n"
+
+
+def describe(seed: int, size: Size | None) -> str:
+    """The program of a seed, and how it is run."""
+    return _text(_draw(seed, size))
+
+
+def _text(case: Case) -> str:
     program, setting = case
     files = "".join(f"-- {name}\n" + "".join(f"{line}\n" for line in lines) for name, lines in program.files.items())
-    again = f"python -m tests.fuzz --seeds {seed} --timed {size.timed}"
-    return f"{difference.kind}: {difference.details}\n{program.text()}{files}{setting}\nagain: {again}\n"
-
-
-def describe(seed: int, size: Size) -> str:
-    """The program of a seed, and how it is run."""
-    program = generate(seed, size)
-    files = "".join(f"-- {name}\n" + "".join(f"{line}\n" for line in lines) for name, lines in program.files.items())
-    return f"{program.text()}{files}{draw_setting(seed)}\n"
+    return f"{program.text()}{files}{setting}\n"
 
 
 def differs_alike(case: Case, difference: Difference) -> bool:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 from compiling import compile_fused
 from penstock.base.diagnostics import UserError
@@ -26,6 +27,7 @@ from .library import REGISTRY
 from .outputs import read_outputs
 from .program import FuzzProgram
 from .setting import Setting, draw_fusion
+from .stored import store_channels
 
 MOST_BATCHES = 20_000
 
@@ -127,6 +129,8 @@ class _Job:
         self.setting, self.environment, self.folder = setting, environment, folder
         rounds = StoredRounds(rounds_folder(folder / "sinks")) if opens else None
         self.line = Line(self.program, self.plan, job.build.pieces, environment, rounds=rounds)
+        if setting.faults is not None:
+            store_channels(self.line, folder / "files", Random(setting.faults))
         self.sinks = self.start()
 
     @property

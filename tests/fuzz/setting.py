@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import combinations
 from random import Random
@@ -25,6 +25,7 @@ class Setting:
         crashes: Batches behind which everything in memory is lost and which then come again.
         opens_loop: Whether what goes round a loop goes through the next batch, where that is possible.
         stores_state: Whether state is stored and read back between two batches, as on Spark, or stays in memory.
+        faults: If state lies in Spark's store and in files: the seed of what happens to them, and to attempts.
     """
 
     seed: int
@@ -34,6 +35,7 @@ class Setting:
     crashes: frozenset[int] = frozenset()
     opens_loop: bool = False
     stores_state: bool = True
+    faults: int | None = None
 
 
 def draw_setting(seed: int) -> Setting:
@@ -47,6 +49,18 @@ def draw_setting(seed: int) -> Setting:
         crashes=frozenset(rng.sample(range(8), 2)) if rng.random() < 0.3 else frozenset(),
         opens_loop=rng.random() < 0.5,
         stores_state=rng.random() < 0.7,
+    )
+
+
+def draw_faults(seed: int) -> Setting:
+    """A way to run a program with its state in Spark's store, in which many things go wrong."""
+    rng = Random(f"faults {seed}")
+    return replace(
+        draw_setting(seed),
+        batches=tuple(rng.choice([3, 8, 8, 20, 60]) for _ in range(rng.choice([1, 3]))),
+        crashes=frozenset(rng.sample(range(20), 4)),
+        stores_state=True,
+        faults=seed,
     )
 
 

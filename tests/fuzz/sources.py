@@ -86,7 +86,8 @@ _TEXTS = {
 }
 
 
-def _field(rng: Random, type_: str) -> str:
+def draw_field(rng: Random, type_: str) -> str:
+    """A value of a type, as CSV has it."""
     if type_ in INTEGERS:
         return rng.choice(["0", "1", "2", "3", "5", "7"])
     if type_ in FLOATS:
@@ -98,7 +99,7 @@ def _file(rng: Random, name: str, schema: Attributes, largest: int) -> tuple[Op,
     delayed, permissive = rng.random() < 0.4, rng.random() < 0.3
     lines = []
     for _ in range(rng.randint(0, largest)):
-        fields = [_field(rng, type_) for _, type_ in schema]
+        fields = [draw_field(rng, type_) for _, type_ in schema]
         if delayed:
             fields.insert(0, f"{rng.choice((0.0, 0.0, 0.0, *WAITS))}")
         if permissive and rng.random() < 0.2:

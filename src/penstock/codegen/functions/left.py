@@ -325,7 +325,7 @@ def digits(a: Array) -> pa.Array:
     return pa.array(a).cast(pa.string())
 
 
-def contains(column: pa.Array, text: str) -> Array:
+def has_text(column: pa.Array, text: str) -> Array:
     """Whether texts contain another."""
     return flags(pc.match_substring(column, text))
 

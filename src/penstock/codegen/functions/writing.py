@@ -22,7 +22,7 @@ _TEXTS: dict[str, str] = {
     "is valid": "~is_null({0})",
     "length": "length({0})",
     "digits": "digits({0})",
-    "contains": "contains({1}, {0})",
+    "contains": "has_text({1}, {0})",
     "startswith": "begins({0}, {1})",
     "endswith": "ends({0}, {1})",
     "np abs": "np.abs({0})",

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.codegen.kernels.column_operations import values
 from penstock.codegen.kernels.key_tables import KeyTable, TabledState
 from penstock.codegen.kernels.keys import by_key
 from penstock.codegen.rows.places import Array
 from penstock.expr.vector.frame import Column
+from penstock.ir.types import Type, is_decimal
 
 
 class Duplicates(TabledState):
@@ -45,7 +47,7 @@ class Duplicates(TabledState):
         rows = np.arange(len(times))
         now = self._received + 1 + rows if self.counts else times
         self._received += len(times)
-        valid = np.flatnonzero(~_has_nan(columns, len(times)))
+        valid = np.flatnonzero(~_has_nan(columns, self._table.keys.types, len(times)))
         before = len(self._table)
         codes = self._table.find([_at(column, valid, len(times)) for column in columns])
         find = self._resetting if self.resets else self._following
@@ -101,12 +103,14 @@ class Duplicates(TabledState):
         self._received, self._kept = whole.get("received", 0), 0
 
 
-def _has_nan(columns: Sequence[Column], rows: int) -> Array:
+def _has_nan(columns: Sequence[Column], types: Sequence[Type], rows: int) -> Array:
     """Which rows have a key that is equal to no other, not even to itself."""
     found = np.zeros(rows, bool)
-    for column in columns:
+    for column, type_ in zip(columns, types, strict=True):
         if isinstance(column, np.ndarray) and column.dtype.kind == "f":
             found |= np.isnan(column)
+        elif is_decimal(type_):
+            found |= np.array([value.is_nan() for value in values(column, type_)], bool)
     return found
 
 

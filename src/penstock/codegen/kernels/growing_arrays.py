@@ -39,6 +39,7 @@ class GrowingArray:
     def __init__(self, dtype: Any, shape: tuple[int, ...] = ()) -> None:
         self.array: Array = np.zeros((0, *shape), dtype)
         self._path: Path | None = None
+        self._inode = 0
 
     @property
     def can_be_mapped(self) -> bool:
@@ -57,10 +58,8 @@ class GrowingArray:
 
     def clear(self, rows: int) -> None:
         """Have so many rows of zeros."""
-        if self._path is not None:
-            os.truncate(self._path, 0)
         self.array = self.array[:0]
-        self._resize(rows)
+        self._resize(rows, anew=True)
 
     def assign(self, values: Array) -> None:
         """Have these values, as far as they reach."""
@@ -68,49 +67,60 @@ class GrowingArray:
         self.array[: len(values)] = values
 
     def move_to(self, path: Path) -> None:
-        """Lie in a file from now on."""
+        """Lie in a file from now on, if there can be one."""
         if self._path == path:
             return
-        values, self._path = self.array, path
-        path.touch()
-        self.array = values[:0]
+        try:
+            path.write_bytes(b"")
+            self._path, self._inode = path, path.stat().st_ino
+        except OSError:
+            return
+        values, self.array = self.array, self.array[:0]
         self._resize(len(values))
         self.array[:] = values
 
     def attach(self, path: Path) -> None:
-        """Go on with what lies in a file."""
-        self._path = path
+        """Go on with what lies in a file.
+
+        Raises:
+            OSError: It cannot be mapped.
+        """
+        status = path.stat()
+        self._path, self._inode = path, status.st_ino
         self.array = self.array[:0]
-        if self.row_bytes:
-            self._resize(path.stat().st_size // self.row_bytes)
+        if self.row_bytes and (rows := status.st_size // self.row_bytes):
+            self.array = self._mapped(rows, anew=False)
 
     @property
     def row_bytes(self) -> int:
         """The bytes of a row."""
         return int(self.array.dtype.itemsize) * int(np.prod(self.array.shape[1:], dtype=np.int64))
 
-    def _resize(self, rows: int) -> None:
+    def _resize(self, rows: int, *, anew: bool = False) -> None:
         """Have more rows; those that are new are zero."""
-        shape, dtype = (rows, *self.array.shape[1:]), self.array.dtype
-        mapped = self._map(rows * self.row_bytes)
-        if mapped is not None:
-            self.array = np.frombuffer(mapped, dtype).reshape(shape)
-            return
-        larger = np.zeros(shape, dtype)
+        if self._path is not None and rows * self.row_bytes:
+            try:
+                self.array = self._mapped(rows, anew=anew)
+                return
+            except OSError:
+                # There is no room, or no such file any more.
+                self._path = None
+        larger = np.zeros((rows, *self.array.shape[1:]), self.array.dtype)
         larger[: len(self.array)] = self.array
         self.array = larger
 
-    def _map(self, size: int) -> mmap.mmap | None:
-        """The file with so many bytes; None if there is none, or no room for it."""
-        if self._path is None or not size:
-            return None
-        try:
-            with self._path.open("r+b") as file:
-                _allocate(file.fileno(), size)
-                return mmap.mmap(file.fileno(), size)
-        except OSError:
-            self._path = None
-            return None
+    def _mapped(self, rows: int, *, anew: bool) -> Array:
+        """So many rows in the file."""
+        assert self._path is not None
+        size = rows * self.row_bytes
+        with self._path.open("r+b") as file:
+            if os.fstat(file.fileno()).st_ino != self._inode:
+                raise OSError("it is a file of somebody else, in the place of one that was removed")
+            if anew:
+                file.truncate(0)
+            _allocate(file.fileno(), size)
+            mapped = mmap.mmap(file.fileno(), size)
+        return np.frombuffer(mapped, self.array.dtype).reshape((rows, *self.array.shape[1:]))
 
 
 def _allocate(file: int, size: int) -> None:

@@ -64,7 +64,7 @@ class GrowingColumn(Protocol):
         """Hold these values, and no others."""
 
     def count_bytes(self, rows: int) -> int:
-        """The bytes of so many rows, about."""
+        """The bytes of all rows, of which there are so many, about; the same for the same values."""
 
     def sizes(self) -> list[int]:
         """What else has to be known to go on with the arrays in another process."""
@@ -192,7 +192,7 @@ class _Texts:
         self.put(np.arange(len(values)), values)
 
     def count_bytes(self, rows: int) -> int:
-        return rows * (self._needed // max(len(self._lengths.array), 1) + 4)
+        return self._needed + 4 * rows
 
     def sizes(self) -> list[int]:
         return [self._used, self._needed]
@@ -240,7 +240,9 @@ class _Others:
         self._values = values
 
     def count_bytes(self, rows: int) -> int:
-        return rows * int(self._values.nbytes // max(len(self._values), 1))
+        # Not by its buffers: they depend on how it came to be.
+        batch = pa.RecordBatch.from_arrays([self._values[:rows]], names=["column"])
+        return int(pa.ipc.get_record_batch_size(batch))
 
     def sizes(self) -> list[int]:
         return []

@@ -193,9 +193,9 @@ class KeyTable:
             self._columns[name].reserve(self._count)
         self._touched, self.is_new = [], True
 
-    def count_bytes(self, rows: int) -> int:
-        """The bytes of so many rows, about."""
-        return self.keys.count_bytes(rows) + sum(column.count_bytes(rows) for column in self._columns.values())
+    def count_bytes(self) -> int:
+        """The bytes of all rows, about; the same for the same rows, however they came to be."""
+        return self.keys.count_bytes() + sum(column.count_bytes(self._count) for column in self._columns.values())
 
     @property
     def arrays(self) -> list[GrowingArray] | None:
@@ -293,14 +293,17 @@ def assemble(changes: Sequence[Table]) -> Table:
         [1, 5]
     """
     newest = changes[-1]
-    chosen = np.zeros(newest["count"], np.int64)
-    begin = 0
-    for change in changes:
-        chosen[change["codes"]] = begin + np.arange(len(change["codes"]))
-        begin += len(change["codes"])
+    owner = np.zeros(newest["count"], np.int64)
+    for number, change in enumerate(changes):
+        owner[change["codes"]] = number
+    # Of each change only what no later one has: all of them together may be more than a column can hold.
+    kept = [np.flatnonzero(owner[change["codes"]] == number) for number, change in enumerate(changes)]
+    codes = np.concatenate([change["codes"][rows] for change, rows in zip(changes, kept, strict=True)])
+    order = np.argsort(codes)
 
     def together(parts: Sequence[Any]) -> Any:
-        return packed(taken(concatenated([unpacked(part) for part in parts]), chosen))
+        newest_parts = [taken(unpacked(part), rows) for part, rows in zip(parts, kept, strict=True)]
+        return packed(taken(concatenated(newest_parts), order))
 
     return {
         "names": newest["names"],

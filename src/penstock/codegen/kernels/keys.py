@@ -119,9 +119,9 @@ class Keys:
             part.restore(column)
         self._index.add(code_of(held))
 
-    def count_bytes(self, keys: int) -> int:
-        """The bytes of so many keys, about."""
-        return sum(part.count_bytes(keys) for part in self._parts)
+    def count_bytes(self) -> int:
+        """The bytes of all keys, about."""
+        return sum(part.count_bytes(len(self)) for part in self._parts)
 
     @property
     def arrays(self) -> list[GrowingArray] | None:

@@ -13,7 +13,7 @@ from penstock.codegen.kernels.column_operations import (
 from penstock.codegen.functions.class_rounds import held
 from penstock.codegen.functions.instance_table import Attributes
 from penstock.codegen.functions.left import (
-    Left, begins, compare_text, contains, digits, ends, greatest, is_in, is_null, is_true, join_text, least, length,
+    Left, begins, compare_text, digits, ends, greatest, has_text, is_in, is_null, is_true, join_text, least, length,
     optional, pick,
 )
 from penstock.codegen.functions.row_calls import (

@@ -127,8 +127,11 @@ def _with_others(touched: Array, rows: int, log: TableLog) -> tuple[Array, int]:
 
 
 def _parts(table: KeyTable, rows: Array) -> Iterator[Array]:
-    """Rows in parts that are not too large for an entry, at least one."""
-    largest = max(LARGEST_ENTRY // max(table.count_bytes(1), 1), 1)
+    """Rows in parts that are not too large for an entry, at least one.
+
+    A batch that is run again divides them alike: Spark may put the state together from what both attempts have stored.
+    """
+    largest = max(LARGEST_ENTRY * len(table) // max(table.count_bytes(), 1), 1)
     for begin in range(0, max(len(rows), 1), largest):
         yield rows[begin : begin + largest].astype(np.int32)
 

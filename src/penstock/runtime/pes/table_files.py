@@ -9,7 +9,7 @@ Formulation:
     The store decides what holds. A stamp tells which state lies in the files; if it is not that of the store, because
     a batch failed, ran again or ran elsewhere, the files are made anew. The stamp is taken away before a batch changes
     anything. A lock keeps others out; who does not get it, because a task that was given up still runs, works without
-    files.
+    files. So does who cannot write them, because the disk is full or the folder is gone: they are only a copy.
 
 When it does not apply:
     Tables that hold more than arrays (keys that only Python compares, values that only Arrow holds) lie in no files.
@@ -18,9 +18,11 @@ When it does not apply:
 from __future__ import annotations
 
 import fcntl
+import json
+import os
 import pickle
 import shutil
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -29,21 +31,9 @@ from penstock.runtime.pes.pe_instance import PEInstance
 from penstock.runtime.pes.state_log import Head, Store, read
 
 _STAMP = "stamp"
+"""The file that tells which state lies in the others: the stamp of its head, the sizes of tables and of files."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Stamp:
-    """What the files hold.
-
-    Attributes:
-        stamp: Of the head.
-        tables: The sizes of each table.
-        files: The size of each file.
-    """
-
-    stamp: str
-    tables: list[list[Any]]
-    files: dict[str, int]
+_LOCK = "lock"
 
 
 class TableFiles:
@@ -58,41 +48,51 @@ class TableFiles:
         self._lock: IO[bytes] | None = None
 
     def __enter__(self) -> TableFiles:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        lock = (self._folder / "lock").open("wb")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._lock = lock
-        except OSError:
-            lock.close()
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _take_lock(self._folder / _LOCK)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, t: TracebackType | None) -> None:
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._lock is not None:
             self._lock.close()
+            self._lock = None
+
+    def _are_ours(self) -> bool:
+        return self._lock is not None and _is_at(self._lock, self._folder / _LOCK)
 
     def attach(self, instance: PEInstance, head: Head, store: Store) -> bool:
         """Let an instance go on with the files, if they hold the state of a head; tells whether they do."""
         found = self._take_stamp()
-        if found is None or found.stamp != head.stamp or found.files != self._sizes_of_files():
+        if found.get("stamp") != head.stamp or found["files"] != self._sizes_of_files():
+            return False
+        try:
+            for number, (table, sizes) in enumerate(zip(instance.tables.values(), found["tables"], strict=True)):
+                table.attach(self._folder / str(number), sizes)
+        except OSError:
             return False
         instance.restore(pickle.loads(head.outline), lambda: read(head, store.get))
-        for number, (table, sizes) in enumerate(zip(instance.tables.values(), found.tables, strict=True)):
-            table.attach(self._folder / str(number), sizes)
         return True
 
-    def _take_stamp(self) -> _Stamp | None:
+    def _take_stamp(self) -> dict[str, Any]:
         """What the files hold; from now on nobody can say so, until they are kept again."""
         if self._lock is None:
-            return None
+            return {}
         path = self._folder / _STAMP
         try:
             data = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        path.unlink()
-        found: _Stamp = pickle.loads(data)
-        return found
+            path.unlink()
+            found = json.loads(data)
+        except (FileNotFoundError, ValueError):
+            return {}
+        except OSError:
+            # A stamp that stays would tell of files that are about to change.
+            self._let_go()
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def _sizes_of_files(self) -> dict[str, int]:
         """The size of each file, which tells whether all are there."""
@@ -100,20 +100,46 @@ class TableFiles:
 
     def hold(self, instance: PEInstance) -> None:
         """Let the tables of an instance lie in the files from now on, if they can."""
-        if self._lock is None:
+        if not self._are_ours():
             return
         for number, table in enumerate(instance.tables.values()):
-            folder = self._folder / str(number)
-            if not table.is_in_files and table.arrays is not None:
+            arrays, folder = table.arrays, self._folder / str(number)
+            if arrays is None or table.is_in_files:
+                continue
+            if not any(array.is_mapped for array in arrays):
                 shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir()
+            with suppress(OSError):
+                folder.mkdir(exist_ok=True)
                 table.move_to(folder)
 
     def keep(self, instance: PEInstance, stamp: str) -> None:
         """Let others go on with what an instance has left."""
         tables = list(instance.tables.values())
-        if self._lock is not None and all(table.is_in_files for table in tables):
+        if not self._are_ours() or not all(table.is_in_files for table in tables):
+            return
+        with suppress(OSError):
+            files = self._sizes_of_files()
             part = self._folder / "stamp.part"
-            held = _Stamp(stamp, [table.sizes() for table in tables], self._sizes_of_files())
-            part.write_bytes(pickle.dumps(held))
+            part.write_text(json.dumps({"stamp": stamp, "tables": [table.sizes() for table in tables], "files": files}))
             part.replace(self._folder / _STAMP)
+
+
+def _take_lock(path: Path) -> IO[bytes] | None:
+    """A file that is locked; None if somebody else has it."""
+    lock = path.open("wb")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_at(lock, path):
+            return lock
+    except OSError:
+        pass
+    lock.close()
+    return None
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    """Whether a file is still in its place: its folder may have been removed, and made anew by somebody else."""
+    try:
+        return os.fstat(file.fileno()).st_ino == path.stat().st_ino
+    except OSError:
+        return False

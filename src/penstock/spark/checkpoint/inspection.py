@@ -244,7 +244,6 @@ def _check_part(path: Path, size: int) -> None:
     if path.stat().st_size != size:
         raise _damaged(path, f"had {size} bytes, and has {path.stat().st_size}")
     _check_sum(path)
-    _check_sum(path)
 
 
 def _read_log(path: Path) -> list[Any]:

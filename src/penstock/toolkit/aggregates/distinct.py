@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
+from decimal import Decimal
 from typing import Any
 
-from penstock.ir.types import ListType, MapType, OptionalType, SetType, TupleType, Type, is_complex, is_float
+from penstock.ir.types import (
+    ListType,
+    MapType,
+    OptionalType,
+    SetType,
+    TupleType,
+    Type,
+    is_complex,
+    is_decimal,
+    is_float,
+)
+from penstock.toolkit.core.memory import DECIMAL_NAN
 
 Identity = Callable[[Any], Hashable]
 
@@ -34,6 +46,8 @@ def identity_of(type_: Type) -> Identity | None:
             return _identity_of_optional(identity_of(wrapped))
     if is_complex(type_):
         return lambda value: (_float_identity(value.real), _float_identity(value.imag))
+    if is_decimal(type_):
+        return _decimal_identity
     return _float_identity if is_float(type_) else None
 
 
@@ -43,6 +57,10 @@ def _itself(value: Any) -> Any:
 
 def _float_identity(value: float) -> float:
     return value if value == value else math.nan
+
+
+def _decimal_identity(value: Decimal) -> Decimal:
+    return DECIMAL_NAN if value.is_nan() else value
 
 
 def _identity_of_tuple(parts: list[Identity | None]) -> Identity | None:

@@ -43,6 +43,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,10 @@ def restore_attribute(owner: object, name: str, value: Any) -> None:
             setattr(owner, name, value)
 
 
+DECIMAL_NAN = Decimal("NaN")
+"""The NaN that keys with decimals are made with: Python finds one again only if it is the same object."""
+
+
 def same_nan(key: Any) -> Any:
     """A key as a dictionary finds it again: all its NaN values are the one that keys are made with.
 
@@ -144,6 +149,8 @@ def same_nan(key: Any) -> Any:
         return tuple([same_nan(part) for part in key])
     if isinstance(key, frozenset):
         return frozenset(map(same_nan, key))
+    if isinstance(key, Decimal) and key.is_nan():
+        return DECIMAL_NAN
     return math.nan if isinstance(key, float) and key != key else key
 
 

@@ -21,7 +21,17 @@ from penstock.ir.expressions import Attribute, Expression, InputTuple
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, Selectivity, State
-from penstock.ir.types import BOOLEAN, FLOAT64, UINT64, TupleType, TypedName, is_complex, is_float, is_numeric
+from penstock.ir.types import (
+    BOOLEAN,
+    FLOAT64,
+    UINT64,
+    TupleType,
+    TypedName,
+    is_complex,
+    is_decimal,
+    is_float,
+    is_numeric,
+)
 from penstock.toolkit.aggregates.distinct import identity_of
 from penstock.toolkit.analysis.logic_analysis import not_parallel, stateless
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec
@@ -104,7 +114,7 @@ class DeDuplicateRuntime(LogicRuntime):
         values = _key_expressions(self.operator)
         make = self.row(values)
         identity = identity_of(TupleType(tuple(TypedName(f"_{i}", v.type) for i, v in enumerate(values))))
-        floats = [i for i, v in enumerate(values) if is_float(v.type) or is_complex(v.type)]
+        floats = [i for i, v in enumerate(values) if is_float(v.type) or is_complex(v.type) or is_decimal(v.type)]
         if identity is None:
             return make
         convert = identity
