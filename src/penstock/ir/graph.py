@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -246,6 +247,57 @@ class Application:
             for port in o.inputs:
                 for stream in port.streams:
                     yield self.streams[stream].operator, o.id, stream, stream in port.feedback
+
+    @cached_property
+    def looped(self) -> frozenset[str]:
+        """The operators that get all their tuples round a loop, by a feedback edge or by way of another such operator.
+
+        They end when what they get has ended; whoever is on the loop with them does not wait for their end.
+
+        Example:
+            >>> from penstock.ir.types import parse_schema
+            >>> def port(*streams, feedback=()):
+            ...     return InputPort(streams=streams, schema=parse_schema("int32 x"), feedback=frozenset(feedback))
+            >>> def made(id_, *inputs):
+            ...     outputs = (OutputPort(stream=id_, schema=parse_schema("int32 x")),)
+            ...     return Operator(id=id_, kind="Functor", inputs=inputs, outputs=outputs)
+            >>> operators = made("S"), made("Ack", port("A", feedback="A")), made("A", port("S"), port("Ack"))
+            >>> sorted(Application(name="Main", operators=operators).looped)
+            ['Ack']
+        """
+        found: set[str] = set()
+        if any(port.feedback for o in self.operators for port in o.inputs):
+            for id_ in self.rank:
+                operator = self.operator[id_]
+                ports = [(port, stream) for port in operator.inputs for stream in port.streams]
+                if ports and all(s in port.feedback or self._goes_round(s, id_, found) for port, s in ports):
+                    found.add(id_)
+        return frozenset(found)
+
+    def _goes_round(self, stream: str, consumer: str, looped: AbstractSet[str]) -> bool:
+        """Whether a stream of an operator that gets all its tuples round a loop stays on that loop."""
+        producer = self.streams[stream].operator
+        return producer in looped and producer in self._behind(consumer)
+
+    def _behind(self, id_: str) -> set[str]:
+        """All operators that an operator leads to, loops included."""
+        found: set[str] = set()
+        waiting = [id_]
+        while waiting:
+            streams = [port.stream for port in self.operator[waiting.pop()].outputs]
+            fresh = {consumer for stream in streams for consumer, _ in self.subscribers[stream]} - found
+            found |= fresh
+            waiting += fresh
+        return found
+
+    def waits_for(self, operator: Operator) -> list[list[str]]:
+        """By input port, the streams for whose end an operator waits."""
+        if operator.id in self.looped:
+            return [list(port.streams) for port in operator.inputs]
+        return [
+            [s for s in port.streams if s not in port.feedback and not self._goes_round(s, operator.id, self.looped)]
+            for port in operator.inputs
+        ]
 
     @cached_property
     def rank(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ from penstock.reference.failure import OperatorFailed, Stop, reason_of
 from penstock.reference.feedback import Feedback
 from penstock.reference.node import Node
 from penstock.reference.result import DeadLetter, StopReason
-from penstock.reference.streams import StreamState
+from penstock.reference.streams import Edge, StreamState
 from penstock.reference.virtual_time import Timers, Turns
 from penstock.toolkit.core.runtime import Punctuation, Submit, Wait
 
@@ -263,10 +263,16 @@ class Engine:
         if stream.tap is not None:
             stream.tap(stream.id, Punctuation.FINAL)
         for edge in stream.edges:
-            if not edge.is_feedback:
-                self._end_of_port(edge.node, edge.port)
+            if not edge.is_waited_for:
+                continue
+            if edge.is_feedback:
+                # Behind the tuples that wait.
+                self.feedback.send(edge.node.rank, self._end_of_edge, edge)
+            else:
+                self._end_of_edge(edge)
 
-    def _end_of_port(self, node: Node, port: int) -> None:
+    def _end_of_edge(self, edge: Edge) -> None:
+        node, port = edge.node, edge.port
         node.open_streams[port] -= 1
         if node.open_streams[port] == 0:
             node.guard(node.runtime.on_final_punctuation, port)

@@ -32,7 +32,7 @@ class Node:
         runtime: The instance.
         edges: By input port, what it subscribes to.
         streams: By output port, what it makes.
-        open_streams: By input port, how many of its streams have not ended; feedback does not count.
+        open_streams: By input port, how many of the streams that it waits for have not ended.
         has_ended: Whether it has finished.
     """
 
@@ -57,7 +57,7 @@ class Node:
         self.runtime: Runtime
         self.edges: list[list[Edge]] = [[] for _ in operator.inputs]
         self.streams: list[StreamState] = []
-        self.open_streams = [len(port.streams) - len(port.feedback) for port in operator.inputs]
+        self.open_streams = [0] * len(operator.inputs)
         self.has_ended = False
         self._late = 0
 

@@ -26,13 +26,15 @@ class Edge:
         node: The subscriber.
         port: Its input port.
         is_feedback: Whether its tuples go through the queue.
+        is_waited_for: Whether the subscriber waits for its end.
         receive: Takes a tuple.
     """
 
-    def __init__(self, node: Node, port: int, *, is_feedback: bool) -> None:
+    def __init__(self, node: Node, port: int, *, is_feedback: bool, is_waited_for: bool = True) -> None:
         self.node = node
         self.port = port
         self.is_feedback = is_feedback
+        self.is_waited_for = is_waited_for
         self.receive: Submit
         self._count: Callable[[], int]
         self._earlier = 0

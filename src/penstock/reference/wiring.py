@@ -78,9 +78,11 @@ def _instance(program: Program, node: Node) -> Runtime:
 def _subscriptions(application: Application, nodes: dict[str, Node]) -> dict[str, list[Edge]]:
     found: dict[str, list[Edge]] = {stream: [] for stream in application.streams}
     for node in nodes.values():
+        waits_for = application.waits_for(node.operator)
+        node.open_streams[:] = map(len, waits_for)
         for i, port in enumerate(node.operator.inputs):
             for stream in port.streams:
-                edge = Edge(node, i, is_feedback=stream in port.feedback)
+                edge = Edge(node, i, is_feedback=stream in port.feedback, is_waited_for=stream in waits_for[i])
                 node.edges[i].append(edge)
                 found[stream].append(edge)
     return found

@@ -9,7 +9,7 @@ from penstock.codegen.functions.instance_table import memory_of
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces
 from penstock.codegen.write.generate import Module
-from penstock.ir.graph import Application
+from penstock.ir.graph import Application, Operator
 from penstock.runtime.savepoints.job_state import JobState, OperatorState
 from penstock.runtime.savepoints.split_state import join_states
 from penstock.runtime.verify.watcher import WATCHED_STATE
@@ -149,11 +149,12 @@ def _all_ended(application: Application, known: set[str], contained: set[str]) -
         grows = False
         for operator in application.operators:
             outputs = {port.stream for port in operator.outputs} - ended
-            if outputs and operator.inputs and operator.id not in contained and _inputs_ended(operator, ended):
+            is_known = not operator.inputs or operator.id in contained
+            if outputs and not is_known and _inputs_ended(application, operator, ended):
                 ended |= outputs
                 grows = True
     return ended
 
 
-def _inputs_ended(operator: Any, ended: set[str]) -> bool:
-    return all(s in ended or s in port.feedback for port in operator.inputs for s in port.streams)
+def _inputs_ended(application: Application, operator: Operator, ended: set[str]) -> bool:
+    return all(stream in ended for streams in application.waits_for(operator) for stream in streams)

@@ -103,17 +103,16 @@ def _container(state: JobState, own: States, application: Application, ids: Iter
             "random": _random(mine),
             "source_tuples": 0,
         },
-        "nodes": {o.id: _node(state, o, own.get(o.id)) for o in operators},
+        "nodes": {o.id: _node(state, application, o, own.get(o.id)) for o in operators},
         "ended": sorted(streams & state.ended),
     }
 
 
-def _node(state: JobState, operator: Operator, own: OperatorState | None) -> Snapshot:
+def _node(state: JobState, application: Application, operator: Operator, own: OperatorState | None) -> Snapshot:
     """The state of an operator as a container holds it; counts begin anew, for they have been reported."""
     if own is not None and own.columns is not None:
         raise _unfit(operator, "by columns", "tuple by tuple")
-    waited_for = [[s for s in port.streams if s not in port.feedback] for port in operator.inputs]
-    open_streams = [sum(s not in state.ended for s in streams) for streams in waited_for]
+    open_streams = [sum(s not in state.ended for s in streams) for streams in application.waits_for(operator)]
     ended = [port.stream in state.ended for port in operator.outputs]
     has_ended = bool(operator.inputs) and not any(open_streams)
     if own is not None and own.is_held:
