@@ -6,6 +6,7 @@ from random import Random
 
 from .draft import Draft
 from .expressions import BASE, DECIMALS, EXTRAS, FLOATS, INTEGERS, NUMERIC, ORDERED, range_of
+from .library import KEYED_CLASSES
 from .program import Attributes, FuzzProgram, Op, Output
 from .sources import draw_field
 
@@ -27,7 +28,7 @@ def generate_keyed(seed: int) -> FuzzProgram:
         draft.add(op)
         files[f"S{i}.csv"] = lines
     for i in range(rng.randint(1, 3)):
-        draft.add(rng.choices([_aggregate, _de_duplicate, _join, _custom], [3, 1, 2, 1])[0](draft, f"A{i}"))
+        draft.add(rng.choices([_aggregate, _de_duplicate, _join, _custom, _python], [3, 1, 2, 1, 2])[0](draft, f"A{i}"))
     inner = [op.name for op in draft.ops if op.inputs]
     sinks = [
         Op(name=f"K{i}", kind="FileSink", inputs=((name,),), params=(("file", f'"K{i}"'),))
@@ -149,3 +150,9 @@ def _custom(draft: Draft, name: str) -> Op:
         ("onTuple I0", ("if (!(I0.j in seen)) seen[I0.j] = 0;", "seen[I0.j] += 1;", f"submit({record}, O0);")),
     )
     return Op(name=name, kind="Custom", inputs=(streams,), outputs=(Output(stream=name, schema=schema),), logic=logic)
+
+
+def _python(draft: Draft, name: str) -> Op:
+    rng = draft.rng
+    kind = "PyKeyedWake" if rng.random() < 0.2 and draft.takes_time() else rng.choice(KEYED_CLASSES)
+    return draft.plain(name, kind, ("partitionBy", rng.choice(["k", "k", "k, j", "j", "s, k"])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock import Operator, after, filter_, flat_map, map_, sink, source
+from penstock import KeyedOperator, Operator, after, filter_, flat_map, map_, sink, source
 from penstock.api.operators import definition_of
 from penstock.toolkit.core.registry import Registry, standard
 
@@ -92,6 +92,65 @@ class PyNumbered(Operator):
             yield self.last._replace(s="end", n=self.count)
 
 
+class PyKeyed(KeyedOperator):
+    """Numbers that columns can hold, and now and then cannot."""
+
+    def __init__(self):
+        self.count, self.product, self.best, self.last = 0, 1, float("-inf"), None
+
+    def process(self, t):
+        self.count += 1
+        self.product = self.product * 9 if t.n > 2 else self.product
+        if t.x > self.best:
+            self.best = t.x
+        before = self.last
+        self.last = t.n
+        if before is None or before != t.n:
+            yield t._replace(n=self.count % 1000 + self.product % 7, x=self.best)
+
+
+class PyKeyedList(KeyedOperator):
+    """Objects that no column holds."""
+
+    def __init__(self):
+        self.seen = []
+        self.counts = {}
+
+    def process(self, t):
+        self.seen = [*self.seen[-3:], t.n % 1000]
+        self.counts[t.s] = self.counts.get(t.s, 0) + 1
+        yield t._replace(n=sum(self.seen) + self.counts[t.s])
+        if len(self.counts) > 2:
+            self.submit(t._replace(n=len(self.seen)))
+
+
+class PyKeyedWake(KeyedOperator):
+    """Wakes, expires, and says so."""
+
+    ttl = 2.5
+
+    def __init__(self):
+        self.count, self.row = 0, None
+
+    def process(self, t):
+        self.count, self.row = self.count + 1, t
+        if t.n % 3:
+            self.wake(0.5 * (t.n % 3))
+        yield t._replace(n=self.count)
+
+    def on_wake(self):
+        yield self.row._replace(n=-self.count)
+
+    def on_expire(self):
+        yield self.row._replace(n=-1000)
+
+    def on_punctuation(self, port):
+        yield self.row._replace(n=-2000)
+
+    def finish(self):
+        yield self.row._replace(n=-3000)
+
+
 class PyMeet(Operator):
     """Holds tuples of the second port until one of the first comes."""
 
@@ -117,6 +176,7 @@ def PyPrint(t, *, label: str, environment):
 
 FUNCTIONS = ("PyAdd", "PyShout", "PyOdd", "PyShort", "PyTwice")
 CLASSES = ("PyChanges", "PyTotals", "PyNumbered")
+KEYED_CLASSES = ("PyKeyed", "PyKeyedList")
 DEFINED = (
     PySource,
     PyAdd,
@@ -128,6 +188,9 @@ DEFINED = (
     PyChanges,
     PyTotals,
     PyNumbered,
+    PyKeyed,
+    PyKeyedList,
+    PyKeyedWake,
     PyMeet,
     PyPrint,
 )

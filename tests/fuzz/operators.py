@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .draft import Draft
 from .expressions import Grower
-from .library import CLASSES, FUNCTIONS
+from .library import CLASSES, FUNCTIONS, KEYED_CLASSES
 from .program import Op, Output
 
 Draw = Callable[[Draft, str], Op]
@@ -62,6 +62,13 @@ def python(draft: Draft, name: str) -> Op:
     kind = draft.rng.choice([*FUNCTIONS, *CLASSES])
     params = (("amount", "3l"),) if kind == "PyAdd" and draft.rng.random() < 0.5 else ()
     return draft.plain(name, kind, *params)
+
+
+def python_by_key(draft: Draft, name: str) -> Op:
+    kind = draft.rng.choice(KEYED_CLASSES)
+    if draft.rng.random() < 0.4 and draft.takes_time():
+        kind = "PyKeyedWake"
+    return draft.plain(name, kind, ("partitionBy", draft.rng.choice(["s", "s", "n", "s, n", "x"])))
 
 
 def python_failing(draft: Draft, name: str) -> Op:
@@ -163,6 +170,7 @@ ONE_PORT: tuple[tuple[int, Draw], ...] = (
     (1, threaded_split),
     (2, punctor),
     (4, python),
+    (2, python_by_key),
     (1, python_failing),
     (2, throttle),
     (2, logic_on),

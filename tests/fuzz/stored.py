@@ -26,7 +26,7 @@ from penstock.local.line import Line
 from penstock.runtime.pes import state_log
 from penstock.runtime.pes.entry_bytes import decode_entry
 from penstock.runtime.pes.pe_instance import PEInstance
-from penstock.spark.workers.channel_state import ChannelState
+from penstock.spark.workers.channel_state import HEAD, ChannelState
 
 
 def store_channels(line: Line, folder: Path, rng: Random) -> None:
@@ -45,14 +45,7 @@ def _maker(make: Callable[[], PEInstance], width: int, folder: Path, rng: Random
 class _Store:
     """What Spark's store has of a channel, as far as `ChannelState` asks for it."""
 
-    head: Any = None
     entries: dict[str, bytes] = field(default_factory=dict)
-
-    def get(self) -> Any:
-        return self.head
-
-    def update(self, value: Any) -> None:
-        self.head = value
 
     def getValue(self, key: tuple[str]) -> tuple[bytes] | None:
         return (self.entries[key[0]],) if key[0] in self.entries else None
@@ -64,7 +57,7 @@ class _Store:
         del self.entries[key[0]]
 
     def copied(self) -> _Store:
-        return _Store(self.head, dict(self.entries))
+        return _Store(dict(self.entries))
 
 
 class StoredChannel:
@@ -96,7 +89,7 @@ class StoredChannel:
 
     def _attempt(self, values: Values) -> tuple[_Store, list[tuple[int, list[bytes]]]]:
         store, instance = self._store.copied(), self._make()
-        with ChannelState(store, store, instance, self._folder) as state:
+        with ChannelState(store, instance, self._folder) as state:
             state.resume()
             if self._rng.random() < 0.03:
                 shutil.rmtree(self._folder, ignore_errors=True)
@@ -109,7 +102,7 @@ class StoredChannel:
     def _give_up(self, values: Values, twins: ExitStack, others: list[_Store]) -> None:
         """Attempt a batch and fail in the middle of it, or behind it; or still run while another one attempts it."""
         store, instance = self._store.copied(), self._make()
-        state = ChannelState(store, store, instance, self._folder)
+        state = ChannelState(store, instance, self._folder)
         state.__enter__()
         state.resume()
         how = self._rng.choice(["before", "processed", "stored", "still runs", "still runs"])
@@ -143,18 +136,19 @@ def _run_on(state: ChannelState, instance: PEInstance, values: Values) -> None:
 
 
 def _content(store: _Store) -> dict[str, Any]:
-    return {name: decode_entry(entry) for name, entry in sorted(store.entries.items())}
+    return {name: decode_entry(entry) for name, entry in sorted(store.entries.items()) if name != HEAD}
 
 
 def _check_stored(store: _Store, instance: PEInstance, make: Callable[[], PEInstance]) -> None:
     """What the store holds is what the instance knows."""
-    _, _, head = pickle.loads(store.head[2])
+    _, _, data = pickle.loads(store.entries[HEAD])
+    _, _, head = pickle.loads(data)
     again = make()
     again.restore(state_log.read(head, store.entries.__getitem__))
     for wanted, found in zip(instance.snapshot()["pieces"], again.snapshot()["pieces"], strict=True):
         # Of what a container restores dictionaries may have another order.
         assert "operators" not in wanted or same(wanted, found), "the store has another state than the instance"
-    assert set(store.entries) == {
+    assert set(store.entries) == {HEAD} | {
         state_log.entry_name(name, number) for name, log in head.logs.items() for number in log.entries
     }, "the store has other entries than its head says"
     again.close()

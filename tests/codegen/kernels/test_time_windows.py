@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pes import assert_same, plan_of
 
 from feeding import feed, program
 from operator_graphs import ROWS, SCHEMA
+from penstock.codegen.kernels.time_windows import Moments, TumblingTimes
+from penstock.codegen.rows.frames import Frame
+from penstock.codegen.rows.paths import Paths
+from penstock.codegen.rows.places import Places
 from penstock.codegen.rows.timer_places import AFTER_TIMERS, firing_path, ticket_at
 from penstock.codegen.transport.batches import FINAL, PULSE, TUPLE, Item
 
@@ -73,3 +79,21 @@ def test_windows_of_time_fire_as_in_a_container(data, graph):
     pe = plan.home["O"]
     edges = tuple(e.index for e in plan.into(pe))
     assert_same(made, plan, pe, data.draw(batches(edges)))
+
+
+def test_keys_whose_windows_are_empty_are_not_touched():
+    kernel = TumblingTimes(10, rank=0, marks=False, keys=["int64"], columns=["int64"], calls=[("Sum", 0)])
+
+    def fire(keys: list[int], time_ns: int, until_ns: int) -> tuple[int, list[int]]:
+        rows = len(keys)
+        frame = Frame(Places(np.arange(rows)), {})
+        path = Paths.of(pa.array([b"\0\0\0\0"] * rows, pa.binary()))
+        moments = Moments(np.full(rows, time_ns), np.zeros(rows, np.int64), path, until_ns)
+        found = kernel.fire(frame, [np.array(keys, np.int64)], [np.ones(rows, np.int64)], moments)
+        return len(found.frame), kernel.tables[0].take_touched().tolist()
+
+    assert fire(list(range(50)), 0, 5) == (0, list(range(50)))
+    assert fire([], 5, 25) == (50, list(range(50)))
+    assert fire([], 25, 250) == (0, [])
+    assert fire([7, 7], 253, 254) == (0, [7])
+    assert fire([], 254, 300) == (1, [7])

@@ -100,7 +100,9 @@ class TumblingTimes(TumblingWindows):
         codes = self._table.find(keys, rows=len(frame))
         self._begin(codes, known, moments)
         due = self._due(moments)
-        present = np.union1d(codes, np.flatnonzero(due))
+        # A window without tuples gives nothing: its key need not be touched until it has a tuple again.
+        fires = due > 0 if self.marks else (due > 0) & (self._table.head("count") > 0)
+        present = np.union1d(codes, np.flatnonzero(fires))
         self._load(present)
         local, due = np.searchsorted(present, codes), due[present]
         order, ordered, _ = by_runs(local, len(present))

@@ -1,7 +1,7 @@
 """The state of a stopped job's PEs, out of Spark's state store.
 
-Spark's own reader of state stores (`statestore`) gives the head and the entries of each channel; the head says of which
-PE and which channel it is, because Spark numbers its operators as it likes.
+Spark's own reader of state stores (`statestore`) gives the entries of each channel; the head among them says of which
+PE and which channel they are, because Spark numbers its operators as it likes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.runtime.pes.state_log import read
 from penstock.spark.checkpoint.spark_files import FOLDER
+from penstock.spark.workers.channel_state import HEAD
 from penstock.spark.workers.initial_state import INITIAL, read_initial
 
 if TYPE_CHECKING:
@@ -61,13 +62,13 @@ def _read_store(spark: SparkSession, folder: Path) -> dict[tuple[int, int], dict
     found: dict[tuple[int, int], dict[str, Any]] = {}
     for operator in sorted(p.name for p in (folder / "state").iterdir() if p.name.isdecimal()):
         reader = spark.read.format("statestore").option("operatorId", operator)
-        heads = reader.option("stateVarName", "pe").load(folder.as_uri()).select("key", "value.data")
         entries = reader.option("stateVarName", "entries").load(folder.as_uri())
         named = entries.selectExpr("key", "user_map_key.name", "user_map_value.data")
         held: dict[Any, dict[str, bytes]] = {}
         for row in named.toLocalIterator():
             held.setdefault(row["key"], {})[row["name"]] = bytes(row["data"])
-        for row in heads.toLocalIterator():
-            pe, channel, head = pickle.loads(row["data"])
-            found[pe, channel] = read(head, held.get(row["key"], {}).__getitem__)
+        for own in held.values():
+            _, _, data = pickle.loads(own[HEAD])
+            pe, channel, head = pickle.loads(data)
+            found[pe, channel] = read(head, own.__getitem__)
     return found

@@ -1,7 +1,7 @@
 """The state of one channel of a PE: in Spark's store, and in files that the workers of a machine share.
 
-The store has the head of the state as one value, and its entries (`runtime.pes.state_log`) in a map. A batch reads the
-head alone where the files (`runtime.pes.table_files`) are those of that head, and writes what it has changed.
+The store has the head of the state and its entries (`runtime.pes.state_log`) in a map. A batch reads the head alone
+where the files (`runtime.pes.table_files`) are those of that head, and writes what it has changed.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from penstock.runtime.pes.state_log import Head
 from penstock.runtime.pes.table_files import TableFiles
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.stateful_processor import MapState, ValueState
+    from pyspark.sql.streaming.stateful_processor import MapState
 
 STATE_VERSION = 4
+
+HEAD = ""
+"""The name of the entry that is the head."""
 
 
 class ChannelState:
     """The state that an instance goes on from and leaves behind; a context, in which a batch is processed.
 
     Args:
-        head: Of Spark's store.
-        entries: Likewise.
+        entries: Of Spark's store.
         instance: That processes the batch.
         folder: For the files.
     """
 
-    def __init__(self, head: ValueState, entries: MapState, instance: PEInstance, folder: Path) -> None:
-        self._value = head
+    def __init__(self, entries: MapState, instance: PEInstance, folder: Path) -> None:
         self._entries = _Entries(entries)
         self._instance = instance
         self._files = TableFiles(folder) if instance.tables else None
@@ -55,11 +56,12 @@ class ChannelState:
 
     def resume(self) -> bool:
         """Let the instance go on from what is stored; tells whether there is anything."""
-        stored = self._value.get()
+        stored = self._entries.find(HEAD)
         if stored is None:
             return False
-        check_form(stored[0], stored[1], self._instance.module.form)
-        _, _, self._head = pickle.loads(stored[2])
+        version, form, data = pickle.loads(stored)
+        check_form(version, form, self._instance.module.form)
+        _, _, self._head = pickle.loads(data)
         if self._files is None or not self._files.attach(self._instance, self._head, self._entries):
             state_log.resume(self._instance, self._head, self._entries)
         return True
@@ -69,7 +71,7 @@ class ChannelState:
         has_changed = state_log.record(self._instance, self._head, self._entries)
         if has_changed:
             data = pickle.dumps((pe, channel, self._head), protocol=5)
-            self._value.update((STATE_VERSION, self._instance.module.form, data))
+            self._entries.put(HEAD, pickle.dumps((STATE_VERSION, self._instance.module.form, data), protocol=5))
         if self._files is not None:
             self._files.hold(self._instance)
             self._files.keep(self._instance, self._head.stamp)
@@ -81,10 +83,14 @@ class _Entries:
     def __init__(self, entries: MapState) -> None:
         self._entries = entries
 
-    def get(self, name: str) -> bytes:
+    def find(self, name: str) -> bytes | None:
         found = self._entries.getValue((name,))
+        return None if found is None else bytes(found[0])
+
+    def get(self, name: str) -> bytes:
+        found = self.find(name)
         assert found is not None, f"there is no entry `{name}`"
-        return bytes(found[0])
+        return found
 
     def put(self, name: str, entry: bytes) -> None:
         self._entries.updateValue((name,), (entry,))

@@ -24,7 +24,7 @@ from penstock.spark.workers.channel_state import ChannelState, files_folder
 from penstock.spark.workers.initial_state import read_initial
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.stateful_processor import MapState, ValueState
+    from pyspark.sql.streaming.stateful_processor import MapState
 
 Row = tuple[int, int, bytes]
 """Edge, channel and IPC stream."""
@@ -78,7 +78,6 @@ def _processed(instance: PEInstance, rows: Sequence[Row], routing: Routing) -> I
 
 
 def stateful_pe(
-    head: ValueState,
     entries: MapState,
     rows: Iterator[pd.DataFrame],
     program: str,
@@ -90,8 +89,7 @@ def stateful_pe(
     """Process a batch of one channel of a stateful PE: recall, feed, remember.
 
     Args:
-        head: Holds (version, form, data); data is the PE, the channel and the head of the state, pickled.
-        entries: Holds the entries of the state by name.
+        entries: Holds the entries of the state by name, its head among them.
         rows: Of the channel; those of other PEs' edges are passed on.
         program: The path of the pickled program.
         pe: The PE's index.
@@ -109,7 +107,7 @@ def stateful_pe(
         return
     identity, channel = _identity(program, pe), arriving[0][1]
     instance = load_instance(identity)
-    with ChannelState(head, entries, instance, files_folder(identity, channel)) as state:
+    with ChannelState(entries, instance, files_folder(identity, channel)) as state:
         if not state.resume() and initial is not None:
             instance.restore(read_initial(Path(initial), pe, channel))
         for batch in _processed(instance, arriving, pickle.loads(routing)):

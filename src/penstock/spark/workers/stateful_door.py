@@ -36,11 +36,11 @@ def stateful_door(program: str, plan: PhysicalPlan, pe: int, initial: Path | Non
     routing = pickle.dumps(routing_of(plan, pe))
 
     class Door(StatefulProcessor):
-        """The state of each channel is a versioned value, and entries with the rows of its tables."""
+        """The state of each channel is a map of entries: a head, and the rows of its tables."""
 
         def init(self, handle: StatefulProcessorHandle) -> None:
             """Open the state."""
-            self.head = handle.getValueState("pe", "version int, form string, data binary")
+            # One variable: each costs every task a few milliseconds.
             self.entries = handle.getMapState("entries", "name string", "data binary")
 
         def handleInputRows(
@@ -49,7 +49,7 @@ def stateful_door(program: str, plan: PhysicalPlan, pe: int, initial: Path | Non
             """Process a batch."""
             from penstock.spark.workers.instances import stateful_pe
 
-            return stateful_pe(self.head, self.entries, rows, program, pe, mine, routing, start)
+            return stateful_pe(self.entries, rows, program, pe, mine, routing, start)
 
         def close(self) -> None:
             """Nothing is held open."""
