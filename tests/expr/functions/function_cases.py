@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from penstock.expr.functions.calendar import TIMESTAMP_FORMAT, TM
+from penstock.expr.functions.metrics import INPUT_PORT_METRICS, OUTPUT_PORT_METRICS
 
 FAILS = object()
 RESOLUTION = "enum{Milliseconds, Microseconds, Nanoseconds}"
@@ -488,6 +489,7 @@ TRACE, LOG, OLD_LOG = (
     "enum{error, info, debug, trace}",
 )
 KIND = "enum{Gauge, Counter, Time}"
+CONNECTION = "tuple<int64 pe, int64 port, uint8 congestionFactor, uint64 nTuplesFilteredOut>"
 
 SYSTEM = [
     case("abort", "", (), FAILS),
@@ -550,6 +552,11 @@ SYSTEM = [
     case("getCustomMetricValue", "rstring; int64", ("seen", 0), None, 7),
     case("setCustomMetricValue", "rstring; int64", ("none", 1), FAILS),
     case("createCustomMetric", f"rstring; rstring; {KIND}; int64", ("seen", "", "Counter", 1), FAILS),
+    case("getInputPortMetricValue", f"uint32; enum{{{INPUT_PORT_METRICS}}}; int64", (0, "nTuplesProcessed", 0), FAILS),
+    case(
+        "getOutputPortMetricValue", f"uint32; enum{{{OUTPUT_PORT_METRICS}}}; int64", (0, "nTuplesSubmitted", 0), FAILS
+    ),
+    case("getPEOutputPortConnections", f"uint32; list<{CONNECTION}>", (0, [(1, 0, 5, 0)]), 0, []),
     case("strerror", "int32", (0,), "Success"),
     case("isEOF", "int32", (-1,), True),
     case("optSEEK_SET", "", (), 0),

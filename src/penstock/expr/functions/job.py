@@ -135,6 +135,7 @@ def congestion(port: int) -> int:
     "int32 getPEOutputPortConnections(uint32 port, mutable list<tuple<int64 pe, int64 port, uint8 congestionFactor, "
     "uint64 nTuplesFilteredOut>> connections)"
 )
-def connections(port: int, connections: list[object]) -> tuple[int, list[object]]:
+def connections(port: int, connections: list[object]) -> int:
     """The connections of an output port of the PE: none, for batches are handed over whole."""
-    return 0, []
+    connections.clear()
+    return 0
