@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 import random
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from pes import inner_pe, plan_of
 from test_class_calls import Numbered, chain
 
+from penstock import App, KeyedOperator
 from penstock.codegen.functions import class_rounds
 from penstock.codegen.plan.pieces import pieces_of
 from penstock.codegen.transport.batches import REPORT, TUPLE, Item, encode
@@ -18,6 +20,7 @@ from penstock.runtime.pes import state_log
 from penstock.runtime.pes.instances import instance_maker
 from penstock.runtime.pes.state_log import Head
 from penstock.runtime.pes.table_files import TableFiles
+from penstock.testing import feed
 
 SCHEMA = "int64 n, rstring s, float64 f"
 
@@ -129,3 +132,55 @@ def test_a_batch_stores_the_instances_that_it_has_touched(kind, tmp_path):
         job.run([(i, f"key {turn * 10 + i}", 0.5) for i in range(10)], uses_files=True)
     log = job.head.logs["C0 0"]
     assert [rows for number, rows in log.entries.items() if number >= before] == [10] * 5
+
+
+KEYS: dict[str, list[Any]] = {
+    "boolean": [True, False],
+    "int8": [-128, 127, 0],
+    "uint64": [0, 2**64 - 1, 2**63],
+    "rstring": ["", "a", "\0", "é", "\U0001f600"],
+    "ustring": ["", "ß", "SS"],
+    "blob": [b"", b"\0", b"\xff\0"],
+    "timestamp": [0, 1, 1_700_000_000_000_000_001],
+    "decimal64": [Decimal("1.50"), Decimal("1.5"), Decimal("-0"), Decimal("NaN")],
+    "enum{red, green}": ["red", "green"],
+    "optional<int32>": [None, 0, 7],
+    "optional<rstring>": [None, "", "a"],
+    "tuple<int32 a, rstring b>": [(1, "a"), (1, "b")],
+    "float64": [0.0, -0.0, float("nan"), 1.5],
+}
+
+
+class ByKey(KeyedOperator):
+    partition_by = "k"
+
+    def __init__(self):
+        self.count = 0
+
+    def process(self, t):
+        self.count += 1
+        yield {"n": self.count * 1000 + t.n}
+
+
+class ByKeyHeld(ByKey):
+    def process(self, t):
+        self.seen = [*getattr(self, "seen", []), t.n]
+        yield {"n": sum(self.seen)}
+
+
+@pytest.mark.parametrize("kind", [ByKey, ByKeyHeld])
+@pytest.mark.parametrize("type_", KEYS)
+def test_a_key_of_any_type_finds_its_instance_again(type_, kind, tmp_path):
+    def program():
+        app = App("Test")
+        made = app.source(feed([]), f"{type_} k, int64 n", name="A").apply(kind, "int64 n", name="C0")
+        made.write_file("out.csv", name="Sink")
+        return app.program()
+
+    chosen = random.Random(3)
+    job, forever = Job(program(), tmp_path / "job"), Job(program(), tmp_path / "forever")
+    instance = forever.make()
+    for number, size in enumerate((6, 45, 2, 60, 33)):
+        rows = [(chosen.choice(KEYS[type_]), chosen.randrange(9)) for _ in range(size)]
+        wanted = [pair for pair in instance.process_batch(forever.values(rows)) if pair[0] != REPORT]
+        assert job.run(rows, uses_files=number % 2 == 0) == wanted
