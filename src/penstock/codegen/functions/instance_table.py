@@ -240,7 +240,8 @@ class InstanceTable:
         own = self.form.attributes
         assert own is not None
         is_new = self.table.take("form", codes) == NOT_MADE
-        fresh, begun, chosen = codes[is_new], codes[is_new & ~took], np.flatnonzero(took)
+        # Each as one array, of which the table notes once that its rows have changed.
+        fresh, begun, done, chosen = codes[is_new], codes[is_new & ~took], codes[took], np.flatnonzero(took)
         self.table.put("born", fresh, self._runtime.born + np.arange(len(fresh)))
         self.table.put("last_ns", fresh, first_ns[is_new])
         self._runtime.born += len(fresh)
@@ -248,9 +249,9 @@ class InstanceTable:
             state = pickle.dumps((own.made, tuple(own.first[name] for name in own.made)), 5)
             self.table.put("state", begun, pa.array([state] * len(begun), pa.binary()))
             self.table.put("form", begun, np.full(len(begun), PICKLED))
-        self.table.put("form", codes[chosen], np.full(len(chosen), IN_COLUMNS))
+        self.table.put("form", done, np.full(len(done), IN_COLUMNS))
         for name, column in zip(own.kinds, columns, strict=True):
-            self._put(name, codes[chosen], taken(column, chosen))
+            self._put(name, done, taken(column, chosen))
 
     def _put(self, name: str, codes: Array, column: Column) -> None:
         own = self.form.attributes

@@ -30,7 +30,8 @@ from penstock.ir.models import OperatorModel, State
 from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.code_fingerprint import PYTHON
 
-FORMAT = 3
+FORMAT = 4
+"""Of all that lies in a checkpoint; it changes with the form of state, because a worker that finds none begins anew."""
 
 PLAN = ("pes", "channels", "key_groups", "tables")
 """The parts of a record that tell plans of one program apart."""
