@@ -1,0 +1,1 @@
+"""The REST API: requests in, answers out, and what guards it."""

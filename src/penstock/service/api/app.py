@@ -1,0 +1,237 @@
+"""The routes of the service: the REST API, metrics and health."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from penstock.base.diagnostics import UserError
+from penstock.base.redaction import redact, redact_json
+from penstock.service.api.answers import decision_answer, event_answer, job_answer, job_details
+from penstock.service.api.guard import Guard, Refused, read_body
+from penstock.service.api.metrics import metrics_text
+from penstock.service.api.openapi import OPENAPI
+from penstock.service.api.requests import read_changes, read_mips, read_rank, read_weight
+from penstock.service.service import Conflict, Missing, Service
+from penstock.service.states.job_state import Wanted
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+_log = logging.getLogger("penstock.service")
+
+OPEN = frozenset({"/api/health", "/login", "/static/page.css", "/static/page.js"})
+"""Paths that need no token."""
+
+MOST_LISTED, MOST_LOG_BYTES = 1_000, 1 << 20
+
+
+def make_app(service: Service, guard: Guard, pages: list[BaseRoute]) -> ASGIApp:
+    """The application that answers all requests.
+
+    Args:
+        service: Whom it is about.
+        guard: Who may ask.
+        pages: More routes, for people.
+    """
+    routes = [*_Api(service).routes(), *pages]
+    handlers: dict[Any, Any] = {
+        Refused: _refused,
+        UserError: _mistaken,
+        HTTPException: _other,
+        Exception: _broken,
+    }
+    return _Guarded(Starlette(routes=routes, exception_handlers=handlers), guard)
+
+
+class _Guarded:
+    """Asks the guard before anything else happens."""
+
+    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+        self._app, self._guard = app, guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            request = Request(scope, receive)
+            try:
+                self._guard.check(request, is_open=request.url.path in OPEN)
+            except Refused as error:
+                answer: Response = _answer(error.status, error.message, error.hint)
+                if error.status == 401 and "text/html" in request.headers.get("accept", ""):
+                    answer = RedirectResponse("/login", 303)
+                await answer(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _answer(status: int, message: str, hint: str | None = None, errors: list[Any] | None = None) -> JSONResponse:
+    error = {"message": redact(message), "hint": None if hint is None else redact(hint), "errors": errors or []}
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return JSONResponse({"error": error}, status, headers)
+
+
+async def _refused(request: Request, error: Refused) -> Response:
+    return _answer(error.status, error.message, error.hint)
+
+
+async def _mistaken(request: Request, error: UserError) -> Response:
+    status = 404 if isinstance(error, Missing) else 409 if isinstance(error, Conflict) else 400
+    first = error.diagnostics[0]
+    return _answer(status, first.message, first.hint, [redact_json(d.to_json()) for d in error.diagnostics])
+
+
+async def _other(request: Request, error: HTTPException) -> Response:
+    return _answer(error.status_code, error.detail.lower() if error.detail else "refused")
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    _log.exception("a request has failed", extra={"path": request.url.path})
+    return _answer(500, "internal error; the service's log says more")
+
+
+class _Api:
+    """The endpoints."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def routes(self) -> list[BaseRoute]:
+        """All of them."""
+        get, post, put = ["GET"], ["POST"], ["PUT"]
+        found: list[tuple[str, Endpoint, list[str]]] = [
+            ("/api/health", self.health, get),
+            ("/api/openapi.json", self.openapi, get),
+            ("/metrics", self.metrics, get),
+            ("/api/jobs", self.jobs, get),
+            ("/api/jobs", self.submit, post),
+            ("/api/jobs/{job}", self.job, get),
+            ("/api/jobs/{job}/cancel", self.wanting(Wanted.CANCEL), post),
+            ("/api/jobs/{job}/suspend", self.wanting(Wanted.SUSPEND), post),
+            ("/api/jobs/{job}/resume", self.wanting(Wanted.RUN), post),
+            ("/api/jobs/{job}/weight", self.set_weight, put),
+            ("/api/jobs/{job}/rank", self.set_rank, put),
+            ("/api/jobs/{job}/log", self.log, get),
+            ("/api/decisions", self.decisions, get),
+            ("/api/decisions/{number}", self.decision, get),
+            ("/api/events", self.events, get),
+            ("/api/capacity", self.capacity, get),
+            ("/api/capacity", self.set_capacity, put),
+            ("/api/what-if", self.what_if, post),
+        ]
+        return [Route(path, endpoint, methods=methods) for path, endpoint, methods in found]
+
+    async def health(self, request: Request) -> Response:
+        """Whether the service works: its store answers."""
+        jobs = await run_in_threadpool(self._service.store.jobs)
+        return JSONResponse({"status": "running", "jobs": len(jobs)})
+
+    async def openapi(self, request: Request) -> Response:
+        """The description of this API."""
+        return JSONResponse(OPENAPI)
+
+    async def metrics(self, request: Request) -> Response:
+        """Metrics for Prometheus."""
+        text = await run_in_threadpool(metrics_text, self._service)
+        return PlainTextResponse(text, media_type="text/plain; version=1.0.0")
+
+    async def jobs(self, request: Request) -> Response:
+        """All jobs."""
+        service = self._service
+        return JSONResponse(await run_in_threadpool(lambda: [job_answer(service, r) for r in service.store.jobs()]))
+
+    async def submit(self, request: Request) -> Response:
+        """Take a job."""
+        document = await read_body(request)
+        record = await run_in_threadpool(self._service.submit, document)
+        return JSONResponse(job_answer(self._service, record), 201)
+
+    async def job(self, request: Request) -> Response:
+        """One job in full."""
+        service, job = self._service, request.path_params["job"]
+        return JSONResponse(redact_json(await run_in_threadpool(lambda: job_details(service, service.job(job)))))
+
+    def wanting(self, wanted: Wanted) -> Endpoint:
+        """The endpoint by which a user says what a job shall do."""
+
+        async def want(request: Request) -> Response:
+            record = await run_in_threadpool(self._service.want, request.path_params["job"], wanted)
+            return JSONResponse(job_answer(self._service, record), 202)
+
+        return want
+
+    async def set_weight(self, request: Request) -> Response:
+        """Change the weight of a job."""
+        weight = read_weight(await read_body(request))
+        job = request.path_params["job"]
+        record = await run_in_threadpool(lambda: self._service.set_importance(job, weight=weight))
+        return JSONResponse(job_answer(self._service, record))
+
+    async def set_rank(self, request: Request) -> Response:
+        """Change the rank of a job, or whether it is required."""
+        values = read_rank(await read_body(request))
+        job = request.path_params["job"]
+        record = await run_in_threadpool(lambda: self._service.set_importance(job, **values))
+        return JSONResponse(job_answer(self._service, record))
+
+    async def log(self, request: Request) -> Response:
+        """The end of what a job's last process has printed."""
+        most = _number(request, "bytes", 10_000, MOST_LOG_BYTES)
+        return PlainTextResponse(await run_in_threadpool(self._service.log, request.path_params["job"], most))
+
+    async def decisions(self, request: Request) -> Response:
+        """The latest decisions, the newest first."""
+        most = _number(request, "most", 20, MOST_LISTED)
+        found = await run_in_threadpool(lambda: self._service.store.decisions(most=most))
+        return JSONResponse([decision_answer(decision) for decision in found])
+
+    async def decision(self, request: Request) -> Response:
+        """One decision."""
+        number = request.path_params["number"]
+        known = number.isascii() and number.isdigit() and len(number) < 18
+        found = await run_in_threadpool(self._service.store.decision, int(number)) if known else None
+        if found is None:
+            raise Refused(404, f"there is no decision `{number[:80]}`")
+        return JSONResponse(decision_answer(found))
+
+    async def events(self, request: Request) -> Response:
+        """What has happened after an event, the oldest first."""
+        after, most = _number(request, "after", 0, 2**53), _number(request, "most", 100, MOST_LISTED)
+        found = await run_in_threadpool(lambda: self._service.store.events(after=after, most=most))
+        return JSONResponse([event_answer(event) for event in found])
+
+    async def capacity(self, request: Request) -> Response:
+        """What the nodes give."""
+        return JSONResponse({"mips": {n.id: n.mips for n in await run_in_threadpool(self._service.nodes)}})
+
+    async def set_capacity(self, request: Request) -> Response:
+        """Change what nodes give."""
+        mips = read_mips(await read_body(request))
+        await run_in_threadpool(self._service.set_capacity, mips)
+        return await self.capacity(request)
+
+    async def what_if(self, request: Request) -> Response:
+        """The plan if weights, ranks or the capacity were others."""
+        changes = read_changes(await read_body(request))
+        plan = await run_in_threadpool(self._service.what_if, changes)
+        return JSONResponse(json.loads(json.dumps(plan.to_json())))
+
+
+def _number(request: Request, name: str, default: int, most: int) -> int:
+    """A whole number among the parameters of a request.
+
+    Raises:
+        Refused: It is none.
+    """
+    text = request.query_params.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 18 and int(text) <= most):
+        raise Refused(400, f"the parameter {name} is `{text[:80]}`", f"write a whole number from 0 to {most:,}")
+    return int(text)

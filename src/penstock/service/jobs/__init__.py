@@ -1,0 +1,1 @@
+"""Jobs: what is submitted, its code, and the processes that run it."""

@@ -1,0 +1,1 @@
+"""The page: what the service does and why, drawn by the server."""

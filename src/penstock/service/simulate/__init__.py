@@ -1,0 +1,1 @@
+"""Simulation: the deciding code of the service on a world that is only computed."""

@@ -1,0 +1,1 @@
+"""What the service keeps: one SQLite file with jobs, templates, decisions, samples and events."""

@@ -1,0 +1,290 @@
+"""Carrying out, with real processes: every state is left as the table says, and nobody runs twice or is forgotten."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.base.holders import Process
+from penstock.runtime.ingest.ingest_limit import read_limit
+from penstock.scheduler.problem.nodes import Node
+from penstock.service.carry_out.carrier import Carrier
+from penstock.service.carry_out.settings import Settings
+from penstock.service.decide.plan import Grant
+from penstock.service.jobs.process import Attempt
+from penstock.service.jobs.submission import Submission
+from penstock.service.states.job_state import JobState, Wanted
+from penstock.service.store.records import TemplateRecord
+from penstock.service.store.store import Store
+from service.pretend_job import SCRIPT
+
+PATIENCE_SECONDS = 30.0
+
+
+class Bench:
+    """A store, a carrier and a clock that can be moved on."""
+
+    def __init__(self, home: Path) -> None:
+        self.settings = Settings(
+            home=home,
+            nodes=(Node(id="local", mips=1000.0),),
+            first_wait=0.01,
+            longest_wait=0.05,
+            most_failures=2,
+            stop_seconds=30.0,
+        )
+        self.ahead = 0.0
+        self.grants: dict[str, Grant] = {}
+        self.open()
+
+    def open(self) -> None:
+        """As a service that was just started."""
+        self.store = Store(self.settings.home / "service.sqlite")
+        self.carrier = Carrier(self.store, self.settings, lambda: time.time() + self.ahead, command)
+
+    def add(self, name: str, how: str, *templates: str) -> None:
+        spec = {"name": name, "templates": [{"id": t, "app": f"{how}.spl"} for t in templates or ("t",)]}
+        records = [TemplateRecord(id=t, spec={}, description={}) for t in templates or ("t",)]
+        self.store.add_job(name, spec, rank=1, required=False, weight=1.0, templates=records)
+        (self.settings.job_folder(name) / "code").mkdir(parents=True)
+
+    def grant(self, name: str, template: str = "t", tps: float = 100.0) -> None:
+        self.grants[name] = Grant(template=template, mips=500.0, ingest_tps=tps, cores=1)
+
+    def state(self, name: str) -> JobState:
+        record = self.store.job(name)
+        assert record is not None
+        return record.state
+
+    def attempt(self, name: str) -> Attempt:
+        record = self.store.job(name)
+        assert record is not None
+        return self.carrier.attempt(record)
+
+    def until(self, what: Callable[[], bool]) -> None:
+        """Step until something is so."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not what():
+            assert time.monotonic() < deadline, "\n".join(f"{e.job} {e.text}" for e in self.store.events()[-40:])
+            self.carrier.step_all(self.grants)
+            time.sleep(0.01)
+
+    def until_state(self, name: str, state: JobState) -> None:
+        self.until(lambda: self.state(name) == state)
+
+    def count(self, name: str) -> int:
+        return int((self.settings.job_folder(name) / "checkpoint" / "count").read_text())
+
+    def starts(self, name: str) -> int:
+        return len((self.settings.job_folder(name) / "checkpoint" / "starts").read_text().splitlines())
+
+
+def command(submission: Submission, grant: Grant, settings: Settings, attempt: Attempt) -> list[str]:
+    how = submission.template(grant.template).app.removesuffix(".spl")
+    checkpoint = settings.job_folder(submission.name) / "checkpoint"
+    return [sys.executable, "-I", str(SCRIPT), str(attempt.report), str(checkpoint), how]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    for record in bench.store.jobs():
+        bench.carrier.attempt(record).kill()
+
+
+def test_a_job_runs_to_its_end(bench: Bench) -> None:
+    bench.add("a", "short")
+    bench.carrier.step_all({})
+    assert bench.state("a") == JobState.QUEUED
+    bench.grant("a")
+    bench.until_state("a", JobState.DONE)
+    assert (bench.count("a"), bench.starts("a")) == (30, 1)
+    texts = [event.text.partition(":")[0] for event in bench.store.events("a")]
+    assert texts[:3] == ["queued", "admitted", "starting"]
+
+
+def test_a_job_that_loses_its_place_stops_behind_its_batch_and_goes_on_when_it_has_one_again(bench: Bench) -> None:
+    bench.add("a", "long")
+    bench.grant("a")
+    bench.until_state("a", JobState.RUNNING)
+    grant = bench.grants.pop("a")
+    bench.until_state("a", JobState.SUSPENDED)
+    held = bench.count("a")
+    assert bench.attempt("a").outcome == "interrupted"
+    bench.grants["a"] = grant
+    bench.until(lambda: bench.state("a") == JobState.RUNNING and bench.count("a") > held)
+    assert bench.starts("a") == 2
+
+
+def test_what_the_user_wants_goes_before_the_plan(bench: Bench) -> None:
+    bench.add("a", "long")
+    bench.add("b", "long")
+    bench.grant("a")
+    bench.store.set("b", wanted=Wanted.SUSPEND.value)
+    bench.grant("b")
+    bench.until(lambda: bench.state("a") == JobState.RUNNING and bench.state("b") == JobState.SUSPENDED)
+    bench.store.set("a", wanted=Wanted.CANCEL.value)
+    bench.store.set("b", wanted=Wanted.CANCEL.value)
+    bench.until(lambda: bench.state("a") == JobState.CANCELLED and bench.state("b") == JobState.CANCELLED)
+    assert not (bench.settings.job_folder("b") / "runs").exists()
+
+
+def test_a_limit_changes_while_a_job_runs(bench: Bench) -> None:
+    bench.add("a", "long")
+    bench.grant("a", tps=100.0)
+    bench.until_state("a", JobState.RUNNING)
+    checkpoint = bench.settings.job_folder("a") / "checkpoint"
+    assert read_limit(checkpoint) == 100.0
+    bench.grant("a", tps=300.0)
+    bench.until(lambda: read_limit(checkpoint) == 300.0)
+    assert bench.starts("a") == 1
+
+
+def test_a_job_goes_on_with_another_template(bench: Bench) -> None:
+    bench.add("a", "long", "full", "light")
+    bench.grant("a", "full")
+    bench.until_state("a", JobState.RUNNING)
+    held = bench.count("a")
+    bench.grant("a", "light")
+    bench.until(lambda: bench.starts("a") == 2 and bench.state("a") == JobState.RUNNING)
+    assert bench.count("a") > held
+    record = bench.store.job("a")
+    assert record is not None
+    assert (record.template, "rescaling" in " ".join(e.text for e in bench.store.events("a"))) == ("light", True)
+
+
+def test_a_job_that_dies_is_started_again_and_one_that_keeps_dying_is_given_up(bench: Bench) -> None:
+    bench.add("flaky", "flaky")
+    bench.add("broken", "broken")
+    bench.grant("flaky")
+    bench.grant("broken")
+    bench.until(lambda: bench.state("flaky") == JobState.RUNNING and bench.state("broken") == JobState.FAILED)
+    assert (bench.starts("flaky"), bench.starts("broken")) == (3, 3)
+    record = bench.store.job("broken")
+    assert record is not None
+    assert record.error == "error: it is broken"
+    bench.attempt("flaky").kill()
+    bench.until(lambda: bench.starts("flaky") == 4 and bench.state("flaky") == JobState.RUNNING)
+    flaky = bench.store.job("flaky")
+    assert flaky is not None
+    assert flaky.failures == 0
+
+
+def test_a_job_that_does_not_stop_is_ended_when_its_time_is_up(bench: Bench) -> None:
+    bench.add("a", "stubborn")
+    bench.grant("a")
+    bench.until_state("a", JobState.RUNNING)
+    bench.grants.clear()
+    bench.until_state("a", JobState.SUSPENDING)
+    bench.carrier.step_all({})
+    assert bench.attempt("a").is_alive
+    bench.ahead = 31.0
+    bench.until_state("a", JobState.SUSPENDED)
+
+
+def test_a_launch_that_never_said_who_it_is_is_given_up_and_cannot_come_later(bench: Bench) -> None:
+    """The service was killed between what it wrote down and the process."""
+    bench.add("a", "long")
+    bench.grant("a")
+    bench.store.move("a", JobState.QUEUED, JobState.ADMITTED)
+    bench.store.move("a", JobState.ADMITTED, JobState.STARTING, attempt=1)
+    lost = bench.attempt("a")
+    assert not lost.is_alive
+    bench.until(lambda: bench.state("a") == JobState.RUNNING)
+    assert bench.starts("a") == 1
+    record = bench.store.job("a")
+    assert record is not None
+    assert record.attempt == 2
+    # The process of the first launch comes at last: it finds that it was given up.
+    lost.start([sys.executable, "-c", "open('here', 'w')"], {}, bench.settings.home)
+    time.sleep(1)
+    assert not (bench.settings.home / "here").exists()
+
+
+def test_another_process_with_the_number_of_a_dead_one_is_not_ours(bench: Bench) -> None:
+    bench.add("a", "long")
+    bench.grant("a")
+    bench.until_state("a", JobState.RUNNING)
+    attempt = bench.attempt("a")
+    process = attempt.process
+    assert process is not None
+    assert process.started is not None
+    attempt.kill()
+    bench.until(lambda: not attempt.is_alive)
+    (attempt.folder / "process.json").write_text(f'{{"pid": 1, "started": {process.started}}}')
+    assert not attempt.is_alive
+    assert attempt.cpu_seconds() is None
+    attempt.kill()
+    assert Process(pid=1, started=process.started).state is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_carrier_that_is_killed_at_any_moment_loses_nobody_and_starts_nobody_twice(tmp_path: Path, seed: int) -> None:
+    """A kill is an exception out of any write, after which a new carrier goes on with the files alone."""
+    bench, chance = Bench(tmp_path), random.Random(seed)
+    for name in ("a", "b"):
+        bench.add(name, "long", "full", "light")
+        bench.grant(name, "full")
+    bench.add("c", "short")
+    bench.grant("c")
+    try:
+        for _ in range(60):
+            _step_with_kill(bench, chance)
+            if chance.random() < 0.2:
+                name = chance.choice("ab")
+                bench.grants.pop(name, None)
+                if chance.random() < 0.6:
+                    bench.grant(name, chance.choice(("full", "light")))
+            time.sleep(0.01)
+        bench.grant("a", "full")
+        bench.grant("b", "light")
+        bench.until(lambda: {bench.state("a"), bench.state("b")} == {JobState.RUNNING})
+        bench.until_state("c", JobState.DONE)
+        for name in "abc":
+            # Whoever found the checkpoint held would have failed.
+            assert "error" not in "".join(p.read_text() for p in bench.settings.job_folder(name).glob("runs/*/log.txt"))
+        running = [_alive(bench, name) for name in "abc"]
+        assert running == [1, 1, 0]
+    finally:
+        for record in bench.store.jobs():
+            bench.carrier.attempt(record).kill()
+
+
+class _Killed(BaseException):
+    pass
+
+
+def _step_with_kill(bench: Bench, chance: random.Random) -> None:
+    """A step that may be broken off before or after a write to the store."""
+    store, move, left = bench.store, bench.store.move, chance.choice((0, 1, 2, 99))
+
+    def breaking(*args: object, **values: object) -> bool:
+        nonlocal left
+        left -= 1
+        done = move(*args, **values) if left or chance.random() < 0.5 else False  # type: ignore[arg-type]
+        if left <= 0:
+            raise _Killed
+        return done
+
+    store.move = breaking  # type: ignore[method-assign]
+    try:
+        bench.carrier.step_all(bench.grants)
+    except _Killed:
+        store.close()
+        bench.open()
+    else:
+        store.move = move  # type: ignore[method-assign]
+
+
+def _alive(bench: Bench, name: str) -> int:
+    found = 0
+    for folder in bench.settings.job_folder(name).glob("runs/*"):
+        process = Attempt(folder=folder).process
+        found += process is not None and process.state is not None
+    return found

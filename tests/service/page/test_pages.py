@@ -1,0 +1,122 @@
+"""The page as a browser gets it: whole, from the wheel, and safe whatever jobs are called and print."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import pytest
+
+from penstock.service.service import Service
+from service.api.test_app import until
+from service.running_service import Api, running_service, submission
+
+VOID = {"meta", "link", "input", "rect", "path", "line", "br", "polyline"}
+
+
+class Outline(HTMLParser):
+    """Whether elements are closed in order, and what a page refers to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.refers: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.refers += [value or "" for name, value in attrs if name in ("href", "src", "data-from", "action")]
+        if tag not in VOID and not self.get_starttag_text().endswith("/>"):  # type: ignore[union-attr]
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Api, Service]]:
+    with running_service(tmp_path_factory.mktemp("page") / "home") as (api, service):
+        assert api.ask("POST", "/api/jobs", submission("first", rank=1, min_mips=600))[0] == 201
+        assert api.ask("POST", "/api/jobs", submission("second", rank=2, min_mips=600))[0] == 201
+        until(
+            lambda: api.state("first") == "running" and "needs" in str(api.ask("GET", "/api/jobs/second")[1]["reason"])
+        )
+        until(lambda: bool(api.ask("GET", "/api/jobs/first")[1]["samples"]))
+        yield api, service
+
+
+def page(api: Api, path: str) -> str:
+    status, text = api.ask("GET", path, Accept="text/html")
+    assert status == 200, text
+    outline = Outline()
+    outline.feed(text)
+    assert outline.open == []
+    # Nothing from elsewhere: the page works offline.
+    assert all(place.startswith(("/", "data:")) and not place.startswith("//") for place in outline.refers)
+    for place in outline.refers:
+        if place.startswith("/") and place != "/login":
+            assert api.ask("GET", place)[0] == 200
+    return str(text)
+
+
+def test_the_overview_says_who_runs_who_waits_and_why(running: tuple[Api, Service]) -> None:
+    text = page(running[0], "/")
+    assert text.index("first") < text.index(">waterline<") < text.index('href="/jobs/second"')
+    assert "rejected: rank 2, needs 200 mips more" in text
+    assert text.count('<svg class="chart"') == 2
+    assert 'data-node="local"' in text
+
+
+def test_the_live_part_is_the_middle_of_the_page(running: tuple[Api, Service]) -> None:
+    text = page(running[0], "/live/overview")
+    assert "<html" not in text
+    assert "Jobs by rank" in text
+
+
+def test_a_job_has_its_graph_and_what_holds_it_back(running: tuple[Api, Service]) -> None:
+    text = page(running[0], "/jobs/first")
+    assert "A (Beacon)" in text
+    assert "Nothing holds it back" in text
+    assert running[0].ask("GET", "/jobs/nobody")[0] == 404
+    assert running[0].ask("GET", "/live/jobs/nobody")[0] == 404
+
+
+def test_decisions_are_explained(running: tuple[Api, Service]) -> None:
+    text = page(running[0], "/decisions")
+    assert "admitted: rank 1" in text
+    assert "needs 200 mips more" in text
+
+
+def test_what_jobs_print_is_text_and_nothing_else(running: tuple[Api, Service]) -> None:
+    api, service = running
+    nasty = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    service.carrier.attempt(service.job("first")).log.write_text(nasty)
+    service.store.note("error", nasty, "first")
+    for path in ("/jobs/first", "/"):
+        text = page(api, path)
+        assert nasty not in text
+        assert "&lt;script&gt;" in text
+
+
+def test_files_come_from_the_wheel_alone(running: tuple[Api, Service]) -> None:
+    api = running[0]
+    for path in ("/static/nothing", "/static/..%2fpages.py", "/static/%2e%2e/pages.py"):
+        assert api.ask("GET", path)[0] == 404
+    with urllib.request.urlopen(api.url + "/", timeout=60) as answer:
+        assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    script = files("penstock.service.page").joinpath("static", "page.js").read_text()
+    assert not re.search(r"https?://|innerHTML = (?!await answer)", script)
+
+
+def test_a_browser_shows_the_token_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with running_service(tmp_path_factory.mktemp("token") / "home", token="open-sesame") as (known, _):
+        api = Api(known.url, None)
+        assert "A token is needed" in api.ask("GET", "/", Accept="text/html")[1]
+        assert api.ask("GET", "/jobs/x")[0] == 401
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        assert api.ask("POST", "/login", b"token=wrong", **form)[0] == 401
+        assert api.ask("POST", "/login", b"token=" + b"x" * 10_000, **form)[0] == 413
+        assert api.ask("GET", "/", Cookie="penstock_token=open-sesame")[0] == 200
+        assert api.ask("GET", "/", Cookie="penstock_token=open", Accept="application/json")[0] == 401

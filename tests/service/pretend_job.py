@@ -1,0 +1,46 @@
+"""A process that behaves as `penstock run` does towards the service, without Spark: it reports, stops and ends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+SCRIPT = Path(__file__)
+
+
+def main(report: Path, checkpoint: Path, how: str) -> None:
+    """Batches of ten tuples, counted in the checkpoint as Spark would; `how` says how it ends."""
+    asked: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: None if how == "stubborn" else asked.append(number))
+    with open(checkpoint / "starts", "a") as starts:
+        starts.write(f"{os.getpid()}\n")
+    if how == "broken" or (how == "flaky" and len((checkpoint / "starts").read_text().splitlines()) < 3):
+        print("error: it is broken", file=sys.stderr)
+        sys.exit(4)
+    held = os.open(checkpoint / "held", os.O_CREAT | os.O_WRONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        sys.exit("error: it runs twice")
+    count = checkpoint / "count"
+    batches = 0
+    while not asked and (how != "short" or batches < 3):
+        done = int(count.read_text()) if count.exists() else 0
+        count.write_text(str(done + 10))
+        batches += 1
+        told = {"batches": batches, "time": time.time(), "submitted": {"A": [done + 10]}, "waited_seconds": 0.0}
+        fresh = report.with_suffix(".new")
+        fresh.write_text(json.dumps({"applications": {"Main": told}}))
+        fresh.replace(report)
+        time.sleep(0.03)
+    os.close(held)
+    print(json.dumps({"stopped": "interrupted" if asked else "done"}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

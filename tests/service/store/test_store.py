@@ -1,0 +1,146 @@
+"""The store: no illegal transition can be kept, whoever tries; files of other versions."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.base.diagnostics import UserError
+from penstock.service.states.job_state import FINAL, TRANSITIONS, JobState, may_follow
+from penstock.service.store.records import SampleRecord
+from penstock.service.store.store import KEPT_SAMPLES, IllegalTransition, Store
+
+STATES = st.sampled_from(JobState)
+
+
+def add(store: Store, name: str = "job") -> None:
+    store.add_job(name, {"name": name}, rank=1, required=False, weight=1.0, templates=())
+
+
+def state_of(store: Store, name: str = "job") -> JobState:
+    record = store.job(name)
+    assert record is not None
+    return record.state
+
+
+@given(st.lists(st.tuples(STATES, STATES), max_size=30))
+def test_a_job_only_goes_where_the_table_lets_it(moves: list[tuple[JobState, JobState]]) -> None:
+    store = Store(":memory:")
+    add(store)
+    for before, after in moves:
+        now = state_of(store)
+        if before != now:
+            assert not store.move("job", before, after)
+        elif before == after or may_follow(before, after):
+            assert store.move("job", before, after)
+            now = after
+        else:
+            with pytest.raises(IllegalTransition, match=f"cannot go from {before} to {after}"):
+                store.move("job", before, after)
+        assert state_of(store) == now
+    states = [event.text.partition(":")[0] for event in store.events("job", most=1000)]
+    pairs = pairwise(states)
+    assert all(a == b or may_follow(JobState(a), JobState(b)) for a, b in pairs)
+
+
+@given(st.lists(STATES, min_size=1, max_size=20))
+def test_the_file_itself_refuses_what_the_table_does_not_allow(states: list[JobState]) -> None:
+    """Not only our own method: any statement."""
+    store = Store(":memory:")
+    add(store)
+    for state in states:
+        now = state_of(store)
+        try:
+            with store.transaction() as connection:
+                connection.execute("UPDATE jobs SET state = ? WHERE id = 'job'", (state.value,))
+        except sqlite3.IntegrityError:
+            assert not may_follow(now, state)
+            assert state_of(store) == now
+        else:
+            assert state == now or may_follow(now, state)
+
+
+def test_a_job_begins_queued_and_nothing_follows_its_end() -> None:
+    store = Store(":memory:")
+    with pytest.raises(sqlite3.IntegrityError), store.transaction() as connection:
+        connection.execute(
+            "INSERT INTO jobs (id, number, submitted_at, spec, rank, required, weight, state, state_since)"
+            " VALUES ('x', 1, 0, '{}', 1, 0, 1, 'done', 0)"
+        )
+    assert {JobState.DONE, JobState.CANCELLED} == FINAL
+    reached, new = {JobState.QUEUED}, {JobState.QUEUED}
+    while new := {after for state in new for after in TRANSITIONS[state]} - reached:
+        reached |= new
+    assert reached == set(JobState)
+
+
+def test_of_two_who_move_a_job_one_finds_it_moved(tmp_path: Path) -> None:
+    store = Store(tmp_path / "service.sqlite")
+    add(store)
+    won: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda: won.append(store.move("job", JobState.QUEUED, JobState.ADMITTED)))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(won) == [False] * 7 + [True]
+
+
+def test_a_transaction_that_fails_leaves_nothing() -> None:
+    store = Store(":memory:")
+
+    def fail() -> None:
+        with store.transaction():
+            add(store)
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert (store.jobs(), store.events()) == ((), [])
+    add(store)
+    with pytest.raises(UserError, match="there is a job `job` already"):
+        add(store)
+
+
+def test_what_was_kept_is_there_when_the_file_is_opened_again(tmp_path: Path) -> None:
+    store = Store(tmp_path / "service.sqlite")
+    add(store)
+    store.move("job", JobState.QUEUED, JobState.ADMITTED, "why not", mips=12.5)
+    store.close()
+    again = Store(tmp_path / "service.sqlite")
+    record = again.job("job")
+    assert record is not None
+    assert (record.state, record.mips, record.spec) == (JobState.ADMITTED, 12.5, {"name": "job"})
+    assert [event.text for event in again.events("job")] == ["queued", "admitted: why not"]
+
+
+def test_a_file_of_a_later_version_or_of_something_else_is_refused(tmp_path: Path) -> None:
+    Store(tmp_path / "a.sqlite").close()
+    with sqlite3.connect(tmp_path / "a.sqlite") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(UserError, match="of a later version of penstock: 99"):
+        Store(tmp_path / "a.sqlite")
+    (tmp_path / "b.sqlite").write_text("this is no database, however long it is " * 100)
+    with pytest.raises(UserError, match="cannot be used as the service's store"):
+        Store(tmp_path / "b.sqlite")
+
+
+def test_old_samples_are_forgotten() -> None:
+    store = Store(":memory:")
+    add(store)
+    for at in range(KEPT_SAMPLES + 20):
+        sample = SampleRecord(
+            job="job", template="t", at=at, seconds=1, mips=1, ingest_tps=at, waited=0, importance=0, streams={"A": at}
+        )
+        store.add_sample(sample)
+    kept = store.samples("job", "t", most=10_000)
+    assert (len(kept), kept[0].at, kept[-1].streams) == (KEPT_SAMPLES, 20, {"A": KEPT_SAMPLES + 19})
