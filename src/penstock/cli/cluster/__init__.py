@@ -1,0 +1,3 @@
+"""`penstock cluster`: its commands."""
+
+from penstock.cli.cluster.commands import command as command

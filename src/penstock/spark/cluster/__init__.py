@@ -1,0 +1,1 @@
+"""A standalone cluster of Spark's on loopback addresses of this machine, for trying things."""

@@ -1,0 +1,228 @@
+"""Keeps the tasks of a running job where they should be: looks between two batches, places, and moves what pays.
+
+    the first batch          tasks are dealt out evenly
+    after some batches       they are placed by what they have sent, with the algorithm that was asked for
+    an executor is gone      what was on it is placed anew, the rest stays
+    another one has come     all are placed, moves counted in
+    every so many seconds    the same, if it was asked for and if it pays
+
+Where this Spark cannot be told, the job goes on as Spark places it, and the user is told once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.placement import Algorithm
+from penstock.placement.live.channel_graph import ChannelGraph
+from penstock.placement.live.live_schedule import Executor, Homes, place_tasks
+from penstock.placement.live.moves_log import Move, MovesLog
+from penstock.placement.live.rescheduling import Prediction, may_move, move_costs, predict
+from penstock.placement.live.traffic_window import Line, TrafficWindow
+from penstock.runtime.pes.traffic import TaskTraffic
+from penstock.spark.placement.executors import Executors
+from penstock.spark.placement.state_homes import PlacementUnavailable, StateHomes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPARK = "spark"
+"""The placement that leaves everything to Spark."""
+
+LEARNING_BATCHES = 2
+"""How many batches are looked at before tasks are placed by what they send."""
+
+_PATIENCE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementSettings:
+    """How a job is placed.
+
+    Attributes:
+        algorithm: `even`, `greedy`, `metis`, or `spark` for as Spark does it.
+        reschedule_seconds: How often to see whether moves pay; None for never.
+        racks: From host to rack.
+    """
+
+    algorithm: str = SPARK
+    reschedule_seconds: float | None = None
+    racks: dict[str, str] = field(default_factory=dict)
+
+
+def line_of(plan: PhysicalPlan) -> Line:
+    """The PEs of a plan as they stand in its query."""
+    return Line(
+        pes=tuple(pe.index for pe in plan.pes if pe.role not in ("source", "sink")),
+        sources=frozenset(pe.index for pe in plan.pes if pe.role == "source"),
+        consumers={edge.index: edge.consumer for edge in plan.edges},
+    )
+
+
+class Placer:
+    """The placement of one run of a job.
+
+    Args:
+        spark: The session.
+        plan: Of the job.
+        settings: How to place it.
+        notice: Is told what the user should know at once.
+    """
+
+    def __init__(
+        self, spark: SparkSession, plan: PhysicalPlan, settings: PlacementSettings, notice: Callable[[str], None]
+    ) -> None:
+        self._spark, self._plan, self._settings, self._notice = spark, plan, settings, notice
+        self._stateful = [pe.index for pe in plan.pes if pe.role == "stateful"]
+        self._stateless = [pe.index for pe in plan.pes if pe.role == "stateless"]
+        self._executors = Executors(spark, settings.racks)
+        self._query: Any = None
+        self._has_query = threading.Event()
+        self._state_homes: StateHomes | None = None
+        self._is_active = settings.algorithm != SPARK and bool(self._stateful)
+        self._placed_at: float | None = None
+        self._has_told_of_few = False
+        self._told: Homes = {}
+        self.window = TrafficWindow(line_of(plan))
+        self.homes: Homes = {}
+        self.executors: list[Executor] = []
+        self.log = MovesLog()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether tasks are placed by us."""
+        return self._is_active and bool(self.homes)
+
+    def follow(self, query: Any) -> None:
+        """Take note of the query, as soon as it has been started."""
+        self._query = query
+        self._has_query.set()
+
+    def before(self, batch: int) -> None:
+        """Place what is to be placed before a batch runs."""
+        if not self._is_active or not self._has_query.wait(_PATIENCE_SECONDS):
+            return
+        try:
+            self._place(batch)
+        except PlacementUnavailable as unavailable:
+            self._is_active = False
+            self._notice(f"warning: tasks run where Spark puts them: this Spark cannot be told ({unavailable})")
+
+    def after(self, batch: int, traffic: Sequence[TaskTraffic]) -> None:
+        """Take note of what a batch has sent."""
+        self.window.add(traffic)
+        if self.log.awaits(batch):
+            self.log.observe(self.window.graph(), {task: host for task, (_, host) in self.window.homes.items()})
+
+    def _place(self, batch: int) -> None:
+        present = self._executors.find()
+        if len(present) < 2:
+            self._tell_of_few(present)
+            self.executors = present
+            return
+        if self._state_homes is None:
+            self._state_homes = StateHomes(self._spark, self._query, self._stateful)
+        cause = self._cause(present)
+        self.executors = present
+        if cause is not None:
+            self._decide(batch, cause)
+        self._tell()
+
+    def _tell_of_few(self, present: Sequence[Executor]) -> None:
+        if not self._has_told_of_few and not present:
+            self._notice(f"warning: nothing is placed: {self._spark.sparkContext.master} has no executors")
+        self._has_told_of_few = True
+
+    def _cause(self, present: Sequence[Executor]) -> str | None:
+        """Why to place tasks now; None if everything stays."""
+        ids = {executor.id for executor in present}
+        before = {executor.id for executor in self.executors}
+        if not self.homes:
+            return "start"
+        if lost := set(self.homes.values()) - ids:
+            return f"executor {', '.join(sorted(lost))} is gone"
+        if new := ids - before:
+            return f"executor {', '.join(sorted(new))} has come"
+        if self._settings.algorithm == "even" or len(self.window) < LEARNING_BATCHES:
+            return None
+        if self._placed_at is None:
+            return "measured"
+        every = self._settings.reschedule_seconds
+        is_due = every is not None and time.monotonic() - self._placed_at >= every
+        return "looked again" if is_due else None
+
+    def _decide(self, batch: int, cause: str) -> None:
+        """Choose where tasks are to be, and note what moves."""
+        graph, has_measured = self.window.graph(), len(self.window) >= LEARNING_BATCHES
+        algorithm: Algorithm = self._settings.algorithm if has_measured else "even"  # type: ignore[assignment]
+        if algorithm != "even":
+            self._placed_at = time.monotonic()
+        stays = cause not in ("start", "measured") and not (algorithm == "even" and "has come" in cause)
+        if algorithm == "even" and self.homes:
+            wanted = self._refilled() if stays else self._dealt(graph)
+        elif algorithm == "even":
+            wanted = self._dealt(graph)
+        else:
+            held = {task: home for task, home in self.homes.items() if not self.log.has_just_moved(task, batch)}
+            # The first time whatever is better, but by as few moves as that takes.
+            prices = move_costs(graph) if stays else dict.fromkeys(graph.tasks, 1.0)
+            wanted = place_tasks(
+                graph, self.executors, algorithm, stateless=self._stateless, present=self.homes, move_costs=prices
+            )
+            wanted = {**self._refilled(), **{t: e for t, e in wanted.items() if t[0] in self._stateful}}
+            if cause == "looked again":
+                wanted = {**wanted, **{task: home for task, home in self.homes.items() if task not in held}}
+        if not self.homes:
+            self.homes = wanted
+            return
+        self._move(batch, cause, graph, wanted)
+
+    def _move(self, batch: int, cause: str, graph: ChannelGraph, wanted: Homes) -> None:
+        hosts = {executor.id: executor.host for executor in self.executors}
+        moved = {task: home for task, home in wanted.items() if self.homes.get(task) != home}
+        prediction: Prediction = predict(graph, self.homes, wanted, hosts)
+        if not moved or (cause == "looked again" and not may_move(prediction, self._settings.reschedule_seconds)):
+            return
+        self.log.add(
+            Move(
+                batch=batch,
+                at=time.time(),
+                cause=cause,
+                tasks={task: (self.homes.get(task, ""), home) for task, home in moved.items()},
+                prediction=prediction,
+            )
+        )
+        self.homes = {**self.homes, **wanted}
+
+    def _dealt(self, graph: ChannelGraph) -> Homes:
+        """All partitions of PEs with state, dealt out."""
+        tasks = tuple((pe, partition) for pe in self._stateful for partition in range(self._plan.channels))
+        return place_tasks(ChannelGraph(tasks=tasks), self.executors, "even")
+
+    def _refilled(self) -> Homes:
+        """Where tasks are, those of executors that are gone dealt out to the emptiest."""
+        held = {executor.id: 0 for executor in self.executors}
+        for home in self.homes.values():
+            if home in held:
+                held[home] += 1
+        found = dict(self.homes)
+        for task, home in found.items():
+            if home not in held:
+                found[task] = min(held, key=lambda id_: (held[id_], id_))
+                held[found[task]] += 1
+        return found
+
+    def _tell(self) -> None:
+        """Tell Spark of what is to be elsewhere than it was told, or than it ran last."""
+        assert self._state_homes is not None
+        executor_of = {executor.id: executor for executor in self.executors}
+        for task, home in self.homes.items():
+            ran = self.window.homes.get(task, ("", ""))[0]
+            if self._told.get(task) != home or (ran and ran != home):
+                self._state_homes.move(task, executor_of[home])
+                self._told[task] = home
