@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PYTEST_WORKERS ?= auto
+# One more than there are cores: tests of Spark and of commands wait as often as they compute.
+PYTEST_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 .PHONY: demo test lint bench results docs format clean java servers
 

@@ -155,8 +155,20 @@ def native(spark: SparkSession, folder: Path) -> list[float]:
     return batch_seconds(wanted.select((F.col("n") * 2).alias("n"), (F.col("x") - 0.5).alias("x"), "s"))
 
 
-def per_key(spark: SparkSession, folder: Path) -> list[float]:
-    """The seconds of the batches of `transformWithState` with the state of one key at a time."""
+def native_map(spark: SparkSession, folder: Path) -> list[float]:
+    """The seconds of the batches of one map in Spark's own expressions."""
+    made = rows(spark, folder).select((F.col("n") + 1).alias("n"), (F.col("x") * 2.0).alias("x"), "s")
+    return batch_seconds(made)
+
+
+def native_totals(spark: SparkSession, folder: Path) -> list[float]:
+    """The seconds of the batches of Spark's own count and sum by key."""
+    totals = rows(two_partitions(spark), folder).groupBy("n").agg(F.count("*"), F.sum("x"))
+    return batch_seconds(totals, "update")
+
+
+def two_partitions(spark: SparkSession) -> SparkSession:
+    """A session with two partitions of state, in RocksDB."""
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "2")
     session.conf.set(
@@ -164,7 +176,12 @@ def per_key(spark: SparkSession, folder: Path) -> list[float]:
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     )
     session.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
-    keyed = rows(session, folder).withColumn("n", F.col("n") % KEYS).groupBy("n")
+    return session
+
+
+def per_key(spark: SparkSession, folder: Path) -> list[float]:
+    """The seconds of the batches of `transformWithState` with the state of one key at a time."""
+    keyed = rows(two_partitions(spark), folder).withColumn("n", F.col("n") % KEYS).groupBy("n")
     return batch_seconds(keyed.transformWithStateInPandas(RunningTotals(), RUNNING, "Append", "None"))
 
 
@@ -172,12 +189,11 @@ def rows(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.readStream.schema(ROWS).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def batch_seconds(made: DataFrame) -> list[float]:
+def batch_seconds(made: DataFrame, mode: str = "append") -> list[float]:
     """Run to the end of the input, a file a batch, and drop what is made; how long each batch took."""
     with tempfile.TemporaryDirectory() as checkpoint:
-        query = (
-            made.writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
-        )
+        writer = made.writeStream.format("noop").outputMode(mode).option("checkpointLocation", checkpoint)
+        query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
         found = [p["batchDuration"] / 1000 for p in query.recentProgress if p["numInputRows"]]
     return found[1:] or found

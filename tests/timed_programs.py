@@ -129,6 +129,10 @@ def _join(writer: Writer) -> None:
     algorithm = writer.random.choice(("inner", "leftOuter", "rightOuter", "outer"))
     keyed = writer.random.random() < 0.8
     equal = f"equalityLHS: {left}.k; equalityRHS: {right}.k;" if keyed else ""
+    for i, (side, stream) in enumerate((("LHS", left), ("RHS", right))):
+        if sides[i] == "count(2)" and writer.random.random() < 0.6:
+            sides[i] += f", partitioned, partitionAge({writer.time()})"
+            equal += f" partitionBy{side}: {stream}.k;"
     writer.add(
         f"""Join({left}; {right}) {{ window {left}: sliding, {sides[0]}; {right}: sliding, {sides[1]};
       param algorithm: {algorithm}; {equal} output OUT: k = {left}.k, v = 10 * {left}.v % 1000 + {right}.v; }}"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,17 @@ def test_absolute_names_are_written_where_a_map_says(tmp_path: Path) -> None:
 def test_a_map_of_a_relative_folder_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, "o.csv", "--map", "a=b")
     assert (done.exit_code, "is not FOLDER=DIR with an absolute FOLDER" in done.output) == (2, True)
+
+
+def test_a_report_has_the_counts_behind_the_last_batch(tmp_path: Path) -> None:
+    program = "composite Main { graph stream<int32 n> A = Beacon() { param iterations: 5u; } () as S = Discard(A) {} }"
+    (tmp_path / "app.spl").write_text(program)
+    report = tmp_path / "there" / "report.json"
+    command = ["run", str(tmp_path / "app.spl"), "--out", str(tmp_path / "out"), "--report", str(report)]
+    done = CliRunner().invoke(cli, [*command, "--engine", "local"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(report.read_text())["applications"]["Main"]
+    assert (found["submitted"], found["received"], found["batches"] > 0) == ({"A": [5]}, {"S": [5]}, True)
+    assert list(report.parent.iterdir()) == [report]
+    refused = CliRunner().invoke(cli, [*command, "--engine", "reference"])
+    assert (refused.exit_code, "--report is for Spark and the local engine" in refused.output) == (2, True)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -19,13 +21,14 @@ from console import calls, run_call, shows
 from markdown_blocks import ROOT, Block, blocks, pages
 
 from penstock.lang import compile_text
+from penstock.service.jobs.process import Attempt
 
 LANGUAGES = {"python", "spl", "json", "console", "text", "indented"}
 MOST_NOT_RUN = 6
 _COMMAND = re.compile(r"^(\$ |penstock |make |python3? |pip |eval |\.venv/)", re.MULTILINE)
 _SYNOPSIS = re.compile(r"^penstock (?P<command>[\w-]+) [^\n]*\[(?:[^\n]*\n[ \t]+)*", re.MULTILINE)
 _ON_SPARK = re.compile(
-    r"^\$ penstock (?:run|profile|optimize|calibrate|bench|demo)\b(?!.*--engine reference)", re.MULTILINE
+    r"^\$ penstock (?:run|profile|optimize|calibrate|bench|demo|serve)\b(?!.*--engine reference)", re.MULTILINE
 )
 
 
@@ -84,7 +87,19 @@ def test_a_page_can_be_followed(page, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Makefile", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, tmp_path)
-    follow(page, tmp_path)
+    try:
+        follow(page, tmp_path)
+    finally:
+        end_services(tmp_path)
+
+
+def end_services(folder: Path) -> None:
+    """End what a page has started and, where it could not be followed to its end, has not stopped."""
+    for file in folder.rglob("service.pid"):
+        with contextlib.suppress(ProcessLookupError, ValueError):
+            os.kill(int(file.read_text()), signal.SIGTERM)
+    for file in folder.rglob("process.json"):
+        Attempt(folder=file.parent).kill()
 
 
 def test_every_block_says_what_it_is():

@@ -125,7 +125,7 @@ def outcome_on_spark(
 ) -> tuple[dict[str, object], int]:
     """What a program prints and writes on Spark, as `read` finds it, and in how many batches."""
     printed = io.StringIO()
-    with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as checkpoint:
+    with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as checkpoint:
         settings = _environment(data, Path(out), printed)
         job = compile_fused(program, fusion, channels=channels, environment=settings, batch=turns_per_batch)
         ran = run_on_spark(job, session(), checkpoint=Path(checkpoint) / "job")

@@ -33,9 +33,12 @@ GRAPHS, SEED = 20, 3
 ELSEWHERE = {
     "Export": "tests/spark/streams/test_stream_tables.py: it takes two jobs",
     "Import": "tests/spark/streams/test_stream_tables.py: it takes two jobs",
+    "FromSpark": "tests/spark/frames/test_transform.py: it takes a DataFrame",
+    "ToSpark": "tests/spark/frames/test_transform.py: it makes a DataFrame",
     "KafkaConsumer": "tests/spark/kafka/test_kafka.py: it takes a broker",
     "KafkaProducer": "tests/spark/kafka/test_kafka.py: it takes a broker",
     "PostgresSink": "tests/spark/sinks/test_postgres.py: it takes a server",
+    "SparkSink": "tests/spark/sinks/test_spark_writer.py: it is Spark that writes",
     "TCPSink": "tests/toolkit/adapters/test_tcp_sink.py: it takes a client",
     "TCPSource": "tests/toolkit/adapters/test_tcp_source.py: it takes a server",
     "UDPSource": "tests/toolkit/adapters/test_udp_source.py: it takes a sender",
@@ -111,6 +114,7 @@ def generate_data(folder: Path) -> None:
     loaded("finance/generate.py").generate(folder, ticks=1200, symbols=6)
     loaded("twitter_nlp/generate.py").generate(folder, tweets=150)
     loaded("twitter_cep/generate.py").generate(folder, tweets=400, authors=8)
+    loaded("web_logs/generate.py").generate(folder / "access.csv", count=1200, users=60)
     for name in ("stocks.csv", "seattle-weather.csv"):
         shutil.copy(loaded("vega_folder.py").folder() / name, folder)
 
@@ -122,6 +126,7 @@ def examples() -> Iterator[tuple[str, Program]]:
         if path.stem != "kafka_pipeline":
             yield from ((f"{path.stem}{main or ''}", compile_file(path, main=main)) for main in mains)
     yield "weather", loaded("weather/weather.py").app.program()
+    yield "web_logs", loaded("web_logs/web_logs.py").app.program()
 
 
 @pytest.mark.xdist_group("spark")
@@ -134,8 +139,9 @@ def test_examples_mean_the_same_on_spark(channels, tmp_path):
 
 def test_no_example_is_left_out():
     folders = {path.parent.name for path in EXAMPLES.glob("*/README.md")}
-    packs = {program.directory.name for name, program in examples()} | {"weather"}
-    assert folders - packs == {"kafka_pipeline", "notebook"}, "one takes a broker: tests/spark/kafka/test_kafka.py"
+    packs = {program.directory.name for name, program in examples()} | {"weather", "web_logs"}
+    apart = {"kafka_pipeline", "notebook", "nexmark", "pyspark_program"}
+    assert folders - packs == apart, "one takes a broker; the others have tests in tests/examples and tests/bench"
 
 
 def test_every_operator_of_the_toolkit_runs_on_spark():

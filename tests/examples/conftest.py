@@ -12,7 +12,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def example():
     """Loads a Python file of an example folder under a name of its own."""
 

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from penstock.cli import cli
 from penstock.fusion import Settings, fuse, fusion_problem
 
 SIX = {
@@ -69,10 +71,14 @@ def test_what_is_proven_for_one_objective_is_not_claimed_for_another() -> None:
 def test_the_command_takes_an_objective_and_chooses_what_pursues_it(tmp_path: Path) -> None:
     path = tmp_path / "six.json"
     path.write_text(json.dumps(SIX))
+
+    def fuse_file(*options: str) -> Result:
+        return CliRunner().invoke(cli, ["fuse", str(path), *options])
+
     for objective, algorithm in (("cut", "cola"), ("balance", "advanced-cola"), ("throughput", "throughput")):
-        answer = json.loads(_run(str(path), "--objective", objective, "--json").stdout)
+        answer = json.loads(fuse_file("--objective", objective, "--json").stdout)
         assert (answer["algorithm"], answer["objective"]) == (algorithm, objective)
-    judged = _run(str(path), "--algorithm", "cola", "--objective", "balance", "--json")
+    judged = fuse_file("--algorithm", "cola", "--objective", "balance", "--json")
     assert json.loads(judged.stdout)["objective"] == "balance"
     assert "note: `cola` pursues cut, and is judged by balance" in judged.stderr
-    assert _run(str(path), "--objective", "speed").returncode == 2
+    assert fuse_file("--objective", "speed").exit_code == 2

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.base.diagnostics import UserError
-from penstock.parallel.key_groups import KEY_GROUPS, spread_evenly
+from penstock.parallel.key_groups import KEY_GROUPS, check_table, spread_evenly
 
 
 @given(st.integers(1, 2000), st.data())
@@ -28,3 +28,22 @@ def test_common_numbers_of_channels_hold_equally_many_groups():
 def test_more_channels_than_groups_are_refused():
     with pytest.raises(UserError, match="721 channels cannot share 720 key groups"):
         spread_evenly(KEY_GROUPS, 721)
+
+
+def test_a_table_may_be_any_and_channels_may_hold_nothing():
+    assert check_table([3, 0, 3], 3, 4) == (3, 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ([0, 1], "names the channel of each of 3 key groups, found 2"),
+        ([0, 2, 1], "key group 1 goes to channel 2, and there are channels 0 to 1"),
+        ([0, True, 1], "key group 1 goes to channel True"),
+        ([0, "1", 1], "key group 1 goes to channel '1'"),
+        ([-1, 0, 0], "key group 0 goes to channel -1"),
+    ],
+)
+def test_what_is_no_table_is_refused(table, message):
+    with pytest.raises(UserError, match=message):
+        check_table(table, 3, 2)

@@ -129,7 +129,7 @@ def test_small_problems_from_where_they_are_are_never_worse_than_staying_and_nea
 
 
 def test_every_algorithm_measures_itself_right_on_500_small_problems() -> None:
-    best_found = 0
+    best_found, settings = 0, MetisSettings(starts=2, shakes=1)
     for seed in range(500):
         rng = np.random.default_rng(seed)
         tasks, machines = int(rng.integers(3, 7)), int(rng.integers(2, 4))
@@ -137,7 +137,7 @@ def test_every_algorithm_measures_itself_right_on_500_small_problems() -> None:
         every = [np.array(m) for m in itertools.product(range(problem.machines.count), repeat=tasks)]
         within = [cost(problem, m) for m in every if is_within(problem, m, problem.imbalance)]
         for algorithm in ("even", "greedy", "metis"):
-            found = place(problem, algorithm, settings=_QUICK)
+            found = place(problem, algorithm, settings=settings)
             assert found.cost == pytest.approx(cost(problem, found.machine_of))
             assert found.within_limit == is_within(problem, found.machine_of, problem.imbalance)
             assert not found.within_limit or found.cost >= min(within) - 1e-9

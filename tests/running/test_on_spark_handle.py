@@ -123,6 +123,9 @@ def test_a_run_is_rescaled_and_goes_on_with_a_renamed_class_that_upgrades(tmp_pa
     run = numbers(Numbered).run(**where, channels=1)
     seconds = run.rescale(2)
     assert list(seconds) == ["stop", "savepoint", "deal out", "start", "pause"]
+    with pytest.raises(UserError, match="721 channels cannot share 720 key groups") as caught:
+        run.rescale(721)
+    assert "the run goes on as it was" in str(caught.value)
     run.stop()
     assert run.wait().status == "interrupted"
     with pytest.raises(UserError, match="the run was over before it was rescaled"):

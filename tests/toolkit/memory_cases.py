@@ -144,6 +144,24 @@ JOINS = (
     ),
 )
 
+_IN_ORDER = " ".join(
+    f"(stream<{SCHEMA}> {made}; stream<{SCHEMA}> {made}Late) = EventOrder({given})"
+    " { param time: x; resolution: Seconds; lateness: 1.0; }"
+    for given, made in ("AC", "BD")
+)
+
+
+def _event_windows(windows: str, aggregate: str) -> str:
+    added = "timestamp from, timestamp to, boolean closes"
+    return (
+        f"{_IN_ORDER} stream<{SCHEMA}, {added}> W = EventWindows(C) {{ param time: x; resolution: Seconds;"
+        f" partitionBy: k; {windows} }}"
+        " stream<int32 k, timestamp start, timestamp end, int32 n, float64 s, list<int32> xs> E = EventAggregate(W) {"
+        f" param partitionBy: k; start: from; end: to; closes: closes; {aggregate}"
+        " output E: k = Any(k), start = Last(from), end = Last(to), n = Count(), s = Sum(f * 2.0), xs = Collect(x); }"
+    )
+
+
 PARTITIONED_OTHERS = (
     Case("Barrier by key", "stream<int32 k, int32 x, int32 y> C = Barrier(A; B) {"
          " param partitionBy: A.k, B.k; output C: k = A.k, x = A.x, y = B.x; }"),
@@ -174,6 +192,14 @@ _READ_FILE = "parsing: permissive; hasDelayField: true;"
 OTHERS = (
     *PARTITIONED_OTHERS,
     Case("Barrier", "stream<int32 x, int32 y> C = Barrier(A; B) { output C: x = A.x, y = B.x; }"),
+    Case("EventOrder", f"(stream<{SCHEMA}> C; stream<{SCHEMA}> D) = EventOrder(A) {{ param time: x;"
+         " resolution: Seconds; lateness: 3.0; source: k; idle: 6.0; }"),
+    Case("EventWindows and EventAggregate of sessions", _event_windows("gap: 1.0;", "")),
+    Case("EventWindows and EventAggregate of windows that overlap", _event_windows("size: 5.0; slide: 2.0;",
+         "slide: 2.0;")),
+    Case("EventJoin by key", f"{_IN_ORDER} stream<int32 k, int32 x, int32 y> J = EventJoin(C; D) {{"
+         " param timeLHS: C.x; timeRHS: D.x; resolution: Seconds; lower: -2.0; upper: 3.0;"
+         " equalityLHS: C.k; equalityRHS: D.k; output J: k = C.k, x = C.x, y = D.x; }"),
     Case("Combine", f"stream<{SCHEMA}> C = Combine(A; B) {{ param orderBy: A.x, B.x; }}"),
     Case("Sort", f"stream<{SCHEMA}> C = Sort(A) {{ window A: tumbling, punct(); param sortBy: f, k; }}"),
     Case("Match", "stream<int32 n> M = Match(A) { param pattern: 'a . b'; predicates: {a = k == 0, b = k == 1};"

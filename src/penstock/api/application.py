@@ -30,8 +30,8 @@ from penstock.toolkit.core.invoke import invoke
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.registry import standard
 
-Kind = str | Callable[..., Any] | type
-"""A standard operator's name, a function, or a subclass of `penstock.Operator`."""
+Kind = str | Callable[..., Any] | type | OperatorDefinition
+"""A standard operator's name, a function, a subclass of `penstock.Operator`, or a definition made by hand."""
 
 
 class App(AppSources, AppRunning):
@@ -67,6 +67,18 @@ class App(AppSources, AppRunning):
     def __repr__(self) -> str:
         streams = sum(len(o.outputs) for o in self._operators)
         return f"<App {self.name}: {len(self._operators)} operators, {streams} streams>"
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """The operators so far, in order of declaration.
+
+        Example:
+            >>> app = App()
+            >>> _ = app.beacon("int32 x", iterations=5)
+            >>> [operator.kind for operator in app.operators]
+            ['Beacon']
+        """
+        return tuple(self._operators)
 
     def program(self) -> Program:
         """The finished application, verified.
@@ -262,6 +274,9 @@ class App(AppSources, AppRunning):
                 hint = did_you_mean(kind, standard().names())
                 raise UserError(Diagnostic(message=f"there is no operator `{kind}`", span=caller_span(), hint=hint))
             return found
+        if isinstance(kind, OperatorDefinition):
+            self._definitions[kind.kind] = kind
+            return kind
         if not callable(kind):
             message = f"an operator is a name, a function or a class, found {kind!r}"
             raise UserError(Diagnostic(message=message, span=caller_span()))
@@ -275,8 +290,16 @@ class App(AppSources, AppRunning):
         return self._definitions[self._functions[kind]]
 
     def _python_name(self, kind: Any) -> str:
-        """A name for a Python operator that is unique in this application; lambdas are numbered."""
-        bare = "function" if name_of(kind) == "<lambda>" else name_of(kind)
+        return self.new_kind(name_of(kind))
+
+    def new_kind(self, name: str) -> str:
+        """A name for a Python operator that is unique in this application; lambdas are numbered.
+
+        Example:
+            >>> App().new_kind("<lambda>"), App().new_kind("Filter")
+            ('function', 'Filter_2')
+        """
+        bare = "function" if name == "<lambda>" else name
         taken = {*self._definitions, *standard().names()}
         return _numbered(bare, lambda name: name not in taken)
 

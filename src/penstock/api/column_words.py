@@ -15,7 +15,7 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, overload
@@ -29,6 +29,9 @@ from penstock.expr.functions.registry import names as function_names
 from penstock.ir.expressions import Attribute, Expression, InputTuple
 from penstock.toolkit.core.output_calls import output_call, output_function_names
 from penstock.toolkit.core.registry import standard
+
+Attributes = str | Column | Sequence[str | Column]
+"""The name of an attribute, or several; a column that is an attribute stands for its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +261,38 @@ class Aggregates:
 
 
 agg = Aggregates()
+
+
+def attribute_names(attributes: Any) -> list[str]:
+    """The names of attributes that are given as names or as columns.
+
+    Example:
+        >>> attribute_names("sym"), attribute_names([col.sym, "day"])
+        (['sym'], ['sym', 'day'])
+    """
+    given = [attributes] if isinstance(attributes, str | Column) else list(attributes)
+    return [_attribute_name(one) for one in given]
+
+
+def _attribute_name(given: Any) -> str:
+    name = given.attribute if isinstance(given, Column) else given
+    if not isinstance(name, str):
+        message = f"an attribute is given by its name, found {given!r}"
+        hint = 'for an output attribute that is called like an option, write {"by": value}'
+        raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
+    return name
+
+
+def equal_columns(on: Any) -> tuple[Any, Any]:
+    """The expressions of the left and of the right side that must be equal."""
+    names = [on] if isinstance(on, str) else list(on)
+    if all(isinstance(name, str) for name in names):
+        return [lhs[name] for name in names], [rhs[name] for name in names]
+    if len(names) != 2:
+        hint = 'write on="id", on=["id", "day"] or on=(lhs.id, rhs.key)'
+        message = f"`on` takes names, or one expression for each side, found {len(names)}"
+        raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
+    return names[0], names[1]
 
 
 def submission_value(name: str, default: Any = None, *, type: str = "rstring") -> Column:

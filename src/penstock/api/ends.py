@@ -226,6 +226,49 @@ class StreamEnds:
         """
         self._end("PostgresSink", {"url": url, "table": table, "createTable": create, **params}, name)
 
+    def to_spark(self, output: str, *, name: str | None = None) -> None:
+        """Make the tuples the rows of a DataFrame, which `penstock.spark.transform` returns under this name.
+
+        Example:
+            >>> from penstock import App
+            >>> app = App()
+            >>> app.from_spark("trades", "rstring sym, float64 price").to_spark("same")
+            >>> app
+            <App Main: 2 operators, 1 streams>
+        """
+        self._end("ToSpark", {"output": output}, name)
+
+    def write_spark(
+        self,
+        format: str,
+        path: str | PathLike[str] | None = None,
+        *,
+        table: str | None = None,
+        options: Mapping[str, str] | None = None,
+        partition_by: str | Sequence[str] = (),
+        name: str | None = None,
+    ) -> None:
+        """Append the tuples in any format that Spark has a writer for, on Spark.
+
+        Args:
+            format: As `df.write.format` takes it: `parquet`, `json`, `orc`, `csv`, `delta`, `iceberg`, `jdbc`, ...
+            path: Where to write.
+            table: A table of Spark's catalog, in the place of a path.
+            options: Those of the format.
+            partition_by: Attributes by whose values Spark divides what it writes.
+            name: Of the operator.
+
+        Example:
+            >>> from penstock import App
+            >>> numbers = App().beacon("int32 x", iterations=1)
+            >>> numbers.write_spark("orc", "numbers.orc", options={"compression": "zlib"})
+            >>> numbers.app
+            <App Main: 2 operators, 1 streams>
+        """
+        keys = [partition_by] if isinstance(partition_by, str) else list(partition_by)
+        given = {"format": format, "path": path, "table": table, "partitionBy": keys or None}
+        self._end("SparkSink", {**given, "options": dict(options) if options else None}, name)
+
     def export(self, *, name: str | None = None, **params: Any) -> None:
         """Let other applications import the stream, by `stream_id` or by `properties`.
 

@@ -271,6 +271,27 @@ class AppSources:
         given = _given(topic=topic, bootstrapServers=servers, format=format, **params)
         return self._app.invoke("KafkaConsumer", outputs=[Output(schema=schema_of(schema), name=name)], params=given)[0]
 
+    def from_spark(self, input: str, schema: SchemaLike, *, name: str | None = None) -> Stream:
+        """The rows of a DataFrame of Spark, which is given when the application runs or transforms it.
+
+        `penstock.spark.transform(app, {"trades": df})` gives one, and so does `app.run(inputs={"trades": df})`, which
+        also takes rows, a table of pandas, Polars or Arrow, or the name of a Parquet file, on every engine.
+
+        Args:
+            input: The name under which it is given.
+            schema: Of the tuples; `df.schema` will do. Columns are found by name, and others are left out.
+            name: Of the operator; also `named`.
+
+        Example:
+            >>> from penstock import App, col
+            >>> app = App()
+            >>> trades = app.from_spark("trades", "rstring sym, float64 price")
+            >>> trades.filter(col.price > 50).collect(inputs={"trades": [("IBM", 83.5), ("HPQ", 30.0)]})
+            [Row(sym='IBM', price=83.5)]
+        """
+        output = Output(schema=schema_of(schema), name=name)
+        return self._app.invoke("FromSpark", outputs=[output], params={"input": input})[0]
+
     @property
     def _app(self) -> App:
         app: Any = self

@@ -75,6 +75,7 @@ class AppRunning:
                 or are others now.
                 `accept_changed_code`: whether to resume although the Python code of an operator with state has changed.
                 `key_groups`: how many groups keys are divided into; the most channels that the job can ever have.
+                `state_limit`: how many bytes of state a channel may hold; a job that needs more ends with a message.
                 `data`: the folder that relative file names are resolved against; by default the folder `data` beside
                 the program, or else the current folder.
                 `out`: the folder where sinks write; by default the data folder.

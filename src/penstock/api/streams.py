@@ -14,15 +14,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.api.column_words import col, lhs, output_columns
+from penstock.api.column_words import Attributes, attribute_names, col, lhs, output_columns
 from penstock.api.columns import Column, Scope, lift
 from penstock.api.ends import StreamEnds
+from penstock.api.event_time.ordered import StreamEventTime
 from penstock.api.outputs import Output, output_schema
 from penstock.api.placed import StreamPlacement
+from penstock.api.pyspark_code.streams import StreamPySpark
 from penstock.api.runnable import StreamRunning
 from penstock.api.schemas import SchemaLike, schema_of
 from penstock.api.spans import caller_span
-from penstock.api.windowed import Attributes, StreamWindows, attribute_names
+from penstock.api.windowed import StreamWindows
 from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean
 from penstock.ir.expressions import Attribute
 from penstock.ir.graph import Annotation, Param
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class Stream(StreamWindows, StreamEnds, StreamPlacement, StreamRunning):
+class Stream(StreamWindows, StreamEventTime, StreamEnds, StreamPlacement, StreamRunning, StreamPySpark):
     """A stream of an application.
 
     Attributes:

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.api.column_words import agg, col, lhs, output_columns, rhs
+from penstock.api.column_words import Attributes, agg, attribute_names, col, equal_columns, lhs, output_columns, rhs
 from penstock.api.columns import Column
+from penstock.api.event_time.windowing import aggregate_event_windows
 from penstock.api.outputs import Output, output_schema
 from penstock.api.schemas import SchemaLike, schema_of
 from penstock.api.spans import caller_span
-from penstock.api.windows import WindowSpec
+from penstock.api.windows import EventWindowSpec, WindowSpec
 from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.ir.types import Schema
 
 if TYPE_CHECKING:
     from penstock.api.application import App
     from penstock.api.streams import Stream
-
-Attributes = str | Column | Sequence[str | Column]
-"""The name of an attribute, or several; a column that is an attribute stands for its name."""
 
 _ALGORITHMS = {"left": "leftOuter", "right": "rightOuter", "full": "outer"}
 
@@ -34,7 +32,7 @@ class StreamWindows:
 
     def aggregate(
         self,
-        window: WindowSpec,
+        window: WindowSpec | EventWindowSpec,
         *columns: Any,
         by: Attributes = (),
         group_by: Attributes = (),
@@ -46,7 +44,8 @@ class StreamWindows:
         """Aggregate over windows: one window for each value of `by`, one tuple for each group of `group_by`.
 
         Without a schema the output has the keys and then the columns given; with one, what is not given is the last
-        value of the attribute of that name.
+        value of the attribute of that name. Windows by event time (`tumbling_time`, `sliding_time`, `session`) also
+        give `window_start` and `window_end`, behind the keys.
 
         Example:
             >>> from penstock import App
@@ -57,6 +56,11 @@ class StreamWindows:
         """
         keys, groups = attribute_names(by), attribute_names(group_by)
         chosen = output_columns(columns, named)
+        if isinstance(window, EventWindowSpec):
+            if groups or params:
+                message = "windows by event time have no `group_by` and no further parameters"
+                raise UserError(Diagnostic(message=message, span=caller_span(), hint="give all keys in `by`"))
+            return aggregate_event_windows(self._stream, window, chosen, keys, schema, name)
         if schema is None:
             chosen = {**{k: agg.any(col[k]) for k in (*keys, *groups) if k not in chosen}, **chosen}
         target = schema_of(schema) if schema is not None else output_schema(chosen, "Aggregate", self.schema)
@@ -119,7 +123,7 @@ class StreamWindows:
             given["partitionByLHS"] = [lhs[name] for name in attribute_names(by[0])]
             given["partitionByRHS"] = [rhs[name] for name in attribute_names(by[1])]
         if on is not None:
-            given["equalityLHS"], given["equalityRHS"] = _equal(on)
+            given["equalityLHS"], given["equalityRHS"] = equal_columns(on)
         chosen = output_columns(columns, named)
         target = schema_of(schema) if schema is not None else output_schema(chosen, "Join", self.schema, other.schema)
         return self.app.invoke(
@@ -161,35 +165,3 @@ class StreamWindows:
     @property
     def _stream(self) -> Any:
         return self
-
-
-def attribute_names(attributes: Any) -> list[str]:
-    """The names of attributes that are given as names or as columns.
-
-    Example:
-        >>> attribute_names("sym"), attribute_names([col.sym, "day"])
-        (['sym'], ['sym', 'day'])
-    """
-    given = [attributes] if isinstance(attributes, str | Column) else list(attributes)
-    return [_attribute_name(one) for one in given]
-
-
-def _attribute_name(given: Any) -> str:
-    name = given.attribute if isinstance(given, Column) else given
-    if not isinstance(name, str):
-        message = f"an attribute is given by its name, found {given!r}"
-        hint = 'for an output attribute that is called like an option, write {"by": value}'
-        raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
-    return name
-
-
-def _equal(on: str | Sequence[Any]) -> tuple[Any, Any]:
-    """The expressions of the left and of the right side that must be equal."""
-    names = [on] if isinstance(on, str) else list(on)
-    if all(isinstance(name, str) for name in names):
-        return [lhs[name] for name in names], [rhs[name] for name in names]
-    if len(names) != 2:
-        hint = 'write on="id", on=["id", "day"] or on=(lhs.id, rhs.key)'
-        message = f"`on` takes names, or one expression for each side, found {len(names)}"
-        raise UserError(Diagnostic(message=message, span=caller_span(), hint=hint))
-    return names[0], names[1]

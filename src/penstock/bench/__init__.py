@@ -43,6 +43,8 @@ EXPERIMENTS = {
     "keyed-state": "count and sum by key against native and per-key PySpark, side by side",
     "python": "Python functions and a keyed class against mapInArrow, Bytewax and a plain loop",
     "vs-handwritten": "bargain detection and network monitoring against the same by hand in PySpark",
+    "nexmark": "the 23 queries of Nexmark against the same by hand in PySpark, answers checked by DuckDB",
+    "throughput-out": "Parquet in, three operators, Parquet out against native PySpark; a batch of 3 GiB to one file",
     "crashes": "workers, executors and drivers killed at random moments: sinks against the reference",
 }
 

@@ -8,6 +8,8 @@ All sides call the functions of `benchmarks/handwritten_python.py` on the same r
 - `plain loop`: one process, the making of rows left out.
 - `columns`, `native`: map, filter, map as column expressions of Penstock, and in the JVM by Spark's own.
 - `per key`: the keyed class by `transformWithState`, on the first part of the rows.
+
+Behind these comes what a batch of next to nothing costs (`python_floor`).
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from penstock import App, KeyedOperator, col
 from penstock.base.diagnostics import UserError
 from penstock.bench import Bench
 from penstock.bench.measure.on_spark import ROOT, by_hand, in_turns, open_bench_session, run_timed
+from penstock.bench.python_floor import measure_floor
 from penstock.bench.workloads.spark_data import write_slices
 from penstock.toolkit.core.program import Program
 
@@ -68,6 +71,7 @@ def run(bench: Bench) -> None:
         for case in sides.hand.CASES:
             _report(bench, case, in_turns(rounds, sides.of_chain(case)))
         _report(bench, sides.hand.KEYED, in_turns(rounds, sides.of_keyed_class()))
+    measure_floor(bench, spark, Totals)
 
 
 def _report(bench: Bench, case: str, rates: Mapping[str, float]) -> None:

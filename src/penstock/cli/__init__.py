@@ -33,6 +33,16 @@ SUBCOMMANDS = {
     "savepoint": "Take a savepoint of a stopped job.",
     "rescale": "Give a job other channels, with its state.",
     "state": "Look into the state of a job.",
+    "cluster": "Start and end a cluster of Spark's on this machine.",
+    "serve": "Run the service that decides which jobs run on a cluster, and with how much.",
+    "submit": "Give the service a job.",
+    "status": "Show the jobs of the service, or what runs where in one.",
+    "cancel": "Let the service end a job for good.",
+    "suspend": "Let the service stop a job, which can be resumed.",
+    "resume": "Let the service run a job that was suspended, or has failed.",
+    "set-weight": "Change how much the streams of a job count.",
+    "set-rank": "Change how early a job is admitted.",
+    "logs": "Show what a job of the service has printed.",
     "bench": "Reproduce an experiment of the papers.",
 }
 
@@ -48,7 +58,7 @@ class Subcommands(click.Group):
         """The command of a name, loaded now."""
         if name not in SUBCOMMANDS:
             return None
-        command = importlib.import_module(f"penstock.cli.{name}").command
+        command = importlib.import_module(f"penstock.cli.{name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 

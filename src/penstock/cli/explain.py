@@ -118,18 +118,7 @@ def command(
     options = Options(
         fusion=fusion, plan=plan, loops="inside", profile=profile, channels=channels, cores=cores or os.cpu_count() or 1
     )
-    if stage == "generated":
-        view = _generated(program, options)
-    elif stage == "fused":
-        view = _fused(program, options)
-    elif stage == "placed":
-        view = _placed(program, options, hosts)
-    elif profile is not None:
-        view = _costs(program, profile, options)
-    elif stage == "parallel":
-        view = _parallel(program, options, beyond)
-    else:
-        view = _logical(program.application)
+    view = _view(program, stage, options, beyond, profile, hosts)
     if html is not None:
         html.write_text(redact(view.page()), encoding="utf-8")
         click.echo(f"wrote {html}", err=True)
@@ -147,6 +136,26 @@ class View:
     text: Callable[[], str]
     json: Callable[[], object]
     page: Callable[[], str]
+
+
+def _view(
+    program: Program,
+    stage: str,
+    options: Options,
+    beyond: tuple[str, ...],
+    profile: Path | None,
+    hosts: Path | None,
+) -> View:
+    """What is shown: a profile goes before the stages that need none."""
+    if stage == "generated":
+        return _generated(program, options)
+    if stage == "fused":
+        return _fused(program, options)
+    if stage == "placed":
+        return _placed(program, options, hosts)
+    if profile is not None:
+        return _costs(program, profile, options)
+    return _parallel(program, options, beyond) if stage == "parallel" else _logical(program.application)
 
 
 def _logical(application: Application) -> View:

@@ -114,9 +114,7 @@ def command(
     from penstock.optimizer.loop_state import keep_runs, kept_runs, state_path
     from penstock.parallel.pe_demands import unapplied_demands
 
-    if first_maximum and take not in (None, "first-local"):
-        raise click.UsageError(f"--first-maximum and --take {take} exclude each other")
-    wanted: Take = take or ("first-local" if first_maximum else "best")
+    wanted = _wanted(take, first_maximum)
     if confirmations is None:
         confirmations = _CONFIRMATIONS if by == MODEL else 0
     program = arguments.program()
@@ -141,9 +139,7 @@ def command(
     if not known:
         click.echo(f"running `{application.name}` without fusion", err=True)
     loop = Loop(iterations=iterations, take=wanted, confirmations=confirmations, known=known, on_run=tell)
-    outcome = (
-        loop.by_model(setting, numbers, measure) if by == MODEL else loop.by_paper(by, setting, numbers[0], measure)
-    )
+    outcome = loop.by(by, setting, numbers, measure)
     chosen = outcome.take(wanted)
     plan = _plan(setting, outcome, chosen, print_, hosts is not None)
     write_plan(plan, out)
@@ -155,6 +151,12 @@ def command(
     return 0
 
 
+def _wanted(take: Take | None, first_maximum: bool) -> Take:
+    if first_maximum and take not in (None, "first-local"):
+        raise click.UsageError(f"--first-maximum and --take {take} exclude each other")
+    return take or ("first-local" if first_maximum else "best")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
     """How often to measure, and what is known already."""
@@ -164,6 +166,12 @@ class Loop:
     confirmations: int
     known: Sequence[Iteration]
     on_run: Callable[[Sequence[Iteration], Iteration], None]
+
+    def by(self, what: str, setting: Setting, numbers: Sequence[int | None], measure: Measure) -> Outcome:
+        """Try what the model thinks best, or what one algorithm says."""
+        if what == MODEL:
+            return self.by_model(setting, numbers, measure)
+        return self.by_paper(what, setting, numbers[0], measure)
 
     def by_model(self, setting: Setting, numbers: Sequence[int | None], measure: Measure) -> Outcome:
         """Try what the model thinks best of all algorithms and numbers of channels."""

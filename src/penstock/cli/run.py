@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from penstock.cli import print_json
-from penstock.cli.engines.relaunch import choose_relaunches, run_again
+from penstock.cli.engines.relaunch import choose_relaunches
+from penstock.cli.engines.run_engine import metrics_at, report_in, run_on_engine, run_supervised, serve_if
 from penstock.cli.engines.settings import RunSettings
+from penstock.cli.engines.termination import stop_on_sigterm
 from penstock.cli.options.application_options import AppArguments, takes_application
-from penstock.cli.options.option_types import ChannelsType, LocalFolder
-from penstock.cli.options.spark_environment import takes_spark_environment
+from penstock.cli.options.option_types import ChannelsType, LocalFolder, RescheduleType, SizeType
+from penstock.cli.options.run_checks import check_together, refuse_options_of_spark
+from penstock.cli.options.spark_environment import setter_of, takes_spark_environment
 from penstock.cli.output.notices import describe_end
 from penstock.cli.output.summary import print_summary
 from penstock.compiler.fusion_names import AUTO, FUSIONS, LOOPS
+from penstock.expr.configurations import VARIABLE as APP_CONFIG
 
 if TYPE_CHECKING:
     from penstock.expr.environment import Environment
@@ -75,7 +77,7 @@ class _Run(click.Command):
     "others",
     multiple=True,
     metavar="APP",
-    help="Another application to run together with APP on the reference, where one may import what the other exports; "
+    help="Another application to run together with APP, where one may import what the other exports; "
     "may be given several times.",
 )
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="The Spark cluster.")
@@ -141,6 +143,13 @@ class _Run(click.Command):
     "checkpoint says.",
 )
 @click.option(
+    "--state-limit",
+    type=SizeType(),
+    metavar="SIZE",
+    help="How much state a channel may hold, such as 512MiB or 2GiB: a job that needs more ends with a message, and "
+    "goes on with more channels.",
+)
+@click.option(
     "--take-over",
     is_flag=True,
     help="Go on with a checkpoint that another process holds; that one will notice before it writes.",
@@ -169,7 +178,7 @@ class _Run(click.Command):
     "seconds",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="Stop after this time: of the application on the reference, of the clock elsewhere.",
+    help="Stop after this time: of the application on the reference, if any passes in it; of the clock elsewhere.",
 )
 @click.option(
     "--out",
@@ -199,6 +208,39 @@ class _Run(click.Command):
     "`restartable: true` or `@consistent`, otherwise 0.",
 )
 @click.option(
+    "--restart",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run in a process of its own, and start it again from its --checkpoint when it fails, whatever the cause, "
+    "after 1, 2, 4, ... 60 seconds; give up after N failures in a row without a batch in between.",
+)
+@click.option(
+    "--placement",
+    type=click.Choice(("even", "greedy", "metis", "spark")),
+    default="spark",
+    show_default=True,
+    help="On which executors of a cluster the channels of PEs with state run: dealt out evenly, by what they send each "
+    "other, or where Spark puts them.",
+)
+@click.option(
+    "--reschedule",
+    type=RescheduleType(),
+    default="never",
+    show_default=True,
+    help="How often to see whether channels should run on other executors; they move if it pays.",
+)
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Serve /metrics, for Prometheus, and /health while it runs; on this machine alone unless HOST says otherwise.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Keep the counts of the run in FILE, as JSON, written anew behind every batch.",
+)
+@click.option(
     "--verify-models",
     "verified",
     type=click.Choice(CHECKS),
@@ -208,42 +250,39 @@ class _Run(click.Command):
     "every tuple, several times slower (also --verify-models alone); or none.",
 )
 @takes_spark_environment
+@click.option(
+    "--app-config",
+    metavar="FILE",
+    expose_value=False,
+    callback=setter_of(APP_CONFIG),
+    help="Application configurations, a JSON object with the properties of each; for `getApplicationConfiguration`. "
+    f"[{APP_CONFIG}]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def command(
     arguments: AppArguments,
     engine: str,
     others: tuple[str, ...],
-    master: str,
-    fusion: str,
-    plan: Path | None,
-    profile: Path | None,
-    channels: int | str | None,
-    loops: str,
-    checkpoint: Path | None,
-    start_from: Path | None,
-    allow_dropped_state: bool,
-    key_groups: int | None,
-    take_over: bool,
-    accept_changed_code: bool,
-    batch: int,
-    until_done: bool,
-    continuous: bool,
-    seconds: float | None,
     out: Path | None,
     mapped: tuple[str, ...],
     start_ns: int | None,
     relaunches: int | None,
+    restart: int | None,
+    metrics: str | None,
+    report: Path | None,
     verified: str,
     as_json: bool,
+    **given: Any,
 ) -> int:
     """Run APP and say how many tuples each operator took and gave.
 
     A run ends when every source has ended; a source that can have more at any time (a growing directory, a hot file, a
     socket, a Kafka topic, an imported stream) goes on until Ctrl-C, which stops at the end of a batch. With the same
-    --checkpoint it then goes on where it stopped. Files and partitions that a Python source reads are read once, unless
-    --continuous or --for says that the run shall go on. The reference interpreter keeps a clock of its own: `--for 60`
-    is a minute of the application's time, however quickly it passes. The local engine runs what Spark would run, with
-    the same results, in this process: it starts at once, and its state is not kept.
+    --checkpoint it then goes on where it stopped. SIGTERM does the same, with exit status 0. Files and partitions that
+    a Python source reads are read once, unless --continuous or --for says that the run shall go on. The reference
+    interpreter keeps a clock of its own: `--for 60` is a minute of the application's time, however quickly it passes.
+    The local engine runs what Spark would run, with the same results, in this process: it starts at once, and its state
+    is not kept.
 
     Which operators share a PE on Spark, and on how many channels, is chosen by a profile, if there is one, and said in
     one line. Neither changes results. The first run of an application looks at some of its tuples, and leaves a profile
@@ -259,9 +298,16 @@ def command(
         penstock run examples/bargains/bargains.spl --channels auto --checkpoint c
         penstock run examples/bargains/bargains.spl --engine local
     """
-    _check_together(engine, until_done=until_done, continuous=continuous, seconds=seconds, others=others)
+    to_end = {name: given[name] for name in ("until_done", "continuous", "seconds")}
+    check_together(engine, others=others, **to_end)
     if engine == "local":
-        _refuse_options_of_spark()
+        refuse_options_of_spark()
+    watching = "--metrics" if metrics is not None else "--report" if report is not None else None
+    if watching is not None and engine == "reference":
+        hint = "the reference interpreter has no batches"
+        raise click.UsageError(f"{watching} is for Spark and the local engine: {hint}")
+    if restart is not None:
+        return run_supervised(engine, given["checkpoint"], restart)
     program, *more = (_checking(p, verified) for p in (arguments.program(), *map(arguments.other_program, others)))
     arguments.tell_warnings(program)
     most = choose_relaunches(program.application, relaunches)
@@ -269,79 +315,16 @@ def command(
         out.mkdir(parents=True, exist_ok=True)
     environment = arguments.environment(program, out, time.time_ns() if start_ns is None else start_ns)
     environment = replace(environment, output_map=_output_map(mapped, environment.output_directory))
-    if seconds is None and not until_done:
+    if given["seconds"] is None and not given["until_done"] and not more:
         _tell_of_end(program, environment, engine)
-    settings = RunSettings(
-        master=master,
-        fusion=fusion,
-        plan=plan,
-        profile=profile,
-        channels=channels,
-        loops=loops,
-        checkpoint=checkpoint,
-        batch=batch,
-        until_done=until_done,
-        continuous=continuous,
-        seconds=seconds,
-        take_over=take_over,
-        accept_changed_code=accept_changed_code,
-        relaunches=most,
-        start_from=start_from,
-        allow_dropped_state=allow_dropped_state,
-        key_groups=key_groups,
-    )
-    if engine == "spark":
-        from penstock.cli.engines.run_spark import run_with
-
-        summary = run_with(program, environment, settings)
-    elif engine == "local":
-        from penstock.cli.engines.run_local import run_in_process
-
-        summary = run_again(lambda count: run_in_process(program, environment, settings, count), most, _tell)
-    else:
-        from penstock.cli.engines.run_reference import run_on_reference
-
-        together = [program, *more]
-        summary = run_again(lambda count: run_on_reference(together, environment, seconds, count), most, _tell)
+    settings = RunSettings(relaunches=most, metrics=metrics_at(metrics), report=report_in(report), **given)
+    with stop_on_sigterm() as termination, serve_if(metrics, settings.metrics):
+        summary = run_on_engine([program, *more], environment, settings, engine)
     if as_json:
         print_json(summary.to_json())
     else:
         print_summary(summary)
-    return 130 if summary.stopped == "interrupted" else 0
-
-
-def _check_together(
-    engine: str, *, until_done: bool, continuous: bool, seconds: float | None, others: Sequence[str]
-) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        UsageError: Two exclude each other.
-    """
-    if until_done and (seconds is not None or continuous):
-        raise click.UsageError(f"--until-done and {'--continuous' if continuous else '--for'} exclude each other")
-    if continuous and engine == "reference":
-        raise click.UsageError(
-            "--continuous is for Spark and the local engine: the reference interpreter reads what there is"
-        )
-    if others and engine != "reference":
-        raise click.UsageError("--with is for the reference: start each application on Spark, with the same --streams")
-
-
-def _refuse_options_of_spark() -> None:
-    """Refuse options that mean nothing without Spark, instead of ignoring them.
-
-    Raises:
-        UsageError: One is given.
-    """
-    context = click.get_current_context()
-    names = ["master", "checkpoint", "take_over", "profile", "key_groups"]
-    if context.get_parameter_source("start_from") is ParameterSource.DEFAULT:
-        names += ["accept_changed_code", "allow_dropped_state"]
-    for name in names:
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} is for Spark: the local engine keeps nothing and needs no cluster")
+    return 130 if summary.stopped == "interrupted" and not termination.is_asked else 0
 
 
 def _tell(text: str) -> None:

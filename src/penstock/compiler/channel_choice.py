@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.codegen.plan import channels
 from penstock.compiler.fusion_names import AUTO
 from penstock.compiler.loop_choice import channels_of_open_loop
-from penstock.compiler.resuming import resumed_groups, resumed_plan
+from penstock.compiler.resuming import resumed_groups, resumed_plan, resumed_tables
 from penstock.compiler.short_profile import find_profile
 from penstock.parallel.key_groups import KEY_GROUPS
 from penstock.parallel.regions import parallel_regions
@@ -41,7 +41,8 @@ def give_channels(draft: Draft, number: int | None) -> Draft:
         found=draft.parallel,
         groups=options.key_groups or resumed_groups(options.checkpoint) or KEY_GROUPS,
     )
-    return replace(draft, channels=number, regions=regions)
+    tables = resumed_tables(options.checkpoint, regions) if options.tables is None else options.tables
+    return replace(draft, channels=number, regions=channels.give_tables(regions, tables))
 
 
 def _choose_number(draft: Draft) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,8 @@ class Options:
         batch: How many turns a source takes for one batch.
         checkpoint: Of the job that is resumed, if it is there: what is `auto` stays as it was.
         key_groups: How many groups keys are divided into; without it as many as the job of the checkpoint has.
+        tables: From region to the channel that holds each key group; without it as the job of the checkpoint had them
+            on as many channels, and otherwise spread evenly.
         cores: How many tasks run at a time.
         continuous: Whether the run waits for more where sources can have more.
         sampling: How much of the tuples submit signals look at; without it `auto` decides, and otherwise nothing.
@@ -65,6 +67,7 @@ class Options:
     batch: int = TURNS_PER_BATCH
     checkpoint: Path | None = None
     key_groups: int | None = None
+    tables: Mapping[str, Sequence[int]] | None = None
     cores: int = field(default_factory=lambda: os.cpu_count() or 1)
     continuous: bool = False
     sampling: Sampling | None = None

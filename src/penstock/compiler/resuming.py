@@ -15,6 +15,7 @@ from penstock.base.durable_files import LOST
 from penstock.codegen.plan.channels import choose_channels
 
 if TYPE_CHECKING:
+    from penstock.codegen.plan.channels import Channels
     from penstock.ir.graph import Application
     from penstock.optimizer import Groups
 
@@ -49,6 +50,23 @@ def resumed_groups(checkpoint: Path | None) -> int | None:
     """The number of key groups of the job that a checkpoint belongs to; None if there is none."""
     found = read_record(checkpoint) if checkpoint is not None else None
     return None if found is None else found.get("key_groups")
+
+
+def resumed_tables(checkpoint: Path | None, regions: Channels) -> dict[str, list[int]]:
+    """The tables of key groups of the job that a checkpoint belongs to, for regions with as many channels as then.
+
+    Args:
+        checkpoint: The folder.
+        regions: Those that run on several channels now.
+    """
+    found = (read_record(checkpoint) if checkpoint is not None else None) or {}
+    had = {id_: width for pe, width in zip(found.get("pes", ()), found.get("channels", ()), strict=False) for id_ in pe}
+    widths = {region: had.get(id_) for id_, region in regions.region.items()}
+    return {
+        region: table
+        for region, table in found.get("tables", {}).items()
+        if region in regions.tables and widths[region] == regions.width[region] and len(table) == regions.groups
+    }
 
 
 def resumed_plan(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from penstock.base.local_paths import local_path
+from penstock.expr.configurations import Configurations
 
 Tuple = tuple[object, ...]
 """A tuple on a stream: its attribute values, in the schema's order.
@@ -51,9 +52,11 @@ class Environment:
     Attributes:
         submission_values: What `--set NAME=VALUE` gave; a list value is several occurrences of the name.
         compile_values: What `getCompileTimeValue` returns.
+        configurations: The application configurations: the properties of each, by its name.
         data_directory: What relative file names are resolved against.
         output_directory: What relative file names of sinks are resolved against.
         application_directory: Where the program's text lies.
+        dead_letters: The file in the output folder for records that were set aside.
         output_map: From folders that absolute file names of sinks begin with to those that are written instead.
         clock: The application's time.
         random: The source of `random()`, seeded.
@@ -68,9 +71,11 @@ class Environment:
 
     submission_values: Mapping[str, list[str]] = field(default_factory=dict)
     compile_values: Mapping[str, list[str]] = field(default_factory=dict)
+    configurations: Configurations = field(default_factory=dict)
     data_directory: Path = Path()
     output_directory: Path = Path()
     application_directory: Path = Path()
+    dead_letters: str = "dead_letters.jsonl"
     output_map: tuple[tuple[Path, Path], ...] = ()
     clock: Clock = field(default_factory=Clock)
     random: random.Random = field(default_factory=lambda: random.Random(0))

@@ -36,6 +36,7 @@ class Facts:
         never_ends_with: The parameters that make it so where they are true.
         never_ends_without: The parameters without which a source makes tuples for ever.
         is_read_by_engine: Whether the engine reads a source by itself, without a PE for it.
+        position_travels: Whether a source that the engine reads by itself can begin where it stood under another plan.
         has_record_times: Whether the records that a source reads have times of their own.
         imports: Whether it takes what other applications export; its times are theirs.
         exports: Whether other applications may import what it takes.
@@ -47,6 +48,7 @@ class Facts:
         reads: Which attributes it reads.
         drops_by: The parameter that a tuple must satisfy for the operator to do anything with it.
         rest_port: The output port, if the operator has so many, that takes the tuples which do not satisfy it.
+        late_port: The output port by which tuples leave that have come too late, so that they are counted as late.
         forwards_from_all: Whether its model counts an attribute as forwarded only if tuples of every port have it so.
         has_inferred_model: Whether the models of its instances are worked out from their code, and not declared.
         is_repeatable: Whether running it once more, beside the user's own run, leaves nothing outside but the files
@@ -55,6 +57,7 @@ class Facts:
         opens_what_tuples_name: Whether it reads the files that its input names, so that a tuple may be any amount of
             work.
         ends_anywhere: Whether it ends a stream without an effect outside, in whatever process it runs.
+        takes_blocks: Whether it takes all rows that have come at once, as columns, and is a piece of a PE of its own.
         uses_up_with: The parameters with which it uses up what it reads, so that it is not repeatable.
     """
 
@@ -62,6 +65,7 @@ class Facts:
     never_ends_with: tuple[str, ...] = ()
     never_ends_without: tuple[str, ...] = ()
     is_read_by_engine: bool = False
+    position_travels: bool = False
     has_record_times: bool = False
     imports: bool = False
     exports: bool = False
@@ -71,12 +75,14 @@ class Facts:
     reads: Reads = Reads.WHOLE_TUPLES
     drops_by: str | None = None
     rest_port: int | None = None
+    late_port: int | None = None
     forwards_from_all: bool = False
     has_inferred_model: bool = False
     is_repeatable: bool = False
     writes: tuple[str, ...] = ()
     opens_what_tuples_name: bool = False
     ends_anywhere: bool = False
+    takes_blocks: bool = False
     uses_up_with: tuple[str, ...] = ()
 
 

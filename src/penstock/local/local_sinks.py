@@ -12,9 +12,9 @@ from penstock.ir.graph import Application
 from penstock.runtime.sinks.kinds import BatchSink, BatchSinks, JobOutput, make_batch_sinks
 from penstock.runtime.sinks.postgres import PostgresBatchSink
 from penstock.runtime.sources.rounds import END, LoopSink, RoundsInMemory
-from penstock.toolkit.adapters import export, kafka_producer, postgres_sink
+from penstock.toolkit.adapters import export, kafka_producer, postgres_sink, spark_sink
 
-ONLY_ON_SPARK = frozenset({export.DEFINITION.kind, kafka_producer.DEFINITION.kind})
+ONLY_ON_SPARK = frozenset({export.DEFINITION.kind, kafka_producer.DEFINITION.kind, spark_sink.DEFINITION.kind})
 """The sinks that belong to other systems, or to other jobs."""
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from penstock.base.deadline import Deadline
 from penstock.compiler import CompiledJob
+from penstock.ir.graph import Application
 from penstock.local.line import Line, LineBatch
 from penstock.local.local_sinks import check_operators, make_sinks
 from penstock.local.local_state import restore_state
@@ -83,7 +84,7 @@ def run_locally(
     line = Line(job.program, job.plan, job.build.pieces, environment, continuous=job.options.continuous, rounds=rounds)
     with hold_outputs(job.plan.application, environment):
         sinks = SinkWriter(job.program, job.plan, environment, make_sinks(job, rounds))
-        run = _Run(line, sinks, on_progress, notice)
+        run = _Run(line, sinks, on_progress, notice, job.program.application)
         try:
             if start is None or not start.batch:
                 sinks.restore(None)
@@ -109,10 +110,12 @@ def run_locally(
 class _Run:
     """A job while it runs: batch after batch."""
 
-    def __init__(self, line: Line, sinks: SinkWriter, on_progress: Progress | None, notice: Notice) -> None:
+    def __init__(
+        self, line: Line, sinks: SinkWriter, on_progress: Progress | None, notice: Notice, application: Application
+    ) -> None:
         self._line, self._sinks = line, sinks
         self._on_progress, self._notice = on_progress, notice
-        self._late = LateTuples(notice)
+        self._late = LateTuples(notice, application)
         self._is_interrupted = False
         self.first_batch = self.batches = 0
 

@@ -8,7 +8,7 @@ Introduction:
 Formulation:
     group = the upper half of the key's code (`routing`), scaled to the number of groups; channel = table[group].
     The table may be any: a plan holds it (`Channels.tables`), and `spread_evenly` is the one that is used unless
-    somebody knows better.
+    somebody knows better (`compiler.Options.tables`, `penstock rescale --tables`).
 
 Example:
     >>> spread_evenly(6, 4)
@@ -19,6 +19,8 @@ When it does not apply:
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from penstock.base.diagnostics import UserError
 
@@ -41,3 +43,28 @@ def spread_evenly(groups: int, channels: int) -> Table:
             hint="ask for fewer channels, or start a new job with more --key-groups",
         )
     return tuple(group * channels // groups for group in range(groups))
+
+
+def check_table(table: Sequence[int], groups: int, channels: int) -> Table:
+    """The table, if it names a channel for each key group; it may be any, and a channel may hold no group.
+
+    Args:
+        table: For each key group its channel.
+        groups: How many groups there are.
+        channels: How many channels there are.
+
+    Raises:
+        UserError: It has another length, or names a channel that there is none of.
+
+    Example:
+        >>> check_table([1, 0, 1, 1], 4, 2)
+        (1, 0, 1, 1)
+    """
+    if len(table) != groups:
+        raise UserError(f"a table names the channel of each of {groups} key groups, found {len(table)} channels")
+    for group, channel in enumerate(table):
+        if not isinstance(channel, int) or isinstance(channel, bool) or not 0 <= channel < channels:
+            raise UserError(
+                f"key group {group} goes to channel {channel!r}, and there are channels 0 to {channels - 1}"
+            )
+    return tuple(table)

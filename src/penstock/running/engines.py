@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError, did_you_mean
 from penstock.expr.environment import Environment
-from penstock.running.handle import Run, Work
+from penstock.running.handle import Control, Outcome, Run, Work
+from penstock.running.inputs import bring_inputs
 from penstock.running.on_local import prepare_on_local
 from penstock.running.on_reference import prepare_on_reference
 from penstock.running.on_spark import prepare_on_spark
@@ -40,7 +44,17 @@ def run(app: App, given: Mapping[str, Any]) -> Run:
 
 def start(program: Program, options: RunOptions) -> Run:
     """Start a program on the engine that the options name; Python operators are checked on their first tuples."""
-    return Run(program.application.name, options.engine, prepare(verify_some(program), options))
+    with ExitStack() as stack:
+        folder = options.checkpoint or Path(stack.enter_context(TemporaryDirectory(prefix="penstock-inputs-")))
+        brought = bring_inputs(program, options.inputs, options.engine, folder)
+        work = prepare(verify_some(brought), options)
+        rest = stack.pop_all()
+
+    def work_and_clear(control: Control) -> Outcome:
+        with rest:
+            return work(control)
+
+    return Run(program.application.name, options.engine, work_and_clear)
 
 
 def prepare(program: Program, options: RunOptions, environment: Environment | None = None) -> Work:

@@ -60,7 +60,7 @@ class Outcome:
         received: The tuples of each input port, by operator.
         submitted: The tuples of each output port, by operator.
         rejected: The tuples that were set aside, by operator.
-        late: The tuples that came behind the clock, by source.
+        late: The tuples that came too late, by operator: behind the clock, or behind the watermark.
         batches: How many batches there were.
     """
 

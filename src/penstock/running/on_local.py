@@ -26,7 +26,7 @@ def prepare_on_local(program: Program, options: RunOptions, environment: Environ
     if options.checkpoint is not None or options.spark is not None:
         name = "checkpoint" if options.spark is None else "spark"
         raise UserError(f"`{name}` is for Spark: the local engine keeps nothing and needs no session")
-    options.refuse("local", "keeps nothing", ["key_groups"])
+    options.refuse("local", "keeps nothing", ["key_groups", "state_limit"])
     if options.fusion not in (AUTO, *WITHOUT_COSTS):
         hint = f"the local engine takes {AUTO}, {', '.join(WITHOUT_COSTS)}"
         raise UserError(f"`fusion={options.fusion!r}` weighs the costs of a cluster", hint=hint)

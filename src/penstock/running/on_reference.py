@@ -8,6 +8,7 @@ from penstock.reference.engine import Engine
 from penstock.reference.result import StopReason
 from penstock.running.handle import Control, Outcome, Work
 from penstock.running.options import RunOptions
+from penstock.runtime.pes.reports import count_late
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.files.output_locks import hold_outputs
 
@@ -18,7 +19,7 @@ def prepare_on_reference(program: Program, options: RunOptions, environment: Env
     Raises:
         UserError: An option is about state that outlives a run.
     """
-    names = ("start_from", "allow_dropped_state", "accept_changed_code", "key_groups")
+    names = ("start_from", "allow_dropped_state", "accept_changed_code", "key_groups", "state_limit")
     options.refuse("reference", "begins at the beginning", names)
     return lambda control: _run(program, options, environment, control)
 
@@ -38,4 +39,5 @@ def _run(program: Program, options: RunOptions, environment: Environment, contro
         received=result.received,
         submitted=result.submitted,
         rejected=result.rejected,
+        late=count_late(program.application, result.submitted),
     )

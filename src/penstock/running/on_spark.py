@@ -14,6 +14,7 @@ from penstock.base.diagnostics import PenstockError, UserError
 from penstock.compiler import CompiledJob, Options
 from penstock.expr.environment import Environment
 from penstock.running.handle import Control, Outcome, Work
+from penstock.running.inputs import streams_of
 from penstock.running.options import RunOptions, goes_on, tell_warnings
 from penstock.toolkit.core.program import Program
 
@@ -61,7 +62,8 @@ def _run(program: Program, options: RunOptions, environment: Environment, sessio
         cores=cores_of(session),
         continuous=goes_on(program, environment, options),
         tell=tell_warnings,
-        measure=lambda job: measure_shortly(job, session),
+        # A stream of Spark cannot be read for a while and then once more from its beginning.
+        measure=None if streams_of(options.inputs) else lambda job: measure_shortly(job, session),
     )
     with keep_state(options.checkpoint) as checkpoint:
         rescaling = Rescaling(checkpoint, control.look)
@@ -93,6 +95,8 @@ def _run_job(
         accept_changed_code=options.accept_changed_code,
         start_from=options.start_from,
         allow_dropped_state=options.allow_dropped_state,
+        state_limit=options.state_limit,
+        inputs=streams_of(options.inputs),
     )
     if control.stops:
         # Who stops a run does not want it to go on with other channels.
@@ -122,6 +126,8 @@ def ask_for_channels(
     except FileNotFoundError:  # the run is over, and its folder was for this run alone
         return None
     while "seconds" not in (answer := answer_to(checkpoint, id_)):
+        if "refused" in answer:
+            raise UserError(answer["refused"], hint="the run goes on as it was")
         if is_over(LOOK_SECONDS) and "seconds" not in (answer := answer_to(checkpoint, id_)):
             drop_request(checkpoint)
             return None

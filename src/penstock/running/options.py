@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.base.diagnostics import UserError, did_you_mean
-from penstock.base.redaction import is_secret_name, protect
+from penstock.base.submission_values import submission_values
 from penstock.compiler.fusion_names import FUSIONS
+from penstock.expr.configurations import read_configurations
 from penstock.expr.environment import Environment
 from penstock.runtime.sources import following
 from penstock.toolkit.core.program import Program
@@ -37,6 +38,9 @@ class RunOptions:
         allow_dropped_state: Whether a changed program may drop the state of operators that are gone or are others.
         accept_changed_code: Whether to go on although the Python code of an operator with state has changed.
         key_groups: How many groups keys are divided into; None for the usual number, or that of the checkpoint.
+        state_limit: How many bytes of state a channel may hold on Spark; a job that needs more ends with a message.
+        inputs: For each `app.from_spark` its rows: a list, a table of pandas, Polars or Arrow, a Parquet file, or a
+            DataFrame of Spark.
     """
 
     engine: str = "spark"
@@ -55,6 +59,8 @@ class RunOptions:
     allow_dropped_state: bool = False
     accept_changed_code: bool = False
     key_groups: int | None = None
+    state_limit: int | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def refuse(self, engine: str, why: str, names: Sequence[str]) -> None:
         """Refuse options that mean nothing on an engine, instead of ignoring them.
@@ -83,6 +89,7 @@ class RunOptions:
         return Environment(
             submission_values=self.settings,
             compile_values=self.settings,
+            configurations=read_configurations(),
             # The workers of a cluster have folders of their own to start in.
             data_directory=data.absolute(),
             output_directory=out.absolute(),
@@ -114,7 +121,7 @@ def make_options(given: Mapping[str, Any]) -> RunOptions:
     for name in _PATHS:
         if options.get(name) is not None:
             options[name] = Path(options[name])
-    options["settings"] = _settings(options.get("settings") or {})
+    options["settings"] = submission_values(options.get("settings") or {})
     made = RunOptions(**options)
     _check(made)
     return made
@@ -133,27 +140,13 @@ def _check(options: RunOptions) -> None:
     groups = options.key_groups
     if groups is not None and (not isinstance(groups, int) or isinstance(groups, bool) or groups < 1):
         raise UserError(f"`key_groups` is a number of at least 1, found {groups!r}")
+    limit = options.state_limit
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+        raise UserError(f"`state_limit` is a number of bytes of at least 1, found {limit!r}")
+    if not isinstance(options.inputs, Mapping):
+        raise UserError(f"`inputs` takes tables by name, found {options.inputs!r}", hint='write {"name": table}')
     if not isinstance(options.batch, int) or options.batch < 1:
         raise UserError(f"`batch` is a number of tuples of at least 1, found {options.batch!r}")
-
-
-def _settings(given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Values by name, as text; a list is several values for the name."""
-    if not isinstance(given, Mapping):
-        raise UserError(f"`set` takes values by name, found {given!r}", hint='write set={"name": value}')
-    settings = {
-        name: [_text(one) for one in (value if isinstance(value, list | tuple) else [value])]
-        for name, value in given.items()
-    }
-    for name, values in settings.items():
-        if is_secret_name(name):
-            for value in values:
-                protect(value)
-    return settings
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def goes_on(program: Program, environment: Environment, options: RunOptions) -> bool:

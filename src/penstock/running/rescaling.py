@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from penstock.base.diagnostics import UserError
 from penstock.compiler import CompiledJob, Options, compile
 from penstock.compiler.resuming import read_record
 from penstock.runtime.progress import Progress
@@ -38,11 +39,24 @@ def run_rescaling(
     """
     job = compile(program, options)
     outcome = run(job)
-    while (channels := rescaling.next_channels(outcome)) is not None:
-        notice(f"going on with {channels} channels")
-        job = compile(program, replace(options, channels=channels, pes=job.choice.fusion, plan=None))
+    while (asked := rescaling.next_request(outcome)) is not None:
+        try:
+            job = compile(program, _as_asked(options, job, asked))
+        except UserError as error:
+            rescaling.refuse(error)
+        else:
+            notice(
+                "going on with "
+                + ("other tables of key groups" if "tables" in asked else f"{asked['channels']} channels")
+            )
         outcome = rescaling.add(run(job))
     return job, outcome
+
+
+def _as_asked(options: Options, job: CompiledJob, asked: Mapping[str, Any]) -> Options:
+    """The options for a job that goes on as somebody asks, in the same PEs."""
+    channels = job.choice.channels if asked["channels"] is None else asked["channels"]
+    return replace(options, channels=channels, tables=asked.get("tables"), pes=job.choice.fusion, plan=None)
 
 
 class Rescaling:
@@ -71,8 +85,8 @@ class Rescaling:
         if self._on_progress is not None:
             self._on_progress(progress)
 
-    def next_channels(self, outcome: SparkRun) -> int | None:
-        """The channels that a run which has stopped is to go on with; None if it is over."""
+    def next_request(self, outcome: SparkRun) -> Mapping[str, Any] | None:
+        """The `channels` and `tables` that a run which has stopped is to go on with; None if it is over."""
         if self._asked is not None:
             # It has ended before it came to a batch.
             self._answer()
@@ -82,7 +96,13 @@ class Rescaling:
         if self._asked is None:
             return None
         self._batches = outcome.batches
-        return int(self._asked["channels"])
+        return self._asked
+
+    def refuse(self, error: UserError) -> None:
+        """Tell who asked that it cannot be done."""
+        assert self._asked is not None
+        answer_request(self._checkpoint, self._asked, refused=str(error).removeprefix("error: "))
+        self._asked = None
 
     def add(self, outcome: SparkRun) -> SparkRun:
         """The outcome of a run together with that of those before it."""

@@ -49,11 +49,6 @@ def test_streams_in_a_folder_are_refused(folder: Path, application: str, monkeyp
     assert "the reference interpreter does not use the streams in `kept`" in str(error)
 
 
-def test_on_spark_every_application_is_a_job_of_its_own(folder: Path) -> None:
-    found = CliRunner().invoke(command, ["second.spl", "--with", "first.spl"], standalone_mode=False)
-    assert "with the same --streams" in str(found.exception)
-
-
 def test_a_filter_lets_only_some_tuples_in_if_the_exporter_allows_it(folder: Path) -> None:
     (folder / "some.spl").write_text(SECOND.replace("level > 2;", "level > 2; filter: (x & 1) == 1 && x * 2 < 10;"))
     assert penstock_run("some.spl", "--with", "first.spl").return_value == 0

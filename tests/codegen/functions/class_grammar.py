@@ -20,10 +20,11 @@ import numpy as np  # noqa: E402
 from function_grammar import BIG, FLOATS, load  # noqa: E402
 
 from penstock import App  # noqa: E402
-from penstock.codegen.functions import class_rounds  # noqa: E402
+from penstock.codegen.functions import class_rounds, class_scans  # noqa: E402
 from penstock.codegen.functions.class_calls import ClassCalls  # noqa: E402
 from penstock.codegen.functions.class_columns import CompiledClass  # noqa: E402
 from penstock.codegen.functions.instance_table import memory_of  # noqa: E402
+from penstock.codegen.functions.scan_kinds import scan_kinds  # noqa: E402
 from penstock.codegen.plan.python_classes import class_calls, compile_python_class, python_class  # noqa: E402
 from penstock.codegen.rows.frames import Frame  # noqa: E402
 from penstock.codegen.rows.places import Places  # noqa: E402
@@ -179,14 +180,19 @@ def row_values(pick: Pick, keys: int) -> tuple[Any, ...]:
 
 
 @contextmanager
-def fewest(keys: int) -> Iterator[None]:
-    """Rounds of at least so many keys a line, in batches of any size."""
-    before = class_rounds.KEYS_PER_LINE, class_rounds.LEAST_ROWS
-    class_rounds.KEYS_PER_LINE, class_rounds.LEAST_ROWS = keys, 1
+def fewest(keys: int, rows: int = 10**9) -> Iterator[None]:
+    """Rounds of at least so many keys a line, and scans of so many rows a key, in batches of any size."""
+    changed = (class_rounds, "KEYS_PER_LINE", keys), (class_scans, "ROWS_PER_KEY", rows)
+    changed += ((class_scans, "KEYS_PER_LINE", 10**6),)
+    changed += (class_rounds, "LEAST_ROWS", 1), (class_scans, "LEAST_ROWS", 1)
+    before = [getattr(module, name) for module, name, _ in changed]
+    for module, name, value in changed:
+        setattr(module, name, value)
     try:
         yield
     finally:
-        class_rounds.KEYS_PER_LINE, class_rounds.LEAST_ROWS = before
+        for (module, name, _), value in zip(changed, before, strict=True):
+            setattr(module, name, value)
 
 
 @dataclass
@@ -205,6 +211,7 @@ class Setting:
         owner = python_class(self.program, self.operator)
         assert owner is not None
         self.form = compile_python_class(self.program, self.operator, owner)
+        self.scans = None if isinstance(self.form, str) else scan_kinds(self.form)
 
     def step(self) -> tuple[Any, Any, str]:
         """The function of a round, loaded, and the text that it was loaded from."""
@@ -254,7 +261,7 @@ class Runner:
             if self.step is None:
                 made = self.calls.process(times, [frame])[0]
             else:
-                made = self.calls.process_by_key(times, frame, self.step)
+                made = self.calls.process_by_key(times, frame, self.step, self.setting.scans)
         given = rows_from_batch(made.batch(self.outputs), self.outputs)
         return [repr(pair) for pair in zip(made.places.item.tolist(), given, strict=True)]
 
@@ -273,7 +280,7 @@ def differences(text: str, outputs: str, pick: Pick) -> tuple[bool, str]:
         keys = pick((1, 2, 5, 30))
         rows = [row_values(pick, keys) for _ in range(pick((1, 2, 10, 60, 200)))]
         rows = rows if pick(range(4)) == 0 else without_failing(loop, rows)
-        with fewest(pick((0, 0, 0, 1))):
+        with fewest(pick((0, 0, 0, 1)), pick((0, 3, 10**6))):
             found, expected = (attempt(runner, rows, number * 1000) for runner in (columns, loop))
         if found != expected:
             return True, f"{text}\n\n{code}\n{rows}\n{first_difference(expected, found)}"

@@ -75,7 +75,7 @@ from typing import NamedTuple
 
 from function_tables import NAMES, PATTERN, RATES, SIZES, STEPS, WATCHED
 
-from penstock import KeyedOperator
+from penstock import KeyedOperator, Operator
 
 LIMIT = 5
 FACTOR = -2.5

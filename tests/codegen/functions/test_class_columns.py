@@ -150,6 +150,12 @@ REFUSED = {
     "sets no attribute": """
     def process(self, t):
         yield (t.n,)""",
+    "an attribute begins as an integer and becomes a float": """
+    def __init__(self):
+        self.total = 0
+    def process(self, t):
+        yield (len(f"{self.total}"),)
+        self.total += t.x""",
 }  # fmt: skip
 
 

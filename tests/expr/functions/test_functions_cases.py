@@ -57,6 +57,7 @@ def surroundings(tmp_path: Path | None = None) -> Environment:
     return Environment(
         submission_values={"rate": ["10", "20"], "names": ["a,b"]},
         compile_values={"mode": ["fast"]},
+        configurations={"db": {"host": "here"}},
         data_directory=tmp_path or Path("some/data"),
         output_directory=tmp_path or Path("some/out"),
         application_directory=Path("some/app"),

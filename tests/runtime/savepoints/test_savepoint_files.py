@@ -165,7 +165,7 @@ def test_other_folders_and_formats_are_refused(saved, tmp_path):
         read_savepoint(tmp_path)
     head = json.loads((saved / "savepoint.json").read_text())
     (saved / "savepoint.json").write_text(json.dumps({**head, "format": 99}))
-    with pytest.raises(UserError, match="has format 99, this version of penstock reads 1"):
+    with pytest.raises(UserError, match="has format 99, this version of penstock reads up to 2"):
         read_savepoint(saved)
     with pytest.raises(UserError, match="is not empty"):
         write_savepoint(Savepoint(state=None), None, saved)

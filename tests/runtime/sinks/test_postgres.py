@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import random
 from decimal import Decimal
 
 import pytest
@@ -17,7 +19,7 @@ from penstock.reference.failure import OperatorFailed
 from penstock.spark.job.run import run_on_spark
 from penstock.testing import feed
 from servers.postgres_server import server
-from sink_runner import Sinks
+from sink_runner import Sinks, batches_of
 from spark_session import environment, everything_fused, session
 
 numbers = itertools.count()
@@ -80,6 +82,64 @@ def test_a_crash_before_the_commit_leaves_nothing(table, tmp_path):
     assert query(f"SELECT * FROM {table}") == []
     sinks.write(0, BATCHES[0])
     assert query(f"SELECT * FROM {table}") == WANTED[:2]
+
+
+def parts() -> list[tuple[object, ...]]:
+    return query("SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 'penstock\\_part\\_%'")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_tasks_and_drivers_that_crash_write_every_row_once(seed, table, tmp_path):
+    dice = random.Random(seed)
+    rows = [(f"s{n % 3}", n) for n in range(60)]
+    sinks = Sinks(program(table), tmp_path, in_tasks=True)
+    for number, batch in enumerate([*batches_of(rows, 20, "A"), {"A": ["final"]}]):
+        while True:
+            sent = sinks.rows(number, batch, lambda n: n // 5)
+            # A task that runs a second time, elsewhere; nobody takes what one of them has written.
+            twice = [row for row in sent if dice.random() < 0.3]
+            sinks.by_tasks(number, twice)
+            going_on = sinks.by_tasks(number, sent)
+            crash = dice.choice(["none", "none", "before writing", "before the commit", "after the commit"])
+            if crash == "none":
+                sinks.sinks.write_rows(going_on, number)
+                break
+            (sink,) = sinks.sinks._writer._sinks.values()
+            if crash == "before the commit":
+                sink._table.commit = lambda: (_ for _ in ()).throw(OSError("the lights are out"))
+            if crash == "after the commit":
+                sinks.sinks._store = lambda batch: (_ for _ in ()).throw(OSError("the lights are out"))
+            if crash != "before writing":
+                with contextlib.suppress(OSError):
+                    sinks.sinks.write_rows(going_on, number)
+            sinks.crash()
+    sinks.sinks.close()
+    assert sorted(query(f"SELECT * FROM {table}")) == sorted(rows)
+    assert sinks.sinks.totals.received == {"Out": [60]}
+
+
+def test_parts_that_nobody_takes_are_dropped_with_the_next_batch(table, tmp_path):
+    sinks = Sinks(program(table), tmp_path, in_tasks=True)
+    before = len(parts())
+    sinks.by_tasks(0, sinks.rows(0, BATCHES[0], lambda n: n))
+    assert len(parts()) == before + 2
+    sinks.write(0, BATCHES[0])
+    assert len(parts()) == before
+    assert query(f"SELECT * FROM {table} ORDER BY n") == WANTED[:2]
+
+
+def test_an_error_in_a_task_names_the_column_and_the_tuple(table, tmp_path):
+    query(f"CREATE TABLE {table} (s text NOT NULL, n smallint, id serial, CHECK (n < 100))")
+    sinks = Sinks(program(table, "optional<rstring> s, int32 n", params=""), tmp_path, in_tasks=True)
+    for reason, rows in {
+        "column `n`: .*70000": [("a", 1), ("b", 70000)],
+        "column `s`: null value": [("a", 1), (None, 2)],
+        "violates check constraint": [("a", 100)],
+    }.items():
+        with pytest.raises(UserError, match=rf"PostgresSink `Out` cannot write to `{table}`: .*{reason}.*in the tuple"):
+            sinks.write(0, {"A": rows})
+    sinks.write(0, {"A": [("a", 1)]})
+    assert query(f"SELECT s, n FROM {table}") == [("a", 1)]
 
 
 def test_a_new_job_adds_its_rows(table, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from admission_instances import random_problem
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.base.deadline import Deadline, OutOfTime
 from penstock.base.diagnostics import Infeasible
-from penstock.bench.workloads.admission_shapes import connected_jobs
+from penstock.bench.workloads.admission_shapes import SHAPES, connected_jobs
 from penstock.bench.workloads.soda_jobs import synthetic_problem
 from penstock.scheduler.macroq.component import Grid, balanced_allocations, prepare, rough_plan
 from penstock.scheduler.macroq.concave import concave_plan, find_corners, is_concave_component
@@ -322,6 +324,23 @@ def test_many_connected_jobs_with_thresholds_earn_most_of_what_they_could() -> N
     answer = solve(many, deadline=Deadline.after(3.0))
     assert answer.mips_used <= many.mips * (1 + 1e-12)
     assert answer.importance >= 0.8 * answer.bound
+
+
+@pytest.mark.parametrize(
+    "shape", ["14 connected jobs", "14 connected jobs with minima", "8 connected jobs, two templates"]
+)
+def test_a_dozen_connected_jobs_get_an_answer_that_is_proven(shape: str) -> None:
+    answer = solve(SHAPES[shape](), deadline=Deadline.after(20.0))
+    assert answer.exact
+    assert answer.importance == pytest.approx(answer.bound, rel=1e-6)
+
+
+def test_a_job_of_ten_thousand_pes_is_answered_in_time() -> None:
+    # By the time of this thread, so that it does not matter who else is at work.
+    deadline = Deadline.after(3.0, clock=time.thread_time)
+    answer = solve(SHAPES["one job of 10,000 PEs"](), deadline=deadline)
+    assert deadline.elapsed() < 4.0
+    assert answer.importance >= 0.99 * answer.bound
 
 
 def test_a_loop_that_would_run_on_by_itself_is_started_first() -> None:

@@ -65,6 +65,7 @@ def small_cluster(mips: list[int], memory: float, places: int | None, weights: d
 
 
 TOGETHER = Constraint(kind="colocation", pes=("p1", "p2"))
+ALL_APART = Constraint(kind="exlocation", pes=("p0", "p1", "p2"))
 
 small_clusters = st.builds(
     small_cluster,
@@ -82,6 +83,7 @@ small_clusters = st.builds(
 constraint_sets = st.lists(
     st.one_of(
         st.builds(lambda a, b: Constraint(kind="exlocation", pes=(a, b)), st.just("p0"), st.sampled_from(["p1", "p2"])),
+        st.just(ALL_APART),
         st.just(TOGETHER),
         st.just(Constraint(kind="exclusive", pes=("p0",))),
         st.just(Constraint(kind="resource_match", pes=("p0", "p3"), nodes=("n0", "n1"))),
@@ -266,7 +268,16 @@ def test_overallocation_gives_every_pe_as_many_more_candidates() -> None:
             ],
             {"fixed of p0 on n0", "resource_match of p0 on n1"},
         ),
-        ([Constraint(kind="exlocation", pes=("p0", "p1", "p2"))], {"exlocation of p0, p1, p2"}),
+        ([ALL_APART], {"exlocation of p0, p1, p2"}),
+        ([ALL_APART, TOGETHER], {"exlocation of p0, p1, p2"}),
+        (
+            [
+                Constraint(kind="exlocation", pes=("p0", "p1")),
+                TOGETHER,
+                Constraint(kind="exlocation", pes=("p1", "p2")),
+            ],
+            {"colocation of p1, p2", "exlocation of p1, p2"},
+        ),
     ],
 )
 def test_constraints_in_conflict_are_named_and_no_others(constraints: list[Constraint], named: set[str]) -> None:

@@ -9,11 +9,15 @@ import sys
 
 import pytest
 
+from compiling import compile_fused
+from penstock import App, KeyedOperator
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import physical_plan
 from penstock.runtime.verify.verify_models import verify_models, verify_some
 from penstock.spark.checkpoint.code_fingerprint import fingerprint_code
 from penstock.spark.checkpoint.plan_record import claim
+from penstock.spark.job.pickling import ship_user_modules
+from penstock.spark.sources.data_source import dump, load_job
 
 TEXT = '''
 import helping
@@ -201,3 +205,29 @@ def test_a_stateless_operator_is_resumed_with_a_notice_and_one_with_state_is_ask
             resume(other)
     assert resume(other, accept_changed_code=True)[0]
     assert resume(other) == (True, [])
+
+
+class Sized(KeyedOperator):
+    """Has an attribute by the name of a global, which it does not mean."""
+
+    partition_by = "os"
+
+    def __init__(self):
+        self.sys = 0
+
+    def process(self, t):
+        self.sys += 1
+        yield {"os": t.os, "sys": self.sys}
+
+
+def test_a_class_that_was_pickled_by_value_and_read_again_has_the_same_fingerprint(tmp_path):
+    """Taking a savepoint reads the program again, in the process that goes on with it."""
+    made = App("Sizes").from_rows([(1,)], "int32 os", name="A").apply(Sized, "int32 os, int32 sys", name="B")
+    made.write_file("out", name="Out")
+    program = made.app.program()
+    before = fingerprint_code(program)
+    job = compile_fused(program, [["B"]])
+    ship_user_modules(program)
+    dump(program, job.plan, job.options.environment, job.build, tmp_path / "program.pickle")
+    (read, _, _), _ = load_job(str(tmp_path / "program.pickle"))
+    assert fingerprint_code(read) == before == fingerprint_code(program)

@@ -21,7 +21,7 @@ from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.plan_record import claim
 from penstock.spark.gate.clock_reader import ClockReader, positions
-from penstock.spark.gate.gating import _gated_sources
+from penstock.spark.gate.gating import gated_sources
 from penstock.spark.gate.source_gate import CLOCK, Gate, GateState, Row
 from penstock.spark.kafka.messages import tuples_of
 from penstock.toolkit.adapters.kafka_consumer import message_form
@@ -53,7 +53,7 @@ class Run:
         application = compile_text(TEXT.format(window="time(1)", more=more)).application
         self.plan = physical_plan(application, [[o.id for o in application.operators]])
         evaluator = Evaluator(environment=Environment())
-        self.sources = list(_gated_sources(self.plan, evaluator))
+        self.sources = list(gated_sources(self.plan, evaluator))
         self.kafka = next(s for s in self.sources if s.idle_ns is not None)
         self.form = message_form(application.operator["K"], evaluator)
         self.state, self.store, self.continuous = GateState(), Kept(), continuous

@@ -200,6 +200,36 @@ def test_messages_are_written_exactly_once_whatever_comes_again(tmp_path, monkey
     assert held(topic) == WANTED
 
 
+@pytest.mark.xdist_group("spark")
+def test_messages_of_tasks_are_written_exactly_once_whatever_comes_again(tmp_path, monkeypatch):
+    topic = new_topic()
+    session()
+    sinks = Sinks(producer(topic), tmp_path, in_tasks=True)
+    write = kafka_topic.TopicWriter._save
+    sinks.write(0, BATCHES[0], spread=lambda n: n % 3)
+    sinks.sinks._batch = None
+    sinks.write(0, BATCHES[0], spread=lambda n: n // 4)
+    failures = [1]
+
+    def failing(self, frame):
+        """Write the first messages of every task only, so many times."""
+        if not failures[0]:
+            return write(self, frame)
+        failures[0] -= 1
+        write(self, frame.limit(4))
+        raise OSError("the cable is out")
+
+    monkeypatch.setattr(kafka_topic.TopicWriter, "_save", failing)
+    sinks.write(1, BATCHES[1], spread=lambda n: n % 3)
+    failures[0] = kafka_topic.ATTEMPTS
+    with pytest.raises(OSError, match="cable"):
+        sinks.write(2, BATCHES[2], spread=lambda n: n % 2)
+    sinks.crash()
+    sinks.write(2, BATCHES[2], spread=lambda n: n % 3)
+    assert held(topic) == WANTED
+    assert sinks.sinks.totals.received == {"Out": [40]}
+
+
 def _fail_after_half(monkeypatch, times: int) -> None:
     """Let so many writes fail when some messages are out."""
     monkeypatch.undo()

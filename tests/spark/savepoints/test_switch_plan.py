@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from savepoints.changing_job import app, write_input
@@ -51,11 +52,12 @@ class Running:
         seen: list[object] = []
         where = environment(self.data, self.out)
         pes = fusion(self.program.application)
-        job = compile_fused(self.program, pes, channels=channels, environment=where, batch=size)
+        checkpoint = options.pop("checkpoint", self.checkpoint)
+        job = compile_fused(self.program, pes, channels=channels, environment=where, batch=size, checkpoint=checkpoint)
         return run_on_spark(
             job,
             session(),
-            checkpoint=options.pop("checkpoint", self.checkpoint),
+            checkpoint=checkpoint,
             on_progress=seen.append,
             notice=self.told.append,
             stops=lambda: int(len(seen) >= batches),
@@ -132,12 +134,27 @@ def test_rows_that_were_read_ahead_are_processed_before_the_plan_changes(tmp_pat
     running.assert_complete()
 
 
+def test_state_above_its_limit_ends_the_job_with_a_message_and_goes_on_with_more_channels(running):
+    held = running.run(2).totals.held
+    assert held["Numbers"][0] == 10
+    assert all(bytes_ > 0 for _, bytes_ in held.values())
+    limit = sum(bytes_ for _, bytes_ in held.values()) - 1
+    with pytest.raises(UserError) as caught:
+        running.run(state_limit=limit)
+    text = str(caught.value)
+    assert f"above its limit of {limit:,}: operator `" in text
+    assert "resume it with more --channels" in text
+    # What was begun is finished without a limit.
+    assert running.run(channels=3, state_limit=limit).stopped == "done"
+    running.assert_complete()
+
+
 def test_a_savepoint_is_the_start_of_another_checkpoint(running):
     running.run(2, channels=2)
     saved = running.folder / "saved"
     save_job(session(), running.checkpoint, saved)
     head = json.loads((saved / "savepoint.json").read_text())
-    assert (head["format"], head["application"], head["key_groups"]) == (1, "Changing", 720)
+    assert (head["format"], head["application"], head["key_groups"]) == (2, "Changing", 720)
     other = running.folder / "c2"
     running.run(1, channels=3, start_from=saved, checkpoint=other)
     # The same command again resumes, and does not begin anew.
@@ -159,6 +176,11 @@ def test_a_stopped_job_is_rescaled_and_looked_into(running, tmp_path):
     assert max(widths) == 3
     assert {"savepoint", "deal out"} <= phases.keys()
     assert rescale_job(session(), running.checkpoint, 3)[0] == {}
+    odd = [Random(1).randrange(3) for _ in range(720)]
+    assert rescale_job(session(), running.checkpoint, None, tables={"Sums": odd})[1] == widths
+    assert odd in json.loads((running.checkpoint / "plan.json").read_text())["tables"].values()
+    with pytest.raises(UserError, match="key group 719 goes to channel 3"):
+        rescale_job(session(), running.checkpoint, None, tables={"Sums": [*odd[:-1], 3]})
     savepoint, _ = look_into_job(session(), running.checkpoint)
     found = {row["operator"]: row for row in describe_state(inside_of(savepoint))}
     assert {"Sums", "Highs", "Met", "Numbers", "Late"} <= found.keys()
@@ -166,7 +188,8 @@ def test_a_stopped_job_is_rescaled_and_looked_into(running, tmp_path):
     assert found["Numbers"]["groups"] <= 10
     exported = dict(export_state(inside_of(savepoint), tmp_path / "exported", ["Numbers", "Highs"]))
     assert sorted(path.name for path in exported) == ["Highs.parquet", "Numbers.parquet"]
-    running.run(channels=3)
+    # What was chosen for the key groups stays.
+    assert not running.run(channels=3).switched
     running.assert_complete()
 
 
@@ -180,6 +203,9 @@ PROGRAM = """composite Main { graph
     () as OtherFile = FileSink(Other) { param file: "other.csv"; }
     MORE
 }"""
+GONE = """stream<rstring k, int32 n> Gone = Aggregate(A) { window A: tumbling, count(7), partitioned;
+      param partitionBy: k; output Gone: k = Any(k), n = Sum(v); }
+    () as GoneFile = FileSink(Gone) { param file: "gone.csv"; }"""
 ADDED = """stream<rstring k, int32 n> Added = Aggregate(Kept) { window Kept: tumbling, count(1); }
     () as AddedFile = FileSink(Added) { param file: "added.csv"; }"""
 
@@ -188,16 +214,17 @@ def test_a_changed_program_keeps_the_state_of_operators_that_stay(tmp_path):
     def program(size: int, more: str = "") -> Program:
         return compile_text(PROGRAM.replace("SIZE", str(size)).replace("MORE", more))
 
-    running = Running(program(2), tmp_path)
+    running = Running(program(2, GONE), tmp_path)
     running.run(2, size=50)
     changed = program(5, ADDED)
     running.program = changed
-    with pytest.raises(UserError, match="`Other` has another definition; `Added` is new; `AddedFile` is new"):
+    with pytest.raises(UserError, match=r"`Gone` is gone; .*`Other` has another definition; `Added` is new; `Add"):
         running.run()
     running.run(allow_dropped_state=True, channels=2)
     assert any("the program has changed since the checkpoint was written" in text for text in running.told)
     found = files(running.out)
     assert found["kept.csv"] == running.wanted["kept.csv"]
+    assert len(found["gone.csv"]) < len(running.wanted["gone.csv"])
     assert found["added.csv"]
     assert len(found["added.csv"]) < len(found["kept.csv"])
 

@@ -157,7 +157,7 @@ def test_a_partition_has_its_tuples_in_order_and_nothing_of_an_earlier_job(tmp_p
     [
         ("partitionBy: price;", "`price` is of type float64"),
         ("partitionBy: name; closeMode: punct;", "`closeMode` does not go with `partitionBy`"),
-        ("partitionBy: name; format: bin;", "`partitionBy` goes with the format csv or txt or line or json"),
+        ("partitionBy: name; format: bin;", "`partitionBy` goes with the format csv or txt or line or json or parquet"),
         ("format: parquet; append: true;", "`append` does not go with the format parquet"),
     ],
 )

@@ -23,8 +23,10 @@ SPEAK_OF_OPERATORS = ("toolkit", "lang", "api", "bench", "demo")
 REGISTRATIONS = {
     "codegen/write/forms.py",
     "local/local_sinks.py",
+    "service/jobs/description.py",
     "spark/job/outside_sources.py",
     "spark/sinks/batch_sinks.py",
+    "spark/sinks/task_sinks.py",
 }
 """Where back ends register what they have for the definitions of operators."""
 

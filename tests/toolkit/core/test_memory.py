@@ -16,8 +16,11 @@ from penstock.expr.environment import Clock, Environment
 from penstock.toolkit.core.registry import standard
 from toolkit.memory_cases import CASES, Case, prepare
 
-NEED_A_SERVER = {"KafkaConsumer", "KafkaProducer", "PostgresSink", "TCPSink", "TCPSource", "UDPSink", "UDPSource"}
-"""Operators that have tests of their own, beside a server."""
+NEED_A_SERVER = {
+    *("KafkaConsumer", "KafkaProducer", "PostgresSink", "SparkSink", "TCPSink", "TCPSource", "UDPSink", "UDPSource"),
+    *("FromSpark", "ToSpark"),
+}
+"""Operators that have tests of their own, beside a server or a Spark."""
 
 
 def test_every_standard_operator_has_a_case():

@@ -284,3 +284,69 @@ def test_a_join_is_partitioned_by_the_equality_keys_within_which_its_windows_evi
     assert (partitioned.state, partitioned.partition_by[0]) == (State.PARTITIONED, frozenset({"k"}))
     assert model(COUNTS, keys).state is State.UNKNOWN
     assert model("L: sliding, time(2); R: sliding, time(2);", "match: L.k == R.k;").state is State.UNKNOWN
+
+
+AGING = "L: sliding, count(2), partitioned, partitionAge(3); R: sliding, count(0);"
+BY_K = "equalityLHS: L.k; equalityRHS: R.k; partitionByLHS: L.k;"
+
+
+def test_a_partition_that_was_idle_matches_nothing_any_more():
+    left = [(1, 1), after(2), (2, 2), after(0.5), (1, 3)]
+    right = [after(2.75), (1, 10), after(0.25), (2, 20), after(2), (2, 21), after(0.5), (1, 11)]
+    found = tuples_of(join(AGING, BY_K), "J", **both(left, right))
+    # At 2.75 both of key 1 are there; key 2 is gone at 5, and key 1 at 5.5.
+    assert found == [(1, 1, 10), (1, 3, 10), (2, 2, 20)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.booleans(), st.integers(0, 2)), max_size=30),
+    st.integers(1, 3),
+    st.sampled_from([2, 3, 8]),
+    st.sampled_from(["inner", "leftOuter"]),
+)
+def test_ages_do_what_a_plain_loop_does(steps, size, age, algorithm):
+    """Each step is a pause in quarters of a second, a side and a key."""
+    sides: list[list] = [[], []]
+    waited = [0, 0]
+    for number, (pause, is_left, key) in enumerate(steps):
+        waited = [w + pause + 1 for w in waited]
+        sides[not is_left] += [after(waited[not is_left] / 4), (key, number)]
+        waited[not is_left] = 0
+    windows = f"L: sliding, count({size}), partitioned, partitionAge({age / 4}); R: sliding, count(1);"
+    default = " algorithm: leftOuter;" if algorithm == "leftOuter" else ""
+    found = tuples_of(join(windows, BY_K + default), "J", **both(*sides))
+    held: dict[int, list] = {}
+    last: dict[int, int] = {}
+    newest, wanted, now = None, [], 0
+    for number, (pause, is_left, key) in enumerate(steps):
+        now += pause + 1
+        for k in [k for k in last if now - last[k] >= age]:
+            del held[k], last[k]
+        if is_left:
+            mine = [key, number, False]
+            if newest is not None and newest[0] == key:
+                mine[2] = True
+                wanted.append((key, number, newest[1]))
+            entries = held.setdefault(key, [])
+            if len(entries) == size:
+                gone = entries.pop(0)
+                if algorithm == "leftOuter" and not gone[2]:
+                    wanted.append((gone[0], gone[1], 0))
+            entries.append(mine)
+            last[key] = now
+        else:
+            for entry in held.get(key, []):
+                entry[2] = True
+                wanted.append((key, entry[1], number))
+            newest = (key, number)
+    assert found == wanted
+
+
+def test_an_age_without_partitions_or_with_a_window_by_time_is_refused():
+    for windows, message in (
+        ("L: sliding, count(2), partitionAge(3); R: sliding, count(0);", "partitionAge needs a partitioned window"),
+        ("L: sliding, time(2), partitioned, partitionAge(3); R: sliding, count(0);", "has no partitions that could be"),
+    ):
+        with pytest.raises(UserError) as error:
+            program(join(windows, BY_K), **both([], []))
+        assert message in str(error.value)

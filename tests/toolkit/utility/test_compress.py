@@ -45,6 +45,7 @@ def test_what_is_compressed_is_read_by_others_and_the_other_way_round(tmp_path, 
         (b"no such thing", "the bytes are not compressed by gzip"),
         (gzip.compress(DATA)[:-9], "the compressed bytes end too early"),
     ],
+    ids=["not compressed", "cut"],  # what gzip writes holds the time
 )
 def test_bad_data_are_a_failure(tmp_path, data, message):
     with pytest.raises(UserError, match=message):

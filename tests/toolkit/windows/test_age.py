@@ -87,7 +87,7 @@ def test_ages_go_on_in_another_instance():
         (
             "stream<A> B = Sort(A) { window A: tumbling, count(2), partitioned, partitionAge(1); "
             "param sortBy: n; partitionBy: k; }",
-            "only the partitions of an Aggregate have an age, found partitionAge on a Sort",
+            "only the partitions of an Aggregate or a Join have an age, found partitionAge on a Sort",
         ),
     ],
 )

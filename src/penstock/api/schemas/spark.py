@@ -59,6 +59,15 @@ def struct_attributes(fields: Iterable[Any], inside: str = "") -> tuple[TypedNam
     return tuple(TypedName(f.name, _optional(_type(f.dataType, name), f.nullable)) for f, name in named)
 
 
+def value_type(type_: Any, name: str) -> Type:
+    """The type of values of a `DataType`, which may be null.
+
+    Raises:
+        FieldProblem: No type of a stream holds them.
+    """
+    return OptionalType(_type(type_, name))
+
+
 def _optional(type_: Type, nullable: bool) -> Type:
     return OptionalType(type_) if nullable else type_
 

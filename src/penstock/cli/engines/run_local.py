@@ -30,7 +30,8 @@ def run_in_process(program: Program, given: Environment, settings: RunSettings, 
     job = _compile(program, environment, settings)
     start = None if settings.start_from is None else _read_start(job, settings.start_from, settings)
     with live_progress(job.program.application) as on_progress:
-        run = run_locally(job, seconds=settings.seconds, on_progress=on_progress, notice=_tell, start=start)
+        told = settings.tell_all(job.program.application.name, on_progress)
+        run = run_locally(job, seconds=settings.seconds, on_progress=told, notice=_tell, start=start)
     return summarize(program, environment, "local", run, pes=[list(pe) for pe in run.pes])
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.base.diagnostics import Diagnostic, UserError
+from penstock.cli.engines.exchanged_streams import Exchange
+from penstock.cli.output.notices import endless_sources
 from penstock.cli.output.summary import Summary
-from penstock.reference import run
+from penstock.reference import StopReason, run
+from penstock.runtime.pes.reports import count_late
 from penstock.toolkit.files.output_locks import hold_outputs
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 
 PROGRESS_SECONDS = 3.0
+STILL_SECONDS = 10.0
 
 
 def run_on_reference(
@@ -40,7 +44,7 @@ def run_on_reference(
     with ExitStack() as held:
         for program in programs:
             held.enter_context(hold_outputs(program.application, environment))
-        result = run(programs, environment=environment, max_time_ns=limit_ns, watch=_show_progress)
+        result = run(programs, environment=environment, max_time_ns=limit_ns, watch=_watch(programs, seconds))
     return Summary(
         application=", ".join(program.application.name for program in programs),
         engine="reference",
@@ -49,9 +53,46 @@ def run_on_reference(
         received=result.received,
         submitted=result.submitted,
         rejected=result.rejected,
+        late=_count_late(programs, result.submitted),
         dead_letters_file=result.write_dead_letters(environment.output_directory),
         more={"metrics": dict(result.metrics)},
     )
+
+
+def _count_late(programs: Sequence[Program], submitted: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """The tuples that came too late, by operator; several programs have names before the ids."""
+    return {
+        id_: count
+        for program in programs
+        for prefix in ("", f"{program.application.name}.")
+        for id_, count in count_late(program.application, submitted, prefix).items()
+    }
+
+
+def _watch(programs: Sequence[Program], seconds: float | None) -> Callable[[Engine], None]:
+    """Show how far a run is, and end one that would never come to its limit, because no time passes in it."""
+    has_no_end = any(True for program in programs for _ in endless_sources(program.application))
+
+    def watch(engine: Engine) -> None:
+        _show_progress(engine)
+        if seconds is not None and has_no_end:
+            _stop_where_time_stands_still(engine, seconds)
+
+    return watch
+
+
+def _stop_where_time_stands_still(engine: Engine, seconds: float) -> None:
+    """Stop a run whose time has not moved since it began, or not for a while."""
+
+    def watch() -> None:
+        before_ns, pause = engine.clock.now_ns, seconds
+        while engine.stopped is None:
+            time.sleep(pause)
+            if engine.clock.now_ns == before_ns:
+                engine.stop(StopReason.TIME)
+            before_ns, pause = engine.clock.now_ns, max(seconds, STILL_SECONDS)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _show_progress(engine: Engine) -> None:
@@ -79,23 +120,12 @@ def check_exchange(programs: Sequence[Program], environment: Environment) -> Non
     Raises:
         UserError: Streams are to come from a folder, or an Import takes none of the streams of this run.
     """
-    from penstock.expr.evaluate import Evaluator
-    from penstock.toolkit.adapters.import_ import offer_of, wanted_by
-
-    evaluators = [Evaluator(functions=p.application.functions, environment=environment) for p in programs]
-    operators = [
-        (p.application, o, e) for p, e in zip(programs, evaluators, strict=True) for o in p.application.operators
-    ]
-    exports = [(a, o, e) for a, o, e in operators if o.model.facts.exports]
-    imports = [(o, e) for _, o, e in operators if o.model.facts.imports]
+    exchange = Exchange(programs, environment)
     folder = os.environ.get("PENSTOCK_STREAMS")
-    for operator in [o for _, o, _ in exports] + [o for o, _ in imports]:
+    for _, operator, _ in (*exchange.exports, *exchange.imports):
         if folder:
             message = f"`{operator.id}`: the reference interpreter does not use the streams in `{folder}`"
             raise UserError(Diagnostic(message=message, span=operator.span, hint=f"leave out --streams; {_TOGETHER}"))
-    offers = [offer_of(operator, application.name, evaluator) for application, operator, evaluator in exports]
-    for operator, evaluator in imports:
-        wanted = wanted_by(operator, evaluator)
-        if not any(wanted.may_take(offer) for offer in offers):
-            message = f"Import `{operator.id}` takes none of the streams that this run exports"
-            raise UserError(Diagnostic(message=message, span=operator.span, hint=_TOGETHER))
+    for operator in exchange.unfed:
+        message = f"Import `{operator.id}` takes none of the streams that this run exports"
+        raise UserError(Diagnostic(message=message, span=operator.span, hint=_TOGETHER))

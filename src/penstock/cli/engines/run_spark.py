@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import click
@@ -20,22 +23,45 @@ if TYPE_CHECKING:
     from penstock.toolkit.core.program import Program
 
 
-def run_with(program: Program, environment: Environment, settings: RunSettings) -> Summary:
+@dataclass(frozen=True, kw_only=True)
+class Among:
+    """How a job runs among others that run at once.
+
+    Attributes:
+        spark: The session that it runs in.
+        asked: How often the user has asked all of them to stop.
+        has_begun: Is set when its query runs.
+    """
+
+    spark: SparkSession
+    asked: Callable[[], int]
+    has_begun: Event = field(default_factory=Event)
+
+    def stops(self) -> int:
+        """How often the user has asked to stop; whoever watches a query asks as soon as it runs."""
+        self.has_begun.set()
+        return self.asked()
+
+
+def run_with(program: Program, environment: Environment, settings: RunSettings, among: Among | None = None) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
-    from penstock.cli.output.live_progress import live_progress
+    from penstock.cli.output.live_progress import live_progress, progress_lines
     from penstock.running.on_spark import keep_state
     from penstock.running.rescaling import Rescaling, run_rescaling
-    from penstock.spark.job.session import open_session
+    from penstock.spark.job.session import ON_PLACES, open_session
     from penstock.spark.measure.profiling import keep_profile_of
 
     _check(program, settings)
-    _tell(f"starting Spark at {settings.master}")
-    spark = open_session(settings.master)
+    if among is None:
+        _tell(f"starting Spark at {settings.master}")
+    places = {} if settings.placement == "spark" else ON_PLACES
+    spark = open_session(settings.master, **places) if among is None else among.spark
+    progress = live_progress if among is None else progress_lines
     options = _options(program, environment, settings, spark)
-    with keep_state(settings.checkpoint) as checkpoint, live_progress(program.application) as on_progress:
-        rescaling = Rescaling(checkpoint, on_progress)
+    with keep_state(settings.checkpoint) as checkpoint, progress(program.application) as on_progress:
+        rescaling = Rescaling(checkpoint, settings.tell_all(program.application.name, on_progress))
         job, outcome = run_rescaling(
-            program, options, lambda job: _run(job, spark, settings, checkpoint, rescaling), rescaling, _tell
+            program, options, lambda job: _run(job, spark, settings, checkpoint, rescaling, among), rescaling, _tell
         )
     keep_profile_of(job, outcome, program.application)
     if outcome.stopped != "done":
@@ -45,11 +71,18 @@ def run_with(program: Program, environment: Environment, settings: RunSettings) 
 
 
 def _run(
-    job: CompiledJob, spark: SparkSession, settings: RunSettings, checkpoint: Path, rescaling: Rescaling
+    job: CompiledJob,
+    spark: SparkSession,
+    settings: RunSettings,
+    checkpoint: Path,
+    rescaling: Rescaling,
+    among: Among | None,
 ) -> SparkRun:
     """Run a job until it ends, is stopped, or is to have other channels."""
     from penstock.cli.engines.relaunch import run_again
+    from penstock.spark.cluster.cluster_record import racks_of
     from penstock.spark.job.run import run_on_spark
+    from penstock.spark.placement.placer import PlacementSettings
 
     return run_again(
         lambda count: run_on_spark(
@@ -59,11 +92,17 @@ def _run(
             seconds=settings.seconds,
             on_progress=rescaling.look,
             notice=_tell,
-            stops=rescaling.stops,
+            stops=rescaling.stops if among is None else lambda: max(rescaling.stops(), among.stops()),
             take_over=settings.take_over,
             accept_changed_code=settings.accept_changed_code,
             start_from=settings.start_from,
             allow_dropped_state=settings.allow_dropped_state,
+            state_limit=settings.state_limit,
+            placement=PlacementSettings(
+                algorithm=settings.placement,
+                reschedule_seconds=settings.reschedule,
+                racks=racks_of(settings.master),
+            ),
         ),
         settings.relaunches,
         _tell,

@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.output.summary import Summary, in_order_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from penstock.compiler import Options
     from penstock.expr.environment import Environment
     from penstock.local.run import LocalRun
+    from penstock.running.job_metrics import Metrics
+    from penstock.running.run_report import RunReport
+    from penstock.runtime.progress import Progress
     from penstock.spark.job.run import SparkRun
     from penstock.toolkit.core.program import Program
 
@@ -37,6 +42,21 @@ class RunSettings:
     start_from: Path | None
     allow_dropped_state: bool
     key_groups: int | None
+    state_limit: int | None = None
+    metrics: Metrics | None = None
+    placement: str = "spark"
+    reschedule: float | None = None
+    report: RunReport | None = None
+
+    def tell_all(self, application: str, shown: Progress) -> Progress:
+        """What is to be told of every batch: what shows it to the user, the metrics and the report."""
+        kept = [keeper.watch(application) for keeper in (self.metrics, self.report) if keeper is not None]
+
+        def tell(progress: dict[str, Any]) -> None:
+            for keep in (*kept, shown):
+                keep(progress)
+
+        return tell if kept else shown
 
     def for_compiler(self, program: Program, environment: Environment, **more: Any) -> Options:
         """What the compiler is told; `more` is what one engine alone tells it."""
@@ -62,8 +82,6 @@ def summarize(
     program: Program, environment: Environment, engine: str, run: LocalRun | SparkRun, **more: Any
 ) -> Summary:
     """The summary of a run in batches; `more` is what one engine alone tells."""
-    from penstock.reference.result import DEAD_LETTERS
-
     totals = run.totals
     return Summary(
         application=program.application.name,
@@ -73,7 +91,12 @@ def summarize(
         received=in_order_of(program.application, totals.received),
         submitted=in_order_of(program.application, totals.submitted),
         rejected=totals.rejected,
-        dead_letters_file=environment.output_directory / DEAD_LETTERS if totals.rejected else None,
+        dead_letters_file=environment.output_directory / environment.dead_letters if totals.rejected else None,
         late=totals.late,
-        more={"batches": run.batches, **more},
+        more={"batches": run.batches, **_state(totals.held), **more},
     )
+
+
+def _state(held: Mapping[str, list[int]]) -> dict[str, Any]:
+    """What operators hold at the end, if it is known."""
+    return {"state": {id_: {"keys": keys, "bytes": bytes_} for id_, (keys, bytes_) in held.items()}} if held else {}

@@ -96,6 +96,7 @@ class AppArguments:
 
     def environment(self, program: Program, out: Path | None = None, start_ns: int = 0) -> Environment:
         """The environment that these options describe; the clock starts at a time."""
+        from penstock.expr.configurations import read_configurations
         from penstock.expr.environment import Clock, Environment
 
         data = self.data if self.data is not None else _default_data(program.directory)
@@ -104,6 +105,7 @@ class AppArguments:
         return Environment(
             submission_values=self.settings,
             compile_values=self.compile_values,
+            configurations=read_configurations(),
             # The workers of a cluster have folders of their own to start in.
             data_directory=data.absolute(),
             output_directory=(out if out is not None else data).absolute(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +56,46 @@ class ChannelsType(click.ParamType[int | str]):
         if isinstance(value, str) and value.isdecimal() and int(value) > 0:
             return int(value)
         self.fail(f"`{value}` is neither a positive number nor `auto`", param, ctx)
+
+
+class RescheduleType(click.ParamType[float]):
+    """A number of seconds above 0, or `never`, which is None.
+
+    Example:
+        >>> RescheduleType().convert("30", None, None), RescheduleType().convert("never", None, None)
+        (30.0, None)
+    """
+
+    name = "SECONDS|never"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it."""
+        if value in (None, "never"):
+            return None
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = math.nan
+        if not 0 < seconds < math.inf:
+            self.fail(f"`{value}` is neither a number of seconds above 0 nor `never`", param, ctx)
+        return seconds
+
+
+class SizeType(click.ParamType[int]):
+    """A number of bytes, as a number or in KiB, MiB, GiB or TiB.
+
+    Example:
+        >>> SizeType().convert("1.5GiB", None, None), SizeType().convert("2000", None, None)
+        (1610612736, 2000)
+    """
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it."""
+        found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?) ?(?:([KMGT])i?)?B?", str(value), re.IGNORECASE)
+        power = "KMGT".index(found[2].upper()) + 1 if found and found[2] else 0
+        size = 0 if found is None else round(float(found[1]) * 1024**power)
+        if size < 1:
+            self.fail(f"`{value}` is no size; write a number of bytes, or 512MiB, 2GiB", param, ctx)
+        return size

@@ -22,13 +22,15 @@ def takes_spark_environment(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command; what is given is set in the environment."""
     for name, variable, metavar, help_ in reversed(_OPTIONS):
         option = click.option(
-            name, metavar=metavar, expose_value=False, callback=_setter(variable), help=f"{help_} [{variable}]"
+            name, metavar=metavar, expose_value=False, callback=setter_of(variable), help=f"{help_} [{variable}]"
         )
         function = option(function)
     return function
 
 
-def _setter(variable: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
+def setter_of(variable: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    """A callback of an option that sets an environment variable."""
+
     def set_variable(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
         if value is not None:
             os.environ[variable] = value

@@ -69,7 +69,13 @@ def live_progress(application: Application) -> Iterator[Progress]:
         with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
             yield lambda p: live.update(_table(_taken(rates, p), p), refresh=True)
     else:
-        yield _Lines(rates)
+        yield _Lines(rates, "")
+
+
+@contextmanager
+def progress_lines(application: Application) -> Iterator[Progress]:
+    """Show progress by lines that begin with the name of the application; for one of several that run at once."""
+    yield _Lines(Rates(application), f"{application.name}: ")
 
 
 def _taken(rates: Rates, progress: dict[str, Any]) -> Rates:
@@ -80,14 +86,15 @@ def _taken(rates: Rates, progress: dict[str, Any]) -> Rates:
 class _Lines:
     """A line now and then."""
 
-    def __init__(self, rates: Rates) -> None:
+    def __init__(self, rates: Rates, prefix: str) -> None:
         self._rates = rates
+        self._prefix = prefix
         self._last = -LINE_SECONDS
 
     def __call__(self, progress: dict[str, Any]) -> None:
         if time.monotonic() - self._last >= LINE_SECONDS:
             self._last = time.monotonic()
-            click.echo(_headline(_taken(self._rates, progress), progress), err=True)
+            click.echo(self._prefix + _headline(_taken(self._rates, progress), progress), err=True)
 
 
 def _headline(rates: Rates, progress: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ _FOLLOWED = frozenset({"parallel", "catch", "consistent", "autonomous"})
 
 _SAID = {
     "@view": "there are no views; read a stream by a sink",
-    "@eventTime": "there are no windows by event time; use `delta` on an attribute with the time",
+    "@eventTime": "windows by event time are operators here: EventOrder, EventWindows, EventAggregate",
     "logLevel": "what operators log is not filtered by level",
     "tracing": "what operators log is not filtered by level",
     "threadedPort": "threads are the engine's choice; it changes no result",

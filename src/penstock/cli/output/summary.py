@@ -87,4 +87,4 @@ def print_summary(summary: Summary) -> None:
         console.print(f"set aside in {summary.dead_letters_file}: {rejected}")
     if summary.late:
         late = ", ".join(f"{count:,} of {id_}" for id_, count in summary.late.items())
-        console.print(f"came late, and stand at the time that the clock had come to: {late}")
+        console.print(f"came late: {late}")

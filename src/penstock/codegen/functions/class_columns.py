@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import FunctionType
@@ -39,8 +39,10 @@ from typing import Any
 from penstock.api.inference.judgement import judge
 from penstock.api.inference.names.syntax_trees import function_tree
 from penstock.api.keyed.operator import KeyedOperator
+from penstock.api.operators import Operator
 from penstock.api.rows import row_class
 from penstock.codegen.functions.analysis import OWN, Env, Flow, Instance, choose, follow
+from penstock.codegen.functions.arithmetic import COMPARISONS
 from penstock.codegen.functions.compiled import Columns, type_of_value, write_sites
 from penstock.codegen.functions.expressions import RULES
 from penstock.codegen.functions.nodes import (
@@ -53,6 +55,7 @@ from penstock.codegen.functions.nodes import (
     constant,
     kind_of_type,
     refuse_lost,
+    tests_on,
     unify,
 )
 from penstock.ir.types import EnumType, OptionalType, Primitive, Schema, is_decimal, is_float
@@ -79,6 +82,7 @@ class CompiledClass:
         kinds: Of the attributes that `process` sets.
         first: The values of all attributes in the beginning.
         state: The attributes after a tuple.
+        has_keys: Whether there is an instance for each key, or one.
     """
 
     name: str
@@ -89,6 +93,7 @@ class CompiledClass:
     kinds: dict[str, Kind]
     first: dict[str, Any]
     state: dict[str, Node]
+    has_keys: bool
 
 
 @lru_cache(maxsize=256)
@@ -125,10 +130,14 @@ def _why_no_columns(owner: type[KeyedOperator], key: tuple[str, ...], inputs: Sc
             return f"its key `{name}` is of type {type_}"
     if not isinstance(owner.process, FunctionType):
         return "its `process` is no plain method"
-    if owner.process_port is not KeyedOperator.process_port:
+    if owner.process_port is not _base(owner).process_port:
         return "it has `process_port`"
     slots = {name for class_ in owner.__mro__ for name in vars(class_).get("__slots__", ()) if isinstance(name, str)}
     return None if slots <= _SLOTS and hasattr(owner, "__dict__") else "its instances have slots"
+
+
+def _base(owner: Any) -> type[KeyedOperator | Operator]:
+    return KeyedOperator if issubclass(owner, KeyedOperator) else Operator
 
 
 def _why_not_followed(owner: type[KeyedOperator], inputs: Schema, given: Given) -> str | None:
@@ -186,7 +195,7 @@ def _written(owner: type[KeyedOperator]) -> list[str]:
     for class_ in owner.__mro__:
         for name, method in vars(class_).items():
             tree = function_tree(method) if isinstance(method, FunctionType) and name != "__init__" else None
-            if tree is not None and class_ not in KeyedOperator.__mro__:
+            if tree is not None and class_ not in _base(owner).__mro__:
                 stores = (n for n in ast.walk(tree.node) if isinstance(n, ast.Attribute))
                 found |= dict.fromkeys(n.attr for n in stores if isinstance(n.ctx, ast.Store | ast.Del))
     return list(found)
@@ -254,13 +263,13 @@ def _finish(
         raise NotUnderstood("an attribute is always None")
     gives = tuple(write_sites(_process(owner), flow, outputs))
     forced = tuple(flow.forced)
-    refuse_lost(
-        [
-            *(n for n in forced if isinstance(n, Node)),
-            *state.values(),
-            *(n for _, columns in gives for n in columns.values()),
-        ]
-    )
+    tests = [test for where, _ in gives for test in tests_on(where)]
+    given = [n for _, columns in gives for n in columns.values()]
+    nodes = [*(n for n in forced if isinstance(n, Node)), *state.values(), *given]
+    refuse_lost(nodes)
+    begun = frozenset(OWN + name for name, kind in kinds.items() if kind.name == "float" and type(first[name]) is int)
+    if begun:
+        _refuse_told_apart(begun, [*nodes, *tests])
     return CompiledClass(
         name=owner.__name__,
         forced=forced,
@@ -270,4 +279,46 @@ def _finish(
         kinds=kinds,
         first=first,
         state=dict(state),
+        has_keys=_base(owner) is KeyedOperator,
     )
+
+
+_SAME_OF_BOTH = ("plain +", "plain -", "plain *", "plain /", "divide", *(f"plain {c}" for c, _ in COMPARISONS.values()))
+"""Operations that give the same for 0 and 0.0 if the other number is a float."""
+
+
+def _refuse_told_apart(begun: frozenset[str], nodes: Iterable[Node]) -> None:
+    """Refuse what tells an integer from the float that stands for it, where attributes begin as integers.
+
+    Raises:
+        NotUnderstood: There is such a node.
+    """
+    seen: dict[int, bool] = {}
+
+    def may_be_integer(node: Node) -> bool:
+        if id(node) not in seen:
+            seen[id(node)] = False
+            for test in (test for where in (node.path, *node.choices) for test in tests_on(where)):
+                may_be_integer(test)
+            parts = [may_be_integer(arg) for arg in node.args]
+            seen[id(node)] = (node.vector == "attribute" and node.name in begun) or found_in(node, parts)
+        return seen[id(node)]
+
+    def found_in(node: Node, parts: list[bool]) -> bool:
+        if not any(parts) or node.vector in ("fit", "truth"):
+            return False
+        if node.vector == "choose":
+            return True
+        others = [arg for arg, is_so in zip(node.args, parts, strict=True) if not is_so]
+        if node.vector in _SAME_OF_BOTH and len(others) == 1 and _is_float(others[0]):
+            return False
+        raise NotUnderstood("an attribute begins as an integer and becomes a float")
+
+    for node in nodes:
+        may_be_integer(node)
+
+
+def _is_float(node: Node) -> bool:
+    """Whether a value is a float in Python, too, and no integer that became one."""
+    is_written = not node.is_constant or not node.row.strip("()").lstrip("-").isdigit()
+    return node.kind.name == "float" and node.vector not in ("float", "exact float", "choose") and is_written

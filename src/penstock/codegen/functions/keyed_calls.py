@@ -2,7 +2,7 @@
 
 The loop is that of `class_calls`; before it the instances of the batch's keys are loaded (`instance_table`), and when
 the state is asked for they are written back. A class that has become columns is taken in rounds (`class_rounds`), and
-the loop takes only what is checked or leaves.
+the loop takes only what is checked or leaves; where it has few keys, all tuples of a key at once (`class_scans`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from penstock.codegen.functions.class_calls import ClassCalls, Given, Times, calls_by_key, joined
-from penstock.codegen.functions.class_rounds import Step, take_in_rounds
+from penstock.codegen.functions.class_rounds import Step, Taken, take_in_rounds
+from penstock.codegen.functions.class_scans import take_in_scans
 from penstock.codegen.functions.instance_table import InstanceTable, memory_of
 from penstock.codegen.functions.row_calls import rows_of
 from penstock.codegen.kernels.key_tables import Outline, TabledState
@@ -50,24 +51,39 @@ class KeyedCalls(ClassCalls, TabledState):
         if len(frame):
             self._held.load([frame[name] for name in names])
 
-    def process_by_key(self, times: Times, frame: Frame, step: Step) -> Frame:
-        """The frame that a class gives that has become columns; the loop takes what is checked or leaves."""
+    def process_by_key(self, times: Times, frame: Frame, step: Step, scans: Mapping[str, str] | None = None) -> Frame:
+        """The frame that a class gives that has become columns; the loop takes what is checked or leaves.
+
+        Args:
+            times: The application's time at each row.
+            frame: The rows.
+            step: The class as a function.
+            scans: How its attributes come about, if few keys can be taken at once.
+        """
         when = times(frame)
         checked = min(getattr(self._runtime, "to_check", 0), len(frame))
         found = [self._call_some(frame, when, np.arange(checked))]
         rest = np.arange(checked, len(frame))
         if len(rest):
             self._settle()
-            done = take_in_rounds(self._held, frame.take(rest), when[rest], step)
-            if done is not None:
-                # The instances that the loop knows lie in the table now.
-                self._calls = calls_by_key(self._settled)
-                found.append((rest[done.at], dict(zip(self._outputs[0].names, done.columns, strict=True))))
-                rest = rest[done.left]
+            # Behind rounds few keys may have many rows left.
+            for take in (self._take_scans, self._take_rounds, self._take_scans):
+                done = take(frame.take(rest), when[rest], step, scans)
+                if done is not None:
+                    # The instances that the loop knows lie in the table now.
+                    self._calls = calls_by_key(self._settled)
+                    found.append((rest[done.at], dict(zip(self._outputs[0].names, done.columns, strict=True))))
+                    rest = rest[done.left]
             found.append(self._call_some(frame, when, rest))
-        at, columns = _in_order_of_rows(found)
+        at, columns = in_order_of_rows(found)
         given = Given(frame.places, np.bincount(at, minlength=len(frame)), joined([]), frame.marks)
         return given.frame(0, columns)
+
+    def _take_scans(self, rows: Frame, when: Array, step: Step, scans: Mapping[str, str] | None) -> Taken | None:
+        return None if scans is None else take_in_scans(self._held, rows, when, step, scans)
+
+    def _take_rounds(self, rows: Frame, when: Array, step: Step, scans: Mapping[str, str] | None) -> Taken | None:
+        return take_in_rounds(self._held, rows, when, step)
 
     def _call_some(self, frame: Frame, when: Array, rows: Array) -> tuple[Array, dict[str, Column]]:
         """What a class with one output gives for some rows in the loop, and for which row each tuple is."""
@@ -111,7 +127,7 @@ class KeyedCalls(ClassCalls, TabledState):
             self._held.adopt()
 
 
-def _in_order_of_rows(found: Sequence[tuple[Array, dict[str, Column]]]) -> tuple[Array, dict[str, Column]]:
+def in_order_of_rows(found: Sequence[tuple[Array, dict[str, Column]]]) -> tuple[Array, dict[str, Column]]:
     """Tuples that were given in several ways, each with its row, as one."""
     parts = [part for part in found if len(part[0])] or found[:1]
     if len(parts) == 1:

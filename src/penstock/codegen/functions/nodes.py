@@ -151,6 +151,17 @@ class Node:
         return self.vector == "constant"
 
 
+def tests_on(where: Where) -> list[Node]:
+    """The tests that say which rows a path is."""
+    found: list[Node] = []
+    ready: list[Path] = [] if where is None else [where]
+    while ready:
+        path = ready.pop()
+        found += [] if path.test is None else [path.test]
+        ready += [*path.either, *([] if path.parent is None else [path.parent])]
+    return found
+
+
 def refuse_lost(nodes: Iterable[Node]) -> None:
     """Refuse what is computed of constants alone, or of an attribute that has no columns to compute with.
 

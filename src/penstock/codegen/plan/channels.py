@@ -12,13 +12,16 @@ take is routed once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from penstock.base.diagnostics import UserError
 from penstock.ir.expressions import Expression, Literal
 from penstock.ir.graph import Application
 from penstock.parallel.extensions import BEYOND
 from penstock.parallel.instructions import channels as instructed
-from penstock.parallel.key_groups import KEY_GROUPS, Table, spread_evenly
+from penstock.parallel.key_groups import KEY_GROUPS, Table, check_table, spread_evenly
 from penstock.parallel.loops import loops
 from penstock.parallel.region_plan import ParallelRegions, Region
 from penstock.parallel.regions import parallel_regions
@@ -135,6 +138,48 @@ class _Union:
             around=self.around | other.around,
             spontaneous=self.spontaneous + other.spontaneous,
         )
+
+
+def give_tables(channels: Channels, tables: Mapping[str, Sequence[int]]) -> Channels:
+    """The channels with other tables of key groups.
+
+    Args:
+        channels: Of a job.
+        tables: From region, or an operator in it, to the channel that holds each key group; regions that are left out
+            keep theirs.
+
+    Raises:
+        UserError: There is no such region or operator, or a table is not one for its groups and channels.
+
+    Example:
+        >>> give_tables(ONE_CHANNEL, {}).tables
+        {}
+    """
+    given = {}
+    for name, table in tables.items():
+        region = channels.region.get(name, name)
+        if region not in channels.tables:
+            known = [
+                f"`{id_}`"
+                for id_ in (*channels.tables, *channels.region)
+                if channels.region.get(id_, id_) in channels.tables
+            ]
+            raise UserError(
+                f"`{name}` has no table of key groups, because it does not run on several channels by key",
+                hint=f"there are tables for {', '.join(known)}" if known else "no region of this job has one",
+            )
+        with _naming(name):
+            given[region] = check_table(table, channels.groups, channels.width[region])
+    return replace(channels, tables={**channels.tables, **given})
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Let a message about a table say whose it is."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"the table of `{name}`: {str(error).removeprefix('error: ')}") from None
 
 
 def _around(application: Application) -> dict[str, set[str]]:

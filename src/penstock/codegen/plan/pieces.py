@@ -22,7 +22,8 @@ When it does not apply:
 
 Algorithm:
     Operators are numbered in the order of the graph, and the number grows by one where operators of two kinds meet:
-    those that are generated, those that run in a container, and each that fires by time and has to be alone. Those of
+    those that are generated, those that run in a container, and each that fires by time or takes blocks of rows and
+    has to be alone. Those of
     one kind and number are a piece. One pass, linear in the size of the PE.
 
 Preserves:
@@ -101,7 +102,8 @@ def pieces_of(program: Program, plan: PhysicalPlan, pe: int) -> Pieces:
         made={piece: generate(program, finer, piece) for piece in range(len(plan.pes), len(finer.pes))},
     )
     # One container is as good as several.
-    return cut if cut.modules else Pieces(plan=plan, pe=pe, made={pe: "; ".join(cut.reasons.values())})
+    has_blocks = any(o.facts.takes_blocks for o in part.operators)
+    return cut if cut.modules or has_blocks else Pieces(plan=plan, pe=pe, made={pe: "; ".join(cut.reasons.values())})
 
 
 def _bound(program: Program, part: Part) -> frozenset[str]:
@@ -152,8 +154,11 @@ def _groups(part: Part, found: Mapping[str, WhyNot], bound: frozenset[str]) -> l
     for id_, producers in _before(part).items():
         before.setdefault(name(id_), set()).update(name(p) for p in producers if name(p) != name(id_))
     alone = {o.id for o in part.operators if fires_by_time(o)}
+    blocks = {o.id for o in part.operators if o.facts.takes_blocks}
 
     def kind(node: str) -> str:
+        if node in blocks:
+            return node
         return "container" if node == _TOGETHER or node in found else node if node in alone else ""
 
     number: dict[str, int] = {}

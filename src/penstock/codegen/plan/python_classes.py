@@ -14,6 +14,8 @@ from penstock.codegen.functions.class_columns import CompiledClass, compile_clas
 from penstock.codegen.functions.class_writing import write_step
 from penstock.codegen.functions.instance_table import Attributes, InstanceTable, can_hold
 from penstock.codegen.functions.keyed_calls import KeyedCalls
+from penstock.codegen.functions.lone_calls import LoneCalls
+from penstock.codegen.functions.scan_kinds import scan_kinds
 from penstock.codegen.plan.python_functions import RuntimeContext, constants_given
 from penstock.codegen.write.builder import Builder, branch
 from penstock.expr.environment import Clock, Environment
@@ -69,15 +71,15 @@ def is_private(operator: Operator) -> bool:
 
 def compile_python_class(program: Program, operator: Operator, owner: PythonClass) -> CompiledClass | str:
     """A class as columns, or why it is called row by row."""
-    if not issubclass(owner, KeyedOperator):
-        return "it has one instance for all keys"
     if len(operator.inputs) != 1 or len(operator.outputs) != 1:
         return "it has several ports"
     params = program.registry.get(operator.kind).params
     given = constants_given(operator, [spec for spec in params if spec.kind is ParamKind.CONSTANT])
     if isinstance(given, str):
         return given
-    key = tuple(key.name for key in key_expressions(owner, operator)[0] if isinstance(key, Attribute))
+    key: tuple[str, ...] = ()
+    if issubclass(owner, KeyedOperator):
+        key = tuple(key.name for key in key_expressions(owner, operator)[0] if isinstance(key, Attribute))
     found: CompiledClass | str = compile_class(
         owner,  # type: ignore[arg-type] # classes can be hashed
         key,
@@ -85,6 +87,8 @@ def compile_python_class(program: Program, operator: Operator, owner: PythonClas
         operator.outputs[0].schema,
         given,
     )
+    if not issubclass(owner, KeyedOperator) and not isinstance(found, str) and scan_kinds(found) is None:
+        return "it has one instance, and keeps more than sums, extremes and last values"
     return found
 
 
@@ -94,9 +98,14 @@ def write_class(builder: Builder, operator: Operator, form: CompiledClass | str)
     arrived = ", ".join(f"{g.frame}{branch(g.levels)}" for g in given)
     builder.states[operator.id] = CLASS
     if not isinstance(form, str):
-        builder.body.add("# class by columns, a tuple of each key at a time")
+        scans = scan_kinds(form)
+        few = "" if scans is None else ", or where there are few keys all tuples of a key"
+        way = f"a tuple of each key at a time{few}" if form.has_keys else "all tuples at once"
+        builder.body.add(f"# class by columns, {way}")
         step, builder.attributes[operator.id] = write_step(builder, operator, form)
-        builder.put(operator, 0, f'pe.states["{operator.id}"].process_by_key(pe.times, {arrived}, {step})')
+        how = "" if scans is None else f", {scans!r}".replace("'", '"')
+        method = "process_by_key" if form.has_keys else "process_at_once"
+        builder.put(operator, 0, f'pe.states["{operator.id}"].{method}(pe.times, {arrived}, {step}{how})')
         builder.count(operator, given[0].frame)
         return
     builder.body.add(f"# class row by row: {form}")
@@ -128,4 +137,6 @@ def class_calls(
     inner: Any = getattr(runtime, "inner", runtime)
     if isinstance(inner, KeyedRuntime) and can_hold(inner):
         return KeyedCalls(runtime, own.clock, InstanceTable(inner, attributes))
+    if attributes is not None and not isinstance(inner, KeyedRuntime):
+        return LoneCalls(runtime, own.clock, attributes)
     return ClassCalls(runtime, own.clock)

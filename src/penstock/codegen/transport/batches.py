@@ -32,6 +32,15 @@ TUPLE, WINDOW, FINAL, PULSE = range(4)
 REPORT = -1
 """Stands for the edge in a row that carries a PE's report of a batch instead of tuples."""
 
+PART = -2
+"""Stands for the edge in a row that tells what a task has written for a sink (`runtime.sinks.task_parts`)."""
+
+ROWS_FILE = -3
+"""Stands for the edge in a row that names a file with more rows of its task (`spark.sinks.large_results`)."""
+
+TRAFFIC = -4
+"""Stands for the edge in a row that tells what a task has sent, and where it ran."""
+
 SPARK_SCHEMA = "edge int, channel int, tuples binary"
 ARROW_SCHEMA = pa.schema([("edge", pa.int32()), ("channel", pa.int32()), ("tuples", pa.binary())])
 ITEMS_PER_VALUE = 20_000

@@ -16,6 +16,8 @@ def why_no_join(operator: Operator) -> str | None:
     """Why a tuple may meet others than the last with its key, or None if it does not."""
     if symbol(operator, "algorithm", "inner") != "inner":
         return "is an outer join"
+    if any(port.window is not None and port.window.partition_age is not None for port in operator.inputs):
+        return "forgets idle partitions"
     sizes = [_size(port.window) for port in operator.inputs]
     if any(size not in (0, 1) for size in sizes) or not any(sizes):
         return "joins with more than the last tuple"

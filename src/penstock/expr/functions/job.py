@@ -103,26 +103,40 @@ def reset_region() -> None:
     """Ask for a reset of the consistent region: nothing happens, for there is none."""
 
 
-@function("stateful int32 getApplicationConfiguration(mutable map<rstring, rstring> properties, rstring name)")
-def find_no_configuration(properties: dict[str, str], name: str) -> int:
-    """Read an application configuration: -1, for there are none; values come with `--set`."""
-    return -1
+_NO_CONFIGURATION = -1
 
 
 @function(
-    "stateful rstring getApplicationConfigurationProperty(rstring configuration, rstring name, rstring otherwise)"
+    "stateful int32 getApplicationConfiguration(mutable map<rstring, rstring> properties, rstring name)",
+    needs_environment=True,
 )
-def default_configuration(configuration: str, name: str, otherwise: str) -> str:
-    """A property of an application configuration: what is given for none, for there are none."""
-    return otherwise
+def read_configuration(environment: Environment, properties: dict[str, str], name: str) -> int:
+    """Read all properties of an application configuration; 0, or -1 if there is none of that name."""
+    found = environment.configurations.get(name)
+    if found is None:
+        return _NO_CONFIGURATION
+    properties.clear()
+    properties.update(found)
+    return 0
 
 
 @function(
-    "stateful rstring getApplicationConfigurationProperty(rstring configuration, rstring name, mutable int32 error)"
+    "stateful rstring getApplicationConfigurationProperty(rstring configuration, rstring name, rstring otherwise)",
+    needs_environment=True,
 )
-def no_configuration(configuration: str, name: str, error: int) -> tuple[str, int]:
-    """A property of an application configuration: empty, and the error -1, for there are none."""
-    return "", -1
+def configured_or(environment: Environment, configuration: str, name: str, otherwise: str) -> str:
+    """A property of an application configuration, or another value if there is none."""
+    return environment.configurations.get(configuration, {}).get(name, otherwise)
+
+
+@function(
+    "stateful rstring getApplicationConfigurationProperty(rstring configuration, rstring name, mutable int32 error)",
+    needs_environment=True,
+)
+def configured(environment: Environment, configuration: str, name: str, error: int) -> tuple[str, int]:
+    """A property of an application configuration; empty, and the error -1, if there is none."""
+    found = environment.configurations.get(configuration, {}).get(name)
+    return ("", _NO_CONFIGURATION) if found is None else (found, 0)
 
 
 @function("int32 getOutputPortCongestionFactor(uint32 port)")

@@ -27,7 +27,8 @@ from penstock.reference.wiring import wire
 from penstock.runtime.pes.container_signals import ContainerSignals
 from penstock.runtime.pes.placed_timers import PlacedFeedback, PlacedTimers
 from penstock.runtime.pes.prints import Prints
-from penstock.runtime.pes.reports import Counts, Report, counts_of
+from penstock.runtime.pes.reports import Counts, Report, count_late, counts_of
+from penstock.toolkit.core.block_runtime import BlockRuntime
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Context, Punctuation, Runtime, Submit
@@ -152,6 +153,12 @@ class Container:
         timers.left += 1
         return time_ns, number, path + (timers.left - 1).to_bytes(4)
 
+    def flush_blocks(self) -> None:
+        """Let operators that take blocks take what has come, where they share a container with others."""
+        for node in self.nodes:
+            if isinstance(node.runtime, BlockRuntime):
+                node.runtime.flush()
+
     def pulse(self) -> None:
         """Mark on every edge that all items up to the present time have left."""
         for items in self.leaving.values():
@@ -162,10 +169,12 @@ class Container:
         received, submitted = self._counts()
         letters = tuple(self.engine.dead_letters)
         self.engine.dead_letters.clear()
+        left = _difference(submitted, self._reported[1])
         since = Report(
             pe=self.pe,
             received=_difference(received, self._reported[0]),
-            submitted=_difference(submitted, self._reported[1]),
+            submitted=left,
+            late=count_late(self.plan.application, left),
             dead_letters=letters,
             prints=self.prints.take(),
             signals=() if self.signals is None else (self._collected(self.signals),),

@@ -42,6 +42,7 @@ class ContainerInstance:
             container.signals.transfer("receive", cpu_ns() - began, len(items))
             container.signals.converted(cpu_ns() - began)
         container.take(items)
+        container.flush_blocks()
         container.pulse()
         began = cpu_ns()
         left = {

@@ -70,6 +70,9 @@ class PEInstance:
         try:
             report, left = self._take(arriving)
         except OperatorError as error:
+            if isinstance(error.error, MemoryError) and self._pe.role != "stateless":
+                # Nothing is to be found out by trying again.
+                raise error.error from None
             if isinstance(error.error, OperatorFailed):
                 # A model that was found to be wrong: nobody else may find it right.
                 raise error.error from None
@@ -161,6 +164,12 @@ class PEInstance:
         pieces = [i for i in self._instances.values() if isinstance(i, PieceInstance)]
         return {name: table for piece in pieces for name, table in piece.tables.items()}
 
+    @property
+    def stateful(self) -> list[str]:
+        """The operators that have state of their own."""
+        operator = self.module.program.application.operator
+        return [id_ for id_ in self._pe.operators if operator[id_].model.state is not State.STATELESS]
+
     def restore(self, state: dict[str, Any], whole: Callable[[], dict[str, Any]] | None = None) -> None:
         """Go on where an instance that remembered this has stopped.
 
@@ -200,4 +209,5 @@ def _added(report: Report, more: Report) -> Report:
         dead_letters=report.dead_letters + more.dead_letters,
         prints=report.prints + more.prints,
         signals=report.signals + more.signals,
+        late=report.late | more.late,
     )

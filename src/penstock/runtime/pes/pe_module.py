@@ -15,6 +15,7 @@ from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.expr.environment import Clock, Environment
 from penstock.ir.models import State
 from penstock.reference.failure import OperatorFailed, reason_of
+from penstock.runtime.pes.block_instance import BlockInstance, takes_blocks
 from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.container_instance import ContainerInstance
 from penstock.toolkit.core.program import Program
@@ -46,7 +47,8 @@ class PEModule:
             return self.kept.pop(piece)
         # Pieces work one after the other, so each has its own time, as PEs have.
         own = replace(self.environment, clock=Clock(), random=copy(self.environment.random), metrics={})
-        return ContainerInstance(Container(self.program, self.pieces.plan, piece, own))
+        container = Container(self.program, self.pieces.plan, piece, own)
+        return BlockInstance(container) if takes_blocks(container) else ContainerInstance(container)
 
     def _piece(self, module: LoadedModule) -> PieceInstance:
         try:

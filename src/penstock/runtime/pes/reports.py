@@ -6,10 +6,11 @@ A report travels with the tuples, so it is counted exactly once, as they are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from penstock.ir.graph import Application
 from penstock.reference.node import Node
 from penstock.reference.result import DeadLetter
 from penstock.runtime.pes.prints import Printed
@@ -31,7 +32,8 @@ class Report:
         dead_letters: What was set aside.
         prints: What operators have printed.
         signals: What submit signals have collected, as plain data, if there are any.
-        late: For each source, the tuples that came behind the clock.
+        late: For each operator, the tuples that came too late: behind the clock, or behind the watermark.
+        held: For each operator how many keys one channel holds, and how many bytes (`held_state`).
     """
 
     pe: int
@@ -41,12 +43,13 @@ class Report:
     prints: tuple[Printed, ...] = ()
     signals: tuple[dict[str, Any], ...] = ()
     late: dict[str, int] = field(default_factory=dict)
+    held: Counts = field(default_factory=dict)
 
     def encode(self) -> list[bytes]:
         """The report as values, each with only so many letters and prints, which together say what it says."""
         # Not `asdict` of the whole, which would copy every sample.
-        plain = {name: getattr(self, name) for name in ("pe", "received", "submitted", "signals", "late")}
-        empty = {"pe": self.pe, "received": {}, "submitted": {}, "signals": (), "late": {}}
+        plain = {name: getattr(self, name) for name in ("pe", "received", "submitted", "signals", "late", "held")}
+        empty = {"pe": self.pe, "received": {}, "submitted": {}, "signals": (), "late": {}, "held": {}}
         starts = range(0, max(1, len(self.dead_letters), len(self.prints)), PER_VALUE)
         return [json.dumps({**(empty if start else plain), **self._listed(start)}).encode() for start in starts]
 
@@ -61,7 +64,7 @@ def decode_report(value: bytes) -> Report:
 
     Example:
         >>> decode_report(Report(pe=3, received={"F": [2]}).encode()[0])
-        Report(pe=3, received={'F': [2]}, submitted={}, dead_letters=(), prints=(), signals=(), late={})
+        Report(pe=3, received={'F': [2]}, submitted={}, dead_letters=(), prints=(), signals=(), late={}, held={})
     """
     read = json.loads(value)
     letters = tuple(DeadLetter(**letter) for letter in read.pop("dead_letters"))
@@ -75,6 +78,22 @@ def counts_of(nodes: Iterable[Node], operators: Iterable[str]) -> tuple[Counts, 
     received = {id_: [sum(e.count for e in edges) for edges in n.edges] for id_, n in wanted.items() if n.edges}
     submitted = {id_: [s.count for s in n.streams] for id_, n in wanted.items() if n.streams}
     return received, submitted
+
+
+def count_late(application: Application, submitted: Mapping[str, Sequence[int]], prefix: str = "") -> dict[str, int]:
+    """The tuples that operators have sent by the port for what comes too late, of those that have sent any.
+
+    Args:
+        application: Whose operators they are.
+        submitted: For each operator, the tuples that went out by each output port.
+        prefix: Stands before the ids of operators there.
+
+    Example:
+        >>> count_late(Application(name="Empty"), {})
+        {}
+    """
+    ports = {prefix + o.id: o.facts.late_port for o in application.operators}
+    return {id_: sent[port] for id_, sent in submitted.items() if (port := ports.get(id_)) is not None and sent[port]}
 
 
 def add(total: Counts, more: Counts) -> Counts:

@@ -5,7 +5,8 @@
     operators/N-PART.parquet  what operator N keeps by key, a row for each key, in order of key groups (`state_tables`)
     job.pickle              where the sources stand, and what has been counted; an engine's own notes beside it
 
-`savepoint.json` is written last, when all else is synced, and a folder without it is none. Format 1 stays readable.
+`savepoint.json` is written last, when all else is synced, and a folder without it is none. Both
+formats, 1 and 2, stay readable.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from penstock.runtime.savepoints.state_tables import (
     tables_of_part,
 )
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, FORMAT)
+"""The formats that this version reads; before 2 there were no positions."""
 HEAD = "savepoint.json"
 _OPERATORS = "operators.parquet"
 _JOB = "job.pickle"
@@ -51,11 +54,13 @@ class Savepoint:
         state: Of the job.
         program: What is known of the program that wrote it: `graph`, a fingerprint; for each operator its signature.
         engine: The notes of the engine that ran it, by name.
+        positions: Where the sources stand that the engine reads by itself, by operator.
     """
 
     state: JobState
     program: dict[str, Any] = field(default_factory=dict)
     engine: dict[str, Any] = field(default_factory=dict)
+    positions: dict[str, Any] = field(default_factory=dict)
 
 
 def write_savepoint(savepoint: Savepoint, application: Application, folder: Path) -> None:
@@ -81,6 +86,7 @@ def write_savepoint(savepoint: Savepoint, application: Application, folder: Path
         "ended": sorted(state.ended),
         "has_ended": state.has_ended,
         "rejected": state.totals.get("rejected", {}),
+        "positions": savepoint.positions,
         "program": savepoint.program,
         "files": {str(path.relative_to(folder)): _describe(path) for path in _files(folder)},
     }
@@ -103,8 +109,8 @@ def read_head(folder: Path) -> dict[str, Any]:
         raise UserError(f"`{folder}` is no savepoint: there is no `{HEAD}` in it") from None
     except (ValueError, KeyError, TypeError):
         raise UserError(f"the savepoint is damaged: `{folder / HEAD}` cannot be read", hint=LOST) from None
-    if format_ != FORMAT:
-        raise UserError(f"the savepoint `{folder}` has format {format_}, this version of penstock reads {FORMAT}")
+    if format_ not in READABLE:
+        raise UserError(f"the savepoint `{folder}` has format {format_}, this version of penstock reads up to {FORMAT}")
     return head
 
 
@@ -131,7 +137,7 @@ def read_savepoint(folder: Path) -> Savepoint:
         has_ended=head["has_ended"],
         totals=job["totals"],
     )
-    return Savepoint(state=state, program=head["program"], engine=job["engine"])
+    return Savepoint(state=state, program=head["program"], engine=job["engine"], positions=head.get("positions", {}))
 
 
 def tables_of_operator(

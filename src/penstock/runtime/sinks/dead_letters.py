@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from penstock.reference.result import DEAD_LETTERS, DeadLetter
+from penstock.reference.result import DeadLetter
 from penstock.toolkit.files.file_records import ChecksummedFile, FileRecord, FileRecords
 
 MEMORY_BYTES = 8 << 20
@@ -68,8 +68,9 @@ class _All:
 class LetterFile:
     """The file of all dead letters of a job."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / DEAD_LETTERS
+    def __init__(self, folder: Path, name: str) -> None:
+        self._name = name
+        self._path = folder / name
         self._records = FileRecords("the job", folder)
 
     def go_back_to(self, record: FileRecord | None) -> None:
@@ -78,7 +79,7 @@ class LetterFile:
         Raises:
             UserError: It does not hold any more what it held.
         """
-        self._records.take_over({} if record is None else {DEAD_LETTERS: record})
+        self._records.take_over({} if record is None else {self._name: record})
         self._records.cut_back(self._records.known)
 
     def write(self, waiting: WaitingLetters) -> FileRecord | None:
@@ -87,15 +88,15 @@ class LetterFile:
         Raises:
             UserError: Somebody else has changed it.
         """
-        known = self._records.known.get(DEAD_LETTERS)
+        known = self._records.known.get(self._name)
         if not waiting.rejected and (known is not None or not self._path.exists()):
             return known
         if known is not None:
-            self._records.check_whole(DEAD_LETTERS)
+            self._records.check_whole(self._name)
         with ChecksummedFile(self._path, known) as file:
             if known is None:
                 file.cut(0, 0)
             waiting.copy_to(file)
-            self._records.note(DEAD_LETTERS, file.record())
+            self._records.note(self._name, file.record())
         self._records.sync()
-        return self._records.known[DEAD_LETTERS]
+        return self._records.known[self._name]

@@ -35,11 +35,13 @@ class Chunk:
         time_ns: Of each item.
         kind: Of each item.
         tuples: A row for each item that is a tuple.
+        places: The places of the items, where they are known.
     """
 
     time_ns: Array
     kind: Array
     tuples: pa.RecordBatch
+    places: pa.RecordBatch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ class Spool:
         if len(items):
             self._file.seek(self._size)
             self._file.write(value)
-            first, last = _place(header, int(items[0])), _place(header, int(items[-1]))
+            first, last = place_of(header, int(items[0])), place_of(header, int(items[-1]))
             rows = tuples.num_rows
             waiting = _Waiting(edge=edge, start=self._size, size=len(value), tuples=rows, first=first, last=last)
             self._waiting.append(waiting)
@@ -116,7 +118,8 @@ class Spool:
         return self._file.read(waiting.size)
 
 
-def _place(header: pa.RecordBatch, item: int) -> Place:
+def place_of(header: pa.RecordBatch, item: int) -> Place:
+    """The place of an item in the sequential order: its time, its number and its path."""
     time_ns, number, path = (header.column(i)[item].as_py() for i in range(3))
     return time_ns, number, path
 
@@ -150,7 +153,7 @@ class _Value:
     @property
     def last(self) -> Place:
         """The place of the last item."""
-        return _place(self._header, len(self._kind) - 1)
+        return place_of(self._header, len(self._kind) - 1)
 
     @property
     def is_empty(self) -> bool:
@@ -158,12 +161,13 @@ class _Value:
 
     def chunk(self) -> Chunk:
         """All of it."""
-        return Chunk(time_ns=self._header.column(0).to_numpy(), kind=self._kind, tuples=self._tuples)
+        time_ns = self._header.column(0).to_numpy()
+        return Chunk(time_ns=time_ns, kind=self._kind, tuples=self._tuples, places=self._header)
 
     def take_to(self, bound: Place) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Take the items up to a place that are not taken yet: their places, and their tuples."""
         start, items = self._taken, range(len(self._kind))
-        end = bisect.bisect_right(items, bound, start, key=lambda item: _place(self._header, item))
+        end = bisect.bisect_right(items, bound, start, key=lambda item: place_of(self._header, item))
         self._taken = end
         first, last = int(self._rows[start]), int(self._rows[end])
         return self._header.slice(start, end - start), self._tuples.slice(first, last - first)
@@ -188,7 +192,8 @@ def _sorted(parts: Sequence[tuple[pa.RecordBatch, pa.RecordBatch]]) -> Chunk:
     time_ns, number, kind = (header.column(i).to_numpy() for i in (0, 1, 3))
     order = Paths.of(header.column(2)).order(time_ns, number)
     if order is None:
-        return Chunk(time_ns=time_ns, kind=kind, tuples=tuples)
+        return Chunk(time_ns=time_ns, kind=kind, tuples=tuples, places=header)
     rows = (np.cumsum(kind == TUPLE) - 1)[order]
     kind = kind[order]
-    return Chunk(time_ns=time_ns[order], kind=kind, tuples=tuples.take(pa.array(rows[kind == TUPLE])))
+    places, tuples = header.take(pa.array(order)), tuples.take(pa.array(rows[kind == TUPLE]))
+    return Chunk(time_ns=time_ns[order], kind=kind, tuples=tuples, places=places)

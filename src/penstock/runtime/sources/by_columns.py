@@ -233,21 +233,42 @@ def _columns(container: Container, operator: str, follows: bool) -> ColumnSource
 def read_part(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
     """The rows of one part of a batch: the tuples of its extents, then the marks and a report.
 
+    A part for a channel (`channel_parts`) has tuples for no other.
+
     Args:
         pe: The source.
         part: `extents`, `time_ns` to add to the times of the tuples, `end` (time and number) where nothing follows,
             `pulse` (a time) in the last part of a batch.
     """
     pe.forget()
-    submitted = 0
-    for chunk in pe.read(part["extents"]):
-        count = chunk.batch.num_rows
-        submitted += count
-        if count:
-            yield from pe.routed(chunk.batch, times_of(chunk) + part["time_ns"], numbers_of(chunk))
+    submitted, channel = 0, part.get("channel")
+    for batch, time_ns, number in _tuples_of(pe, part):
+        submitted += batch.num_rows
+        if batch.num_rows:
+            left = pe.tuples(batch, time_ns, number) if channel is not None else pe.routed(batch, time_ns, number)
+            yield from left if channel is None else (_for_channel(rows, channel) for rows in left)
     for mark in _marks(pe, part):
-        yield from rerouted(pe.routing, mark)
+        if channel is None:
+            yield from rerouted(pe.routing, mark)
+        else:
+            yield _for_channel(mark, channel)
     yield pe.report(submitted)
+
+
+def _tuples_of(pe: ColumnPE, part: dict[str, Any]) -> Iterator[tuple[pa.RecordBatch, Array, Array]]:
+    """The tuples of a part with their times and numbers."""
+    slices, of = part.get("slices", [[0, 1]] * len(part["extents"])), part.get("of", 1)
+    for extent, (first, end) in zip(part["extents"], slices, strict=True):
+        # Who begins with an extent tells what is malformed in it.
+        for chunk in pe.read([extent], again=first > 0):
+            count = chunk.batch.num_rows
+            rows = slice(count * first // of, count * end // of)
+            batch = chunk.batch.slice(rows.start, rows.stop - rows.start)
+            yield batch, times_of(chunk)[rows] + part["time_ns"], numbers_of(chunk)[rows]
+
+
+def _for_channel(rows: pa.RecordBatch, channel: int) -> pa.RecordBatch:
+    return rows.set_column(1, rows.schema.field(1), pa.array([channel] * rows.num_rows, pa.int32()))
 
 
 def _marks(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:

@@ -36,15 +36,18 @@ def goes_on(
     return can_have_more(program.application, environment)
 
 
-def can_have_more(application: Application, environment: Environment | None = None) -> bool:
-    """Whether some source never says that it has ended.
+def can_have_more(
+    application: Application, environment: Environment | None = None, *, but_imports: bool = False
+) -> bool:
+    """Whether some source never says that it has ended; imports may be left out, where those who feed them are known.
 
     Example:
         >>> can_have_more(Application(name="Empty"))
         False
     """
     evaluator = Evaluator(functions=application.functions, environment=environment or Environment())
-    return any(_never_ends(o, evaluator) for o in application.operators if not o.inputs)
+    sources = (o for o in application.operators if not o.inputs and not (but_imports and o.facts.imports))
+    return any(_never_ends(o, evaluator) for o in sources)
 
 
 def can_follow(program: Program, environment: Environment) -> bool:

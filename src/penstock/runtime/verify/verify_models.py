@@ -65,7 +65,9 @@ def verify_some(program: Program) -> Program:
     """The same program, in which Python operators are checked on their first tuples."""
     kinds = {o.kind for o in program.application.operators if o.inputs and o.outputs}
     definitions = [program.registry.get(kind) for kind in sorted(kinds)]
-    checked = [replace(d, runtime=_First(d.runtime)) for d in definitions if _is_python(d.runtime)]
+    # One that takes blocks is seen by nobody tuple by tuple.
+    tuplewise = [d for d in definitions if _is_python(d.runtime) and not d.facts.takes_blocks]
+    checked = [replace(d, runtime=_First(d.runtime)) for d in tuplewise]
     return replace(program, registry=program.registry.replaced(checked)) if checked else program
 
 
@@ -102,14 +104,18 @@ def verify_models(program: Program) -> Program:
         >>> [o.kind for o in verify_models(program).application.operators]
         ['Beacon', 'watched::Functor']
     """
-    watched = {o.kind for o in program.application.operators if o.inputs and o.outputs}
+    watched = {o.kind for o in program.application.operators if _can_be_watched(o)}
     definitions = [_watched(program.registry.get(kind)) for kind in sorted(watched)]
-    operators = tuple(_renamed(o) if o.inputs and o.outputs else o for o in program.application.operators)
+    operators = tuple(_renamed(o) if _can_be_watched(o) else o for o in program.application.operators)
     return replace(
         program,
         application=replace(program.application, operators=operators),
         registry=program.registry.extended(definitions),
     )
+
+
+def _can_be_watched(operator: Operator) -> bool:
+    return bool(operator.inputs and operator.outputs) and not operator.facts.takes_blocks
 
 
 def _renamed(operator: Operator) -> Operator:

@@ -130,23 +130,24 @@ def _keep_apart(task: Task, columns: _Columns, deadline: Deadline) -> None:
 def _cliques(pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Sets of units that are pairwise apart and cover all pairs: a row for each says more than one for each pair.
 
-    A unit that is kept apart from itself is a set of its own.
+    A unit that is kept apart from itself is a set of its own, besides those with others.
 
     Example:
-        >>> _cliques([(0, 1), (0, 2), (1, 2), (2, 3), (4, 4)])
-        [[0, 1, 2], [2, 3], [4]]
+        >>> _cliques([(0, 1), (0, 2), (1, 2), (2, 2), (2, 3)])
+        [[2], [0, 1, 2], [2, 3]]
     """
     near: dict[int, set[int]] = {}
-    for one, other in pairs:
+    found = [[one] for one, other in pairs if one == other]
+    between = [(one, other) for one, other in pairs if one != other]
+    for one, other in between:
         near.setdefault(one, set()).add(other)
         near.setdefault(other, set()).add(one)
-    found: list[list[int]] = []
     covered: set[tuple[int, int]] = set()
-    for one, other in pairs:
+    for one, other in between:
         if (one, other) in covered:
             continue
         clique = sorted({one, other})
-        for u in sorted(near[one] & near[other] - {one, other}):
+        for u in sorted(near[one] & near[other]):
             if near[u].issuperset(clique):
                 clique.append(u)
         covered.update((a, b) for a in clique for b in clique)

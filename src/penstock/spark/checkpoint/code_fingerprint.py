@@ -11,6 +11,7 @@ When it does not apply:
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,9 @@ _NOT_CODE = frozenset(
     "__abstractmethods__ _abc_impl __penstock__ __wrapped__ __slots__ __match_args__ __dataclass_fields__ "
     "__slotnames__ __dataclass_params__ __orig_bases__ __parameters__".split()
 )
+
+
+_LOOKS_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
 
 
 def fingerprint_code(program: Program) -> dict[str, str]:
@@ -121,7 +125,8 @@ class _Walk:
             return "function", _name_of(function)
         code = function.__code__
         names = _names_in(code)
-        globals_ = {n: self._form(function.__globals__[n], names) for n in sorted(names) if n in function.__globals__}
+        found = sorted(name for name in _globals_in(code) if name in function.__globals__)
+        globals_ = {name: self._form(function.__globals__[name], names) for name in found}
         closure = tuple(self._form(c.cell_contents) for c in function.__closure__ or () if _is_full(c))
         defaults = self._form(function.__defaults__), self._form(function.__kwdefaults__)
         return "function", self._form_of_code(code, function.__doc__), tuple(globals_.items()), closure, defaults
@@ -150,6 +155,17 @@ def _names_in(code: CodeType) -> frozenset[str]:
     """The names that code uses, in the functions inside it, too."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return frozenset(code.co_names).union(*map(_names_in, inner))
+
+
+def _globals_in(code: CodeType) -> frozenset[str]:
+    """The names that code looks up outside of its functions.
+
+    An attribute may have the name of something global, which it does not mean; and a function that was pickled by value
+    has only what it means.
+    """
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    own = frozenset(step.argval for step in dis.get_instructions(code) if step.opname in _LOOKS_UP)
+    return own.union(*map(_globals_in, inner))
 
 
 def _name_of(value: Any) -> str:

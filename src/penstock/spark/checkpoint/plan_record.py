@@ -38,8 +38,9 @@ PLAN = ("pes", "channels", "key_groups", "tables")
 
 _COMPARED = ("format", "application", "graph", "open_loop", "gate", *PLAN)
 
-SWITCHING, FOLLOWS = "switching", "follows"
-"""Notes in a record: where the savepoint of a change of plans lies, and whether the job waits for more."""
+SWITCHING, FOLLOWS, BEGAN = "switching", "follows", "began"
+"""Notes in a record: where the savepoint of a change of plans lies, whether the job waits for more, and where the
+sources stood that Spark reads by itself when this plan began."""
 
 
 def claim(

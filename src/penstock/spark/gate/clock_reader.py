@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,13 +41,15 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     Args:
         options: `continuous`; or `offsets`, the folder of Spark's log, `sources`, as JSON a pair of order and topics
-            for each source that reads Kafka, and `ends`, as JSON by topic and partition where the run ends.
+            for each source that reads Kafka, `ends`, as JSON by topic and partition where the run ends; and
+            `began`, where the query began.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
         self._is_continuous = options.get("continuous") == "true"
         self._offsets = Path(options.get("offsets", ""))
         self._sources: list[tuple[int, list[str]]] = json.loads(options.get("sources", "[]"))
+        self._began: Positions = json.loads(options.get("began", "{}"))
         self._ends: Positions = json.loads(options.get("ends", "{}"))
         self._told: list[list[int]] = []
 
@@ -67,7 +69,7 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._time(start) if self._is_continuous else self._ended(start)
 
     def _ended(self, start: Offset) -> Offset:
-        read = positions(self._offsets)
+        read = {**self._began, **positions(self._offsets)}
         found = [
             [order, lane]
             for order, topics in self._sources
@@ -114,11 +116,22 @@ def lanes_of(topic: str, topics: Sequence[str], partitions: Mapping[str, int]) -
 def positions(folder: Path) -> Positions:
     """How far Kafka has been read by all of Spark's sources together, by the last batch that Spark has logged."""
     numbers = [int(path.name) for path in folder.glob("[0-9]*") if path.name.isdecimal()]
-    found: Positions = {}
     if not numbers:
-        return found
-    for line in (folder / str(max(numbers))).read_text(encoding="utf-8").splitlines():
-        for topic, partitions in _offsets_in(line):
+        return {}
+    lines = (folder / str(max(numbers))).read_text(encoding="utf-8").splitlines()
+    return furthest_behind(dict(_offsets_in(line)) for line in lines)
+
+
+def furthest_behind(read: Iterable[Positions]) -> Positions:
+    """How far several sources have come together.
+
+    Example:
+        >>> furthest_behind([{"a": {"0": 7}}, {"a": {"0": 4, "1": 1}}])
+        {'a': {'0': 4, '1': 1}}
+    """
+    found: Positions = {}
+    for own in read:
+        for topic, partitions in own.items():
             known = found.setdefault(topic, {})
             for partition, offset in partitions.items():
                 known[partition] = min(offset, known.get(partition, offset))

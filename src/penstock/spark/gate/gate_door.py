@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyspark.sql.functions as F
@@ -21,13 +22,23 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, TimerValues, ValueState
 
 
-def gated(frame: DataFrame, sources: Sequence[GatedSource], *, continuous: bool) -> DataFrame:
-    """Rows of sources as they pass the gate; one task sees all of them."""
+def gated(
+    frame: DataFrame, sources: Sequence[GatedSource], *, continuous: bool, initial: Path | None = None
+) -> DataFrame:
+    """Rows of sources as they pass the gate; one task sees all of them.
+
+    Args:
+        frame: The rows.
+        sources: All that the gate is for.
+        continuous: Whether the run goes on when there is nothing new.
+        initial: What the gate begins with, where it goes on from a savepoint.
+    """
     grouped = frame.withColumn("slot", F.lit(0)).groupBy("slot")
-    return grouped.transformWithStateInPandas(_door(sources, continuous), SPARK_SCHEMA, "Append", "None")
+    return grouped.transformWithStateInPandas(_door(sources, continuous, initial), SPARK_SCHEMA, "Append", "None")
 
 
-def _door(sources: Sequence[GatedSource], continuous: bool) -> StatefulProcessor:
+def _door(sources: Sequence[GatedSource], continuous: bool, initial: Path | None) -> StatefulProcessor:
+    start = None if initial is None else str(initial)
     # As bytes, because what is inside would be imported wherever it is unpickled.
     pickled = pickle.dumps(tuple(sources))
 
@@ -45,7 +56,7 @@ def _door(sources: Sequence[GatedSource], continuous: bool) -> StatefulProcessor
             """Let a batch pass."""
             from penstock.spark.gate.gate_door import pass_batch
 
-            return pass_batch(self.state, self.waiting, rows, pickled, continuous)
+            return pass_batch(self.state, self.waiting, rows, pickled, continuous, start)
 
         def close(self) -> None:
             """Nothing is held open."""
@@ -54,13 +65,23 @@ def _door(sources: Sequence[GatedSource], continuous: bool) -> StatefulProcessor
 
 
 def pass_batch(
-    state: ValueState, waiting: MapState, frames: Iterator[pd.DataFrame], sources: bytes, continuous: bool
+    state: ValueState,
+    waiting: MapState,
+    frames: Iterator[pd.DataFrame],
+    sources: bytes,
+    continuous: bool,
+    initial: str | None = None,
 ) -> Iterator[pd.DataFrame]:
     """The rows of a batch that pass the gate; its state is restored before and stored after."""
     import pandas as pd
 
     before = state.get()
-    known = GateState() if before is None else pickle.loads(before[0])
+    if before is not None:
+        known = pickle.loads(before[0])
+    elif initial is not None:
+        known = _begin(waiting, Path(initial))
+    else:
+        known = GateState()
     gate = Gate(pickle.loads(sources), known, _Waiting(waiting), continuous=continuous)
     for passed in gate.take(_rows(frames)):
         if isinstance(passed, tuple):
@@ -68,6 +89,16 @@ def pass_batch(
         else:
             yield passed.to_pandas()
     state.update((pickle.dumps(known, protocol=5),))
+
+
+def _begin(waiting: MapState, initial: Path) -> GateState:
+    """The state that a gate begins with; what waits is put into Spark's store."""
+    from penstock.spark.gate.gate_memory import read_gate
+
+    known, pieces = read_gate(initial)
+    for number, row in pieces.items():
+        waiting.updateValue((number,), row)
+    return known
 
 
 def _rows(frames: Iterator[pd.DataFrame]) -> Iterator[Row]:

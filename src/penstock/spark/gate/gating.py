@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.base.durable_files import read_sealed, write_sealed
 from penstock.codegen.plan.physical import PhysicalPlan
@@ -15,11 +15,12 @@ from penstock.expr.environment import Clock, Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
 from penstock.runtime.sources.outside_rows import source_pe
-from penstock.spark.gate.clock_reader import FORMAT, ClockReader
+from penstock.spark.gate.clock_reader import FORMAT, ClockReader, furthest_behind
 from penstock.spark.gate.gate_door import gated
 from penstock.spark.gate.source_gate import GatedSource
 from penstock.spark.kafka.connector import ends_of
 from penstock.spark.sources.door import register_door
+from penstock.spark.workers.initial_state import INITIAL
 from penstock.toolkit.adapters.kafka_consumer import idle_seconds, topics_of
 from penstock.toolkit.adapters.kafka_params import kafka_properties
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STARTED = "started.json"
+
+GATE = "gate.state"
+"""What the gate begins with, beside the state that PEs begin with."""
 
 
 def with_gate(
@@ -36,21 +40,35 @@ def with_gate(
     environment: Environment,
     checkpoint: Path,
     continuous: bool,
+    began: Mapping[str, Any],
 ) -> DataFrame:
-    """The rows of a job's sources as they pass its gate."""
+    """The rows of a job's sources as they pass its gate.
+
+    Args:
+        frame: The rows of all sources.
+        spark: The session.
+        plan: Of the job.
+        environment: Of the program as it runs.
+        checkpoint: The job's folder.
+        continuous: Whether the run waits for more.
+        began: Where the sources stood that Spark reads, before the first batch of the query.
+    """
     evaluator = Evaluator(functions=plan.application.functions, environment=environment)
-    sources = list(_gated_sources(plan, evaluator))
+    sources = list(gated_sources(plan, evaluator))
     options = {"continuous": "true"}
     if not continuous:
         readers = {s.order: plan.application.operator[s.operator] for s in sources if s.idle_ns is not None}
         options = {
             "offsets": str(checkpoint / "spark" / "offsets"),
             "sources": json.dumps([(order, topics_of(o, evaluator)) for order, o in readers.items()]),
+            "began": json.dumps(furthest_behind(began.get(o.id, {}) for o in readers.values())),
             "ends": json.dumps(_ends(spark, readers.values(), evaluator, environment)),
         }
     register_door(spark, FORMAT, ClockReader)
     clock = spark.readStream.format(FORMAT).options(**options).load()
-    return gated(frame.unionAll(clock), sources, continuous=continuous)
+    initial = checkpoint / INITIAL / GATE
+    rows = frame.unionAll(clock)
+    return gated(rows, sources, continuous=continuous, initial=initial if initial.exists() else None)
 
 
 def start_clock(environment: Environment, checkpoint: Path, *, resumed: bool, by_wall: bool) -> Environment:
@@ -84,7 +102,7 @@ def on_the_wall(environment: Environment, checkpoint: Path) -> Environment:
     return replace(environment, clock=Clock(started_ns))
 
 
-def _gated_sources(plan: PhysicalPlan, evaluator: Evaluator) -> Iterator[GatedSource]:
+def gated_sources(plan: PhysicalPlan, evaluator: Evaluator) -> Iterator[GatedSource]:
     """All sources but imported streams, whose time is that of another job."""
     for pe in plan.pes:
         if pe.role != "source":

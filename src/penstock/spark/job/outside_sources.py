@@ -7,14 +7,18 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import write_durably
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
 from penstock.runtime.sources.outside_rows import SourcePE, source_pe
+from penstock.spark.frames.bound_frames import bind, check_frame
+from penstock.spark.frames.encode_frames import InputForm, encode_frame
+from penstock.spark.frames.row_types import check_columns
 from penstock.spark.kafka.connector import messages, transport_rows
 from penstock.spark.kafka.kafka_streams import imported_rows, kafka_streams
 from penstock.spark.sources.door import register_door
@@ -25,6 +29,8 @@ from penstock.toolkit.adapters.import_ import wanted_by
 from penstock.toolkit.adapters.kafka_consumer import message_form, topics_of
 from penstock.toolkit.adapters.kafka_params import kafka_properties
 from penstock.toolkit.core.logic_runtime import symbol
+from penstock.toolkit.frames import from_spark
+from penstock.toolkit.frames.from_spark import input_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +48,8 @@ def outside_source(
     *,
     items_per_batch: int,
     continuous: bool = False,
+    inputs: Mapping[str, DataFrame] | None = None,
+    began: Mapping[str, Any] | None = None,
 ) -> DataFrame | None:
     """The rows of a source that Spark reads by itself; None if a source PE has to run.
 
@@ -53,6 +61,8 @@ def outside_source(
         checkpoint: The job's folder.
         items_per_batch: About how many items a batch has at most.
         continuous: Whether the run goes on when there is nothing new.
+        inputs: The streams of Spark that the program takes, by name.
+        began: Where the source stood before the first batch of the query, where it goes on from a savepoint.
     """
     (id_,) = plan.pes[pe].operators
     operator = plan.application.operator[id_]
@@ -66,6 +76,9 @@ def outside_source(
         checkpoint=checkpoint,
         items_per_batch=items_per_batch,
         continuous=continuous,
+        dead=plan.dead[operator.outputs[0].stream],
+        inputs=inputs or {},
+        began=began,
     )
     return READERS[operator.kind](spark, reading)
 
@@ -81,6 +94,9 @@ class _Reading:
     checkpoint: Path
     items_per_batch: int
     continuous: bool
+    dead: frozenset[str]
+    inputs: Mapping[str, DataFrame]
+    began: Mapping[str, Any] | None
 
 
 def _imported(spark: SparkSession, reading: _Reading) -> DataFrame:
@@ -88,11 +104,20 @@ def _imported(spark: SparkSession, reading: _Reading) -> DataFrame:
     options = import_options(reading.operator, reading.evaluator)
     if streams is not None:
         wanted = wanted_by(reading.operator, reading.evaluator)
-        found = messages(spark, streams.pattern(wanted), streams.properties, latest=False, per_batch=MESSAGES_PER_BATCH)
+        found = messages(
+            spark,
+            streams.pattern(wanted),
+            streams.properties,
+            latest=False,
+            per_batch=MESSAGES_PER_BATCH,
+            began=reading.began,
+        )
         return imported_rows(found.coalesce(1), reading.source, wanted, options.get("filter"))
     source = reading.checkpoint / f"source-{reading.source.pe}.pickle"
     write_durably(source, pickle.dumps(reading.source))
     register_door(spark, FORMAT, ImportReader)
+    if reading.began is not None:
+        options["began"] = json.dumps(reading.began)
     return (
         spark.readStream.format(FORMAT)
         .options(**options)
@@ -113,13 +138,26 @@ def _from_kafka(spark: SparkSession, reading: _Reading) -> DataFrame:
         kafka_properties(operator, evaluator, reading.environment),
         latest=symbol(operator, "startPosition", "Beginning") == "End",
         per_batch=reading.items_per_batch,
+        began=reading.began,
     )
     return transport_rows(found, reading.source, message_form(operator, evaluator), topics)
+
+
+def _from_frame(spark: SparkSession, reading: _Reading) -> DataFrame:
+    name = input_name(reading.operator, reading.evaluator)
+    if name not in reading.inputs:
+        raise UserError(f"there is no input `{name}`", hint=f'bring it: app.run(inputs={{"{name}": df}})')
+    frame, form = reading.inputs[name], reading.operator.outputs[0].schema
+    check_frame(name, frame)
+    check_columns(name, frame.schema, form)
+    given = InputForm(source=reading.source, operator=reading.operator, dead=reading.dead)
+    return encode_frame(given, bind(frame, spark))
 
 
 READERS: Mapping[str, Callable[[SparkSession, _Reading], DataFrame]] = {
     import_.DEFINITION.kind: _imported,
     kafka_consumer.DEFINITION.kind: _from_kafka,
+    from_spark.DEFINITION.kind: _from_frame,
 }
 """The readers of all sources that the engine reads by itself, by the kinds of their definitions."""
 

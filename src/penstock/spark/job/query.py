@@ -8,22 +8,24 @@ stands below it), and every operator runs once for each tuple whatever the numbe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import pyspark.sql.functions as F
+from typing import TYPE_CHECKING, Any
 
 from penstock.codegen.build import Build
-from penstock.codegen.plan.physical import PE, PhysicalPlan, Route
+from penstock.codegen.plan.physical import PE, PhysicalPlan
 from penstock.codegen.transport.batches import SPARK_SCHEMA
 from penstock.compiler.open_loops import has_open_loop
 from penstock.expr.environment import Environment
+from penstock.runtime.ingest.ingest_limit import Throttle
+from penstock.runtime.sinks.task_parts import TaskSinks
+from penstock.runtime.sinks.writer import Totals
 from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
+from penstock.runtime.sources.by_columns import is_read_by_columns
+from penstock.runtime.sources.channel_parts import channels_of_source
 from penstock.runtime.sources.outside_rows import own_sources
 from penstock.runtime.sources.rounds import rounds_folder
 from penstock.runtime.sources.waiting import has_gate
@@ -32,14 +34,21 @@ from penstock.spark.checkpoint.plan_record import clear_false_start
 from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.checkpoint.spark_files import SparkFiles
 from penstock.spark.gate.gating import with_gate
+from penstock.spark.job.layout import Layout, lay_out, run_with_state
 from penstock.spark.job.outside_sources import outside_source
-from penstock.spark.job.slots import channel_keys
-from penstock.spark.sinks.sink_pe import Committing, SinkPE
+from penstock.spark.job.program_file import program_path, ship_program
+from penstock.spark.job.session import cores_of
+from penstock.spark.placement.job_status import JobStatus
+from penstock.spark.placement.placer import PlacementSettings, Placer
+from penstock.spark.sinks.sink_pe import LARGE, Committing, SinkPE
+from penstock.spark.sinks.task_sinks import spilling, writing
 from penstock.spark.sources.data_source import FORMAT, SourceReader, dump, plan_ahead
 from penstock.spark.sources.door import register_door
+from penstock.spark.sources.log import SourceLog
+from penstock.spark.sources.reading_pe import pe_of_reading_tasks
+from penstock.spark.workers.channel_state import files_of
 from penstock.spark.workers.initial_state import INITIAL
 from penstock.spark.workers.instances import stateless_pe
-from penstock.spark.workers.stateful_door import stateful_door
 from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
@@ -65,6 +74,12 @@ class Job:
         has_ended: Whether all sources had ended before that one.
         follows: Whether what was planned was planned to wait for more, though this run does not.
         plans: Whether batches are planned; otherwise only those are processed that have been.
+        inputs: The streams of Spark that the program takes, by name.
+        once: Whether one batch is processed, the one that was begun if there is one, and nothing more.
+        state_limit: How many bytes of state a channel may hold.
+        began: Where the sources stood that Spark reads by itself, before the first batch of Spark's own checkpoint.
+        is_metered: Whether tasks tell what they send, and where they run.
+        placement: Where its tasks are to run.
     """
 
     program: Program
@@ -79,28 +94,79 @@ class Job:
     has_ended: bool = False
     follows: bool = False
     plans: bool = True
+    inputs: Mapping[str, DataFrame] = field(default_factory=dict)
+    once: bool = False
+    state_limit: int | None = None
+    began: Mapping[str, Any] = field(default_factory=dict)
+    is_metered: bool = True
+    placement: PlacementSettings = field(default_factory=PlacementSettings)
 
 
-def start(spark: SparkSession, job: Job) -> tuple[StreamingQuery, SinkPE]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A query that runs.
+
+    Attributes:
+        query: Spark's own.
+        sinks: Where its batches go.
+        throttle: What holds its sources back.
+        files: The folder on this machine where workers keep the files of its state.
+        status: Tells what runs where.
+    """
+
+    query: StreamingQuery
+    sinks: SinkPE
+    throttle: Throttle
+    files: Path
+    status: JobStatus
+
+
+def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) -> Started:
     """Start the query of a job; it ends when every source has ended, unless it is continuous."""
     folder = job.checkpoint / SPARK_FOLDER
     clear_false_start(folder)
     pickled = pickled_program(job)
-    dump(job.program, job.plan, job.environment, job.build, pickled)
+    program = ship_program(spark, dump(job.program, job.plan, job.environment, job.build, pickled))
     job.build.write(job.checkpoint / "build")
     register_door(spark, FORMAT, SourceReader)
     spark.conf.set("spark.sql.shuffle.partitions", str(job.plan.channels))
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_bytes_at_once(job.plan)))
-    frame = _line(spark, job, pickled)
     committing = _guard(job.lock, SparkFiles(folder))
-    sinks = SinkPE(job.program, job.plan, job.environment, job.checkpoint / "sinks", committing)
-    writer = frame.writeStream.foreachBatch(lambda frame, batch: sinks.write(frame, job.first_batch + batch))
-    writer = writer.trigger(processingTime="0 seconds") if job.continuous else writer.trigger(availableNow=True)
+    sinks = SinkPE(job.program, job.plan, job.environment, job.checkpoint / "sinks", committing, in_tasks=True)
+    try:
+        frame = _line(spark, job, program, sinks.in_tasks)
+    except BaseException:
+        sinks.close()
+        raise
+    throttle = Throttle(job.checkpoint, lambda: _ingested(job.plan, sinks.totals))
+    placer = Placer(spark, job.plan, job.placement, notice)
+    status = JobStatus(job.checkpoint, job.program.application.name, job.plan, job.placement, placer)
+
+    def write(frame: DataFrame, number: int) -> None:
+        batch = job.first_batch + number
+        throttle.wait()
+        placer.before(batch)
+        sinks.write(frame, batch)
+        placer.after(batch, sinks.traffic)
+        status.after(batch, sinks.totals)
+
+    writer = frame.writeStream.foreachBatch(write)
+    if job.once:
+        writer = writer.trigger(once=True)
+    else:
+        writer = writer.trigger(processingTime="0 seconds") if job.continuous else writer.trigger(availableNow=True)
     query = (
         # As a URI, because what a bare path means to Spark depends on its settings (`fs.defaultFS`).
         writer.option("checkpointLocation", folder.as_uri()).queryName(job.program.application.name).start()
     )
-    return query, sinks
+    placer.follow(query)
+    return Started(query=query, sinks=sinks, throttle=throttle, files=files_of(program_path(program)), status=status)
+
+
+def _ingested(plan: PhysicalPlan, totals: Totals) -> int:
+    """How many tuples the sources have given so far."""
+    sources = [operator.id for operator in plan.application.operators if not operator.inputs]
+    return sum(sum(totals.submitted.get(id_, ())) for id_ in sources)
 
 
 def pickled_program(job: Job) -> Path:
@@ -120,20 +186,35 @@ def _guard(lock: CheckpointLock, files: SparkFiles) -> Committing:
     return committing
 
 
-def _line(spark: SparkSession, job: Job, pickled: Path) -> DataFrame:
-    """The sources, and all other PEs but the sinks one behind the other."""
+def _line(spark: SparkSession, job: Job, program: str, sinks: TaskSinks) -> DataFrame:
+    """The sources, and all other PEs one behind the other; of the sinks those that tasks write."""
     plan = job.plan
-    frame = reduce(_union, _sources(spark, job, pickled))
+    channels = _channels_of_source(job)
+    along = pe_of_reading_tasks(plan, channels, cores_of(spark), last_writes=bool(sinks.edges))
+    last = next((pe for pe in reversed(plan.pes) if pe.role in ("stateful", "stateless")), None)
+    large = str(job.checkpoint / "sinks" / LARGE)
+    frame = reduce(_union, _sources(spark, job, program, _reading(channels, along, large if along is last else None)))
     if has_gate(plan.application):
-        frame = with_gate(frame, spark, plan, job.environment, job.checkpoint, job.continuous)
-    layout = Layout.SPREAD if has_gate(plan.application) else Layout.SOURCES
+        frame = with_gate(frame, spark, plan, job.environment, job.checkpoint, job.continuous or job.follows, job.began)
+    layout = Layout.SPREAD if has_gate(plan.application) else Layout.SOURCES if channels is None else Layout.BY_CHANNEL
     for pe in plan.pes:
+        if pe is along:
+            continue
         if pe.role == "stateful":
-            frame, layout = _stateful(pe, frame, job, pickled), Layout.SPREAD
+            initial = job.checkpoint / INITIAL if job.first_batch else None
+            mine = large if pe is last and not sinks.edges else None
+            limit = job.state_limit
+            frame = run_with_state(pe, frame, plan, program, initial, mine, limit, metered=job.is_metered)
+            layout = Layout.SPREAD
         elif pe.role == "stateless":
-            frame, layout = _laid_out(pe, frame, layout, plan)
-            frame = frame.mapInArrow(stateless_pe(str(pickled), plan, pe.index), SPARK_SCHEMA)
-    return frame
+            frame, layout = lay_out(pe, frame, layout, plan, channels is not None)
+            process = stateless_pe(program, plan, pe.index, metered=job.is_metered)
+            if pe is last:
+                # The worker of the last PE writes, too, so that tuples need not cross once more.
+                process = writing(sinks, job.first_batch, process) if sinks.edges else process
+                return frame.mapInArrow(spilling(process, large), SPARK_SCHEMA)
+            frame = frame.mapInArrow(process, SPARK_SCHEMA)
+    return frame.mapInArrow(spilling(writing(sinks, job.first_batch), large), SPARK_SCHEMA) if sinks.edges else frame
 
 
 def _bytes_at_once(plan: PhysicalPlan) -> int:
@@ -146,37 +227,29 @@ def _bytes_at_once(plan: PhysicalPlan) -> int:
     return 1 << 16 if overlap else 1 << 23
 
 
-class Layout(Enum):
-    """How rows lie in partitions: as sources give them, all in one, by channel, or anyhow in several."""
-
-    SOURCES = "as the sources give them"
-    ONE = "in one partition"
-    BY_CHANNEL = "by channel"
-    SPREAD = "in several partitions"
-
-
-def _laid_out(pe: PE, frame: DataFrame, layout: Layout, plan: PhysicalPlan) -> tuple[DataFrame, Layout]:
-    """Bring the rows of each channel of a stateless PE together."""
-    if pe.channels == 1:
-        if plan.channels == 1 or layout in (Layout.SOURCES, Layout.ONE):
-            return frame.coalesce(1), Layout.ONE
-        # Not `coalesce`, which would let one task do the work of all channels.
-        return frame.repartition(1), Layout.ONE
-    if layout is Layout.BY_CHANNEL and all(edge.route is Route.SAME for edge in plan.into(pe.index)):
-        return frame, layout
-    return frame.repartitionById(plan.channels, F.col("channel")), Layout.BY_CHANNEL
+def _channels_of_source(job: Job) -> int | None:
+    """How many channels tasks of the source read for; None if what they read has to be routed."""
+    channels = channels_of_source(job.plan)
+    if channels is None or len(own_sources(job.plan)) != 1:
+        return None
+    (source,) = own_sources(job.plan)
+    follows = job.continuous or job.follows
+    if not is_read_by_columns(job.program, job.plan, source, job.environment.renewed(), follows=follows):
+        return None
+    # What was planned when it could not be read so is in the log.
+    return channels if SourceLog(job.checkpoint / "sources").is_by_columns else None
 
 
-def _stateful(pe: PE, frame: DataFrame, job: Job, pickled: Path) -> DataFrame:
-    # Spark places groups by the hash of their key, so each channel has a key that is hashed to a partition of its own.
-    keys = F.array(*(F.lit(key) for key in channel_keys(job.plan.channels)))
-    grouped = frame.withColumn("slot", keys[F.col("channel")]).groupBy("slot")
-    initial = job.checkpoint / INITIAL if job.first_batch else None
-    processor = stateful_door(str(pickled), job.plan, pe.index, initial)
-    return grouped.transformWithStateInPandas(processor, SPARK_SCHEMA, "Append", "None")
+def _reading(channels: int | None, along: PE | None, large: str | None) -> dict[str, str]:
+    """The options that tell tasks of a source what they read for, and which PE they run."""
+    options = {"channels": str(channels or 0)}
+    if along is not None:
+        options["along"] = str(along.index)
+        options |= {} if large is None else {"large": large}
+    return options
 
 
-def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame]:
+def _sources(spark: SparkSession, job: Job, program: str, reading: dict[str, str]) -> Iterator[DataFrame]:
     """The inputs of the query: each source that Spark reads itself, and one reader for all others."""
     for pe in job.plan.pes:
         outside = None if pe.role != "source" else _outside_source(spark, job, pe)
@@ -184,7 +257,8 @@ def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame
             yield outside
     if own_sources(job.plan):
         options = {
-            "program": str(pickled),
+            "program": str(pickled_program(job)),
+            "shipped": program,
             "log": str(job.checkpoint / "sources"),
             "epoch": str(job.lock.epoch),
             "turns_per_batch": str(job.turns_per_batch),
@@ -192,6 +266,8 @@ def _sources(spark: SparkSession, job: Job, pickled: Path) -> Iterator[DataFrame
             "first_batch": str(job.first_batch),
             "ended": str(int(job.has_ended)),
             "plans": str(job.plans).lower(),
+            "metered": str(job.is_metered).lower(),
+            **reading,
         }
         if has_open_loop(job.program.application):
             options["rounds"] = str(rounds_folder(job.checkpoint / "sinks"))
@@ -208,7 +284,9 @@ def _outside_source(spark: SparkSession, job: Job, pe: PE) -> DataFrame | None:
         job.environment,
         job.checkpoint,
         items_per_batch=job.turns_per_batch,
-        continuous=job.continuous,
+        continuous=job.continuous or job.follows,
+        began=job.began.get(pe.operators[0]),
+        inputs=job.inputs,
     )
 
 

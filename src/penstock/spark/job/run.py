@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,21 +24,21 @@ from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.code_fingerprint import fingerprint_code
 from penstock.spark.checkpoint.inspection import inspect_checkpoint
 from penstock.spark.checkpoint.launches import count_launches
-from penstock.spark.checkpoint.lock import lock_checkpoint
-from penstock.spark.checkpoint.plan_record import claim
+from penstock.spark.checkpoint.lock import CheckpointLock, lock_checkpoint
+from penstock.spark.checkpoint.plan_record import BEGAN, claim
 from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.gate.gating import start_clock
 from penstock.spark.job.pickling import ship_user_modules
-from penstock.spark.job.query import Job, pickled_program, start
+from penstock.spark.job.query import Job, start
 from penstock.spark.job.watch import watch
+from penstock.spark.placement.placer import PlacementSettings
 from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.switch_plan import switch_plan
 from penstock.spark.sinks.sink_pe import SinkPE
-from penstock.spark.workers.channel_state import files_of
 from penstock.toolkit.files.output_locks import hold_outputs
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,9 @@ def run_on_spark(
     accept_changed_code: bool = False,
     start_from: Path | None = None,
     allow_dropped_state: bool = False,
+    state_limit: int | None = None,
+    inputs: Mapping[str, DataFrame] | None = None,
+    placement: PlacementSettings | None = None,
 ) -> SparkRun:
     """Run until every source has ended, or until Ctrl-C, which stops at the end of a batch.
 
@@ -94,12 +97,15 @@ def run_on_spark(
         accept_changed_code: Whether to go on although the Python code of an operator with state has changed.
         start_from: A savepoint to go on from, where the checkpoint is a new one.
         allow_dropped_state: Whether a changed program may drop the state of operators that are gone or are others.
+        state_limit: How many bytes of state a channel may hold.
+        inputs: The streams of Spark that the program takes, by name.
+        placement: Where its tasks are to run; as Spark does it unless given.
 
     Raises:
         UserError: An operator failed; the message names it, the tuple and the cause. Or another process holds the
             checkpoint, or the checkpoint is of another program or damaged.
     """
-    plan, environment = compiled.plan, compiled.options.environment
+    plan = compiled.plan
     ship_user_modules(compiled.program)
     # Workers of a cluster have folders of their own to start in.
     checkpoint = checkpoint.absolute()
@@ -108,7 +114,7 @@ def run_on_spark(
         code = fingerprint_code(compiled.program)
         phases = switch_plan(
             spark,
-            Target(program=compiled.program, plan=plan, build=compiled.build, environment=environment),
+            Target(program=compiled.program, plan=plan, build=compiled.build, environment=compiled.options.environment),
             code,
             checkpoint,
             lock,
@@ -126,27 +132,11 @@ def run_on_spark(
             follows=compiled.options.continuous,
             notice=notice,
         )
-        record = read_record(checkpoint) or {}
-        first_batch: int = record.get("first_batch", 0)
-        by_wall = compiled.options.continuous and has_gate(plan.application)
-        environment = start_clock(environment, checkpoint, resumed=resumed, by_wall=by_wall)
-        environment = replace(environment, relaunch_count=count_launches(checkpoint))
-        if resumed:
-            inspect_checkpoint(checkpoint, has_log=bool(own_sources(plan)), first_batch=first_batch)
-        job = Job(
-            program=compiled.program,
-            plan=plan,
-            build=compiled.build,
-            environment=environment,
-            checkpoint=checkpoint,
-            lock=lock,
-            turns_per_batch=compiled.options.batch,
-            continuous=compiled.options.continuous,
-            first_batch=first_batch,
-            has_ended=record.get("has_ended", False),
-        )
+        job = _job_on(checkpoint, compiled, lock, resumed=resumed)
+        job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}))
+        job = replace(job, placement=placement or PlacementSettings())
         before = None if lock.predecessor is None else lock.predecessor.process
-        with hold_outputs(plan.application, environment, before):
+        with hold_outputs(plan.application, job.environment, before):
             batches, sinks, stopped = run_job(spark, job, on_progress, notice, seconds, stops)
     return SparkRun(
         stopped=stopped,
@@ -157,6 +147,32 @@ def run_on_spark(
         totals=sinks.totals,
         statistics=sinks.statistics,
         switched=phases,
+    )
+
+
+def _job_on(checkpoint: Path, compiled: CompiledJob, lock: CheckpointLock, *, resumed: bool) -> Job:
+    """A job that holds its checkpoint: where it begins, with which clock, and as which launch."""
+    plan, options = compiled.plan, compiled.options
+    record = read_record(checkpoint) or {}
+    first_batch: int = record.get("first_batch", 0)
+    by_wall = options.continuous and has_gate(plan.application)
+    environment = start_clock(options.environment, checkpoint, resumed=resumed, by_wall=by_wall)
+    environment = replace(environment, relaunch_count=count_launches(checkpoint))
+    if resumed:
+        inspect_checkpoint(checkpoint, has_log=bool(own_sources(plan)), first_batch=first_batch)
+    return Job(
+        program=compiled.program,
+        plan=plan,
+        build=compiled.build,
+        environment=environment,
+        checkpoint=checkpoint,
+        lock=lock,
+        turns_per_batch=options.batch,
+        continuous=options.continuous,
+        first_batch=first_batch,
+        has_ended=record.get("has_ended", False),
+        began=record.get(BEGAN, {}),
+        is_metered=plan.signals is None,
     )
 
 
@@ -175,12 +191,12 @@ def run_job(
     stops: Callable[[], int] = lambda: 0,
 ) -> tuple[int, SinkPE, str]:
     """Run a job that has its checkpoint; how many batches it processed, its sinks, and why it stopped."""
-    # Asked for now: there may be no Spark any more when the job ends.
-    files = files_of(str(pickled_program(job)))
-    query, sinks = start(spark, job)
+    # Where the files of state lie is found at the start: there may be no Spark any more when the job ends.
+    started = start(spark, job, notice)
+    sinks = started.sinks
     batches = 0
 
-    late = LateTuples(notice)
+    late = LateTuples(notice, job.program.application)
 
     def tell(progress: dict[str, Any]) -> None:
         nonlocal batches
@@ -188,14 +204,19 @@ def run_job(
         late.look(sinks.totals)
         if on_progress is not None:
             number = job.first_batch + progress["batchId"]
-            on_progress({**progress, "batchId": number, "totals": sinks.totals})
+            waited, traffic = started.throttle.waited_seconds, started.status.traffic
+            more = {"totals": sinks.totals, "waitedSeconds": waited, "traffic": traffic}
+            on_progress({**progress, "batchId": number, **more})
 
+    stopped = "failed"
     try:
-        stopped = _watched(query, job, partial(watch, query, tell, notice, seconds=seconds, stops=stops))
+        wait = partial(watch, started.query, tell, notice, seconds=seconds, stops=stops, on_stop=started.throttle.stop)
+        stopped = _watched(started.query, job, wait)
         sinks.check_unwritten()
     finally:
         sinks.close()
-        shutil.rmtree(files, ignore_errors=True)
+        started.status.end(stopped)
+        shutil.rmtree(started.files, ignore_errors=True)
     return batches, sinks, stopped
 
 

@@ -55,6 +55,13 @@ ON_ONE_MACHINE = {
 }
 
 
+ON_PLACES = {
+    # A task waits for the executor that it was placed on, as long as it is there.
+    "spark.locality.wait.process": "60s",
+}
+"""The settings of a session whose jobs are placed."""
+
+
 def job_settings(master: str) -> dict[str, str]:
     """The settings that jobs rely on and that a session can have of its own, whatever its context was made with."""
     wanted = {**SETTINGS, **(ON_ONE_MACHINE if master.startswith("local") else {})}
@@ -76,7 +83,8 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
     # Workers run the interpreter that has our packages, not whatever `python3` means.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     is_local = master.startswith("local")
-    if is_local:
+    on_loopback = re.match(r"spark://(127\.|localhost)", master) is not None
+    if is_local or on_loopback:
         # One machine talks to itself; nothing is offered to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark import SparkConf, SparkContext
@@ -84,7 +92,7 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
 
     quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET.as_uri()}"}
     conf = SparkConf().setAppName("penstock").setMaster(master)
-    local = ON_ONE_MACHINE if is_local else {}
+    local = ON_ONE_MACHINE if is_local or on_loopback else {}
     conf.setAll(list({**SETTINGS, **local, **quiet, **connector_settings(), **settings}.items()))
     if SparkContext._active_spark_context is None:
         with without_zipped_python() if is_local else nullcontext():
@@ -146,6 +154,13 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 def _without_stack(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("\tat ", "\t..."))]
+
+
+def active_session() -> SparkSession:
+    """The session that a batch is processed in, or else that of this process."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
 def cores_of(spark: SparkSession) -> int:

@@ -52,6 +52,7 @@ def watch(
     *,
     seconds: float | None = None,
     stops: Callable[[], int] = lambda: 0,
+    on_stop: Callable[[], None] = lambda: None,
 ) -> str:
     """Wait until the query ends, the user interrupts it, or so many seconds have passed.
 
@@ -61,6 +62,7 @@ def watch(
         notice: Is told what the user should know at once.
         seconds: When to stop.
         stops: How often somebody else than the user at the terminal has asked to stop; the second time at once.
+        on_stop: Is called when the query is to stop behind the batch in hand.
 
     Returns:
         `done`, `interrupted` or `time`.
@@ -71,9 +73,11 @@ def watch(
     with interrupt.handling():
         while not watcher.has_ended():
             if interrupt.count + stops():
+                on_stop()
                 watcher.stop_at_boundary(lambda: interrupt.count + stops() > 1)
                 return "interrupted"
             if until is not None and time.monotonic() >= until:
+                on_stop()
                 watcher.stop_at_boundary(lambda: interrupt.count + stops() > 0)
                 return "time"
     watcher.tell()

@@ -17,13 +17,15 @@ from penstock.base.durable_files import make_folder, write_durably, write_sealed
 from penstock.codegen.build import Build
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.expr.environment import Environment
+from penstock.expr.evaluate import Evaluator
 from penstock.runtime.savepoints.deal_state import deal_pes, deal_sinks
 from penstock.runtime.savepoints.savepoint_files import Savepoint
 from penstock.runtime.sources.batch import PlannedBatch
 from penstock.runtime.sources.rounds import rounds_folder
-from penstock.spark.checkpoint.plan_record import record_of, write_record
+from penstock.spark.checkpoint.plan_record import BEGAN, record_of, write_record
 from penstock.spark.checkpoint.spark_files import FOLDER
-from penstock.spark.gate.gating import STARTED
+from penstock.spark.gate.gate_memory import GateMemory, gate_of_memory, write_gate
+from penstock.spark.gate.gating import GATE, STARTED, gated_sources
 from penstock.spark.savepoints.take_savepoint import PROGRAM
 from penstock.spark.sinks.sink_pe import JOB_ID
 from penstock.spark.sources.data_source import dump
@@ -80,9 +82,21 @@ def apply_savepoint(
         make_folder(checkpoint / "sinks")
         path = checkpoint / "sinks" / f"{state.batch - 1:020d}.state"
         write_sealed(path, pickle.dumps(sinks, protocol=5))
+    if "gate" in savepoint.engine:
+        _write_gate(savepoint.engine["gate"], target, checkpoint)
     _write_engine_notes(savepoint.engine, checkpoint, state.batch)
     dump(target.program, plan, target.environment, target.build, checkpoint / PROGRAM)
-    write_record(checkpoint, {**record_of(plan, code, state.batch), "has_ended": state.has_ended, **notes})
+    write_record(
+        checkpoint,
+        {**record_of(plan, code, state.batch), "has_ended": state.has_ended, BEGAN: savepoint.positions, **notes},
+    )
+
+
+def _write_gate(memory: GateMemory, target: Target, checkpoint: Path) -> None:
+    """Store what the gate behind the sources begins with."""
+    evaluator = Evaluator(functions=target.program.application.functions, environment=target.environment)
+    state, pieces = gate_of_memory(memory, list(gated_sources(target.plan, evaluator)))
+    write_gate(checkpoint / INITIAL / GATE, state, pieces)
 
 
 def _write_engine_notes(engine: Mapping[str, Any], checkpoint: Path, batch: int) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import write_durably
 from penstock.compiler.resuming import read_record
 from penstock.spark.checkpoint.lock import check_unlocked
+
+Tables = Mapping[str, Sequence[int]]
 
 REQUEST, ANSWER = "rescale.json", "rescaled.json"
 LOOK_SECONDS = 0.2
@@ -37,30 +40,38 @@ def is_running(checkpoint: Path) -> bool:
     return False
 
 
-def request_rescale(checkpoint: Path, channels: int) -> tuple[dict[str, float], list[int]]:
+def request_rescale(
+    checkpoint: Path, channels: int | None, tables: Tables | None = None
+) -> tuple[dict[str, float], list[int]]:
     """Ask the job of a checkpoint for other channels and wait until it has them; as `rescale_job` answers.
 
+    Args:
+        checkpoint: Of the job.
+        channels: How many; as many as now without it.
+        tables: From region, or an operator in it, to the channel that holds each key group.
+
     Raises:
-        UserError: The job has ended, or cannot do it.
+        UserError: The job has ended, or cannot do it; then it goes on as it was.
     """
-    id_ = write_request(checkpoint, channels)
+    id_ = write_request(checkpoint, channels, tables)
     while True:
         answer = answer_to(checkpoint, id_)
         if "seconds" in answer:
             return answer["seconds"], answer["channels"]
+        if "refused" in answer:
+            raise UserError(answer["refused"], hint="the job goes on as it was")
         # Between two plans nobody holds the checkpoint.
         if not (answer and is_process(answer["process"])) and not is_running(checkpoint):
             drop_request(checkpoint)
-            raise UserError(
-                "the job has ended before it was rescaled",
-                hint=f"rescale it now that it is stopped: penstock rescale {checkpoint} --channels {channels}",
-            )
+            raise UserError("the job has ended before it was rescaled", hint="rescale it now that it is stopped")
         time.sleep(LOOK_SECONDS)
 
 
-def write_request(checkpoint: Path, channels: int) -> str:
-    """Ask the job of a checkpoint for other channels; returns the id that its answer has."""
-    asked = {"id": uuid.uuid4().hex, "channels": channels, "asked_ns": time.time_ns()}
+def write_request(checkpoint: Path, channels: int | None, tables: Tables | None = None) -> str:
+    """Ask the job of a checkpoint for other channels, or tables; returns the id that its answer has."""
+    asked: dict[str, Any] = {"id": uuid.uuid4().hex, "channels": channels, "asked_ns": time.time_ns()}
+    if tables is not None:
+        asked["tables"] = {name: list(table) for name, table in tables.items()}
     write_durably(checkpoint / REQUEST, json.dumps(asked).encode())
     return str(asked["id"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from penstock.base.diagnostics import UserError
 from penstock.codegen.build import Build, build
-from penstock.codegen.plan.channels import choose_channels
+from penstock.codegen.plan.channels import choose_channels, give_tables
 from penstock.codegen.plan.physical import physical_plan
 from penstock.compiler.open_loops import has_open_loop
-from penstock.compiler.resuming import read_record
+from penstock.compiler.resuming import read_record, resumed_plan, resumed_tables
 from penstock.ir.graph import Application
 from penstock.runtime.savepoints.savepoint_files import Savepoint, read_savepoint, write_savepoint
 from penstock.spark.checkpoint.lock import CheckpointLock, lock_checkpoint
@@ -50,9 +50,13 @@ def look_into_job(spark: SparkSession, checkpoint: Path, notice: Notice = print)
 
 
 def rescale_job(
-    spark: SparkSession, checkpoint: Path, channels: int, notice: Notice = print
+    spark: SparkSession,
+    checkpoint: Path,
+    channels: int | None,
+    notice: Notice = print,
+    tables: Mapping[str, Sequence[int]] | None = None,
 ) -> tuple[dict[str, float], list[int]]:
-    """Give a stopped job other channels.
+    """Give a stopped job other channels, or other tables of key groups; without a number it keeps its channels.
 
     Returns:
         The seconds of each phase, and the channels of its PEs.
@@ -62,7 +66,7 @@ def rescale_job(
     """
     began = time.perf_counter()
     with _locked(checkpoint, notice) as lock:
-        target = _with_channels(checkpoint, channels)
+        target = _with_channels(checkpoint, channels, tables or {})
         record = read_record(checkpoint) or {}
         waited = time.perf_counter() - began
         phases = switch_plan(
@@ -71,16 +75,19 @@ def rescale_job(
     return {"lock and compile": waited, **phases} if phases else {}, [pe.channels for pe in target.plan.pes]
 
 
-def _with_channels(checkpoint: Path, number: int) -> Target:
-    """The job of a checkpoint, cut into the same PEs, on other channels."""
+def _with_channels(checkpoint: Path, number: int | None, tables: Mapping[str, Sequence[int]]) -> Target:
+    """The job of a checkpoint, cut into the same PEs, on other channels or with other tables."""
     (program, plan, environment), _ = _load(checkpoint)
     application = program.application
     if has_open_loop(application):
         raise UserError(
             "a job whose loop leads through batches cannot be rescaled so",
-            hint=f"run it with --channels {number} and its checkpoint",
+            hint="run it with other --channels and its checkpoint",
         )
+    if number is None:
+        _, number = resumed_plan(application, checkpoint) or ((), None)
     chosen = choose_channels(application, number, groups=plan.groups)
+    chosen = give_tables(chosen, {**resumed_tables(checkpoint, chosen), **tables})
     other = physical_plan(application, [pe.operators for pe in plan.pes], chosen)
     return Target(program=program, plan=other, build=build(program, other), environment=environment)
 

@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.expr.environment import Environment
+from penstock.expr.evaluate import Evaluator
 from penstock.runtime.pes.state_log import read
+from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.spark_files import FOLDER
+from penstock.spark.gate.gate_memory import GateMemory, memory_of_gate, read_gate
+from penstock.spark.gate.gating import GATE, gated_sources
 from penstock.spark.workers.channel_state import HEAD
 from penstock.spark.workers.initial_state import INITIAL, read_initial
 
@@ -38,7 +43,8 @@ def read_pes(spark: SparkSession, checkpoint: Path, plan: PhysicalPlan, *, is_fi
         UserError: A channel has none although there were batches.
     """
     has_state = any(pe.role == "stateful" for pe in plan.pes)
-    stored = _read_store(spark, checkpoint / FOLDER) if has_state and not is_first else {}
+    gate = _gate_operator(spark, checkpoint / FOLDER) if has_gate(plan.application) and not is_first else None
+    stored = _read_store(spark, checkpoint / FOLDER, gate) if has_state and not is_first else {}
     found: States = {}
     for pe in plan.pes:
         if pe.role != "stateful":
@@ -57,10 +63,49 @@ def read_pes(spark: SparkSession, checkpoint: Path, plan: PhysicalPlan, *, is_fi
     return found
 
 
-def _read_store(spark: SparkSession, folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
+def read_gate_state(
+    spark: SparkSession, checkpoint: Path, plan: PhysicalPlan, environment: Environment, *, is_first: bool
+) -> GateMemory | None:
+    """What the gate of a job knows and holds back; None if it has none, or nothing has come to it.
+
+    Args:
+        spark: The session.
+        checkpoint: The job's folder.
+        plan: That the job has run.
+        environment: Of the program as it ran.
+        is_first: Whether no batch of this plan is done.
+    """
+    initial = checkpoint / INITIAL / GATE
+    if not has_gate(plan.application) or (is_first and not initial.exists()):
+        return None
+    if is_first:
+        state, pieces = read_gate(initial)
+        waiting = list(pieces.values())
+    else:
+        folder = checkpoint / FOLDER
+        reader = spark.read.format("statestore").option("operatorId", _gate_operator(spark, folder))
+        (row,) = reader.option("stateVarName", "gate").load(folder.as_uri()).select("value.data").collect()
+        state = pickle.loads(row["data"])
+        held = reader.option("stateVarName", "waiting").load(folder.as_uri())
+        rows = held.selectExpr("user_map_value.edge", "user_map_value.channel", "user_map_value.tuples")
+        waiting = [(row["edge"], row["channel"], bytes(row["tuples"])) for row in rows.toLocalIterator()]
+    evaluator = Evaluator(functions=plan.application.functions, environment=environment)
+    return memory_of_gate(state, waiting, list(gated_sources(plan, evaluator)))
+
+
+def _gate_operator(spark: SparkSession, folder: Path) -> str | None:
+    """Spark's number of the gate, which is the one that has something waiting; None if there is none."""
+    known = spark.read.format("state-metadata").load(folder.as_uri()).select("operatorId", "operatorProperties")
+    found = {str(row["operatorId"]) for row in known.collect() if '"waiting"' in row["operatorProperties"]}
+    return next(iter(found), None)
+
+
+def _read_store(spark: SparkSession, folder: Path, leaving_out: str | None) -> dict[tuple[int, int], dict[str, Any]]:
     """The state of each PE and channel that has one."""
     found: dict[tuple[int, int], dict[str, Any]] = {}
     for operator in sorted(p.name for p in (folder / "state").iterdir() if p.name.isdecimal()):
+        if operator == leaving_out:
+            continue
         reader = spark.read.format("statestore").option("operatorId", operator)
         entries = reader.option("stateVarName", "entries").load(folder.as_uri())
         named = entries.selectExpr("key", "user_map_key.name", "user_map_value.data")

@@ -101,14 +101,21 @@ def switch_plan(
     savepoint = fit_savepoint(
         savepoint, target.program, f"the checkpoint `{checkpoint}`", allowed=allow_dropped_state, notice=notice
     )
+    phases["deal out"] = _deal_out(savepoint, target, code, checkpoint, theirs)
+    write_record(checkpoint, {**(read_record(checkpoint) or {}), SECONDS: phases})
+    notice(f"going on from batch {savepoint.state.batch} with another plan: {_describe(phases)}")
+    return phases
+
+
+def _deal_out(
+    savepoint: Savepoint, target: Target, code: Mapping[str, str], checkpoint: Path, theirs: Mapping[str, Any]
+) -> float:
+    """Give the state of a savepoint to the PEs of a plan, while the record still says `switching`; the seconds."""
     began = time.perf_counter()
     notes = {name: theirs[name] for name in (FROM, FOLLOWS) if name in theirs}
     apply_savepoint(savepoint, target, code, checkpoint, meanwhile=theirs, notes=notes)
     shutil.rmtree(checkpoint / OWN, ignore_errors=True)
-    phases["deal out"] = time.perf_counter() - began
-    write_record(checkpoint, {**(read_record(checkpoint) or {}), SECONDS: phases})
-    notice(f"going on from batch {savepoint.state.batch} with another plan: {_describe(phases)}")
-    return phases
+    return time.perf_counter() - began
 
 
 def _take(spark: SparkSession, checkpoint: Path, lock: CheckpointLock, finish: Finish) -> Savepoint:

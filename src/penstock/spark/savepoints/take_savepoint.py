@@ -6,6 +6,8 @@ Introduction:
     begun is finished first, by the plan that began it, which lies in the checkpoint with its code.
 
 Formulation:
+    Where Spark reads sources by itself, one batch at a time is finished, and no more of theirs is read.
+
     Finished means: all that is in Spark's log of offsets is committed, and all rows that the sources have given, which
     may be lost to them, are processed. Extents that were planned ahead are forgotten: they can be planned again.
 """
@@ -28,14 +30,16 @@ from penstock.runtime.savepoints.collect_state import collect_state
 from penstock.runtime.savepoints.job_state import JobState
 from penstock.runtime.savepoints.program_changes import describe_program
 from penstock.runtime.savepoints.savepoint_files import Savepoint
+from penstock.runtime.sources.outside_rows import own_sources
 from penstock.runtime.sources.rounds import rounds_folder
 from penstock.spark.checkpoint.inspection import inspect_checkpoint
 from penstock.spark.checkpoint.lock import CheckpointLock
-from penstock.spark.checkpoint.plan_record import FOLLOWS
+from penstock.spark.checkpoint.plan_record import BEGAN, FOLLOWS
 from penstock.spark.checkpoint.spark_files import FOLDER
 from penstock.spark.gate.gating import STARTED
 from penstock.spark.job.query import Job
-from penstock.spark.savepoints.stored_state import read_pes
+from penstock.spark.savepoints.outside_positions import Positions, outside_operators, read_positions, refuse_bound
+from penstock.spark.savepoints.stored_state import read_gate_state, read_pes
 from penstock.spark.sinks.sink_pe import JOB_ID, SINKS_STATE
 from penstock.spark.sources.data_source import load_job
 from penstock.spark.sources.log import SourceLog
@@ -79,18 +83,20 @@ def take_savepoint(
         finish: Runs a job until it has nothing more to do; without it what the job has begun is left out.
 
     Raises:
-        UserError: There is no job, its checkpoint is damaged, or it reads what a savepoint does not know of yet.
+        UserError: There is no job, its checkpoint is damaged, or it reads what can begin nowhere else.
     """
     record = read_record(checkpoint)
     if record is None or not (checkpoint / PROGRAM).exists():
         raise UserError(f"no job has run with the checkpoint `{checkpoint}`")
     (program, plan, environment), build = load_job(str(checkpoint / PROGRAM))
-    _refuse_outside_sources(program.application)
+    refuse_bound(program.application)
     first: int = record.get("first_batch", 0)
-    inspect_checkpoint(checkpoint, has_log=True, first_batch=first)
+    began: Positions = record.get(BEGAN, {})
+    has_log, is_outside = bool(own_sources(plan)), bool(outside_operators(plan))
+    inspect_checkpoint(checkpoint, has_log=has_log, first_batch=first)
     log = SourceLog(checkpoint / "sources")
     position = _position(checkpoint / FOLDER, first)
-    if finish is not None and (position.begun > position.done or _has_rows(log, position.planned)):
+    while finish is not None and (position.begun > position.done or _has_rows(log, position.planned)):
         finish(
             Job(
                 program=program,
@@ -102,34 +108,31 @@ def take_savepoint(
                 first_batch=first,
                 follows=record.get(FOLLOWS, False),
                 plans=False,
+                once=is_outside,
+                began=began,
             )
         )
         position = _position(checkpoint / FOLDER, first)
     batch = first + position.done
+    positions = read_positions(checkpoint / FOLDER, plan, position.done, began)
     described = {name: record[name] for name in _OF_PROGRAM} | {"operators": describe_program(program.application)}
     engine = _engine_notes(checkpoint, program.application, batch)
     if not batch:
         empty = JobState(application=program.application.name, batch=0, groups=plan.groups)
-        return Savepoint(state=empty, program=described, engine=engine), program.application
+        return Savepoint(state=empty, program=described, engine=engine, positions=positions), program.application
+    gate = read_gate_state(spark, checkpoint, plan, environment, is_first=not position.done)
+    if gate is not None:
+        engine["gate"] = gate
     state = collect_state(
         plan,
         build.pieces,
-        sources=log.state(position.planned),
+        sources=log.state(position.planned) if has_log else None,
         pes=read_pes(spark, checkpoint, plan, is_first=not position.done, first_batch=first),
         sinks=pickle.loads(read_sealed(checkpoint / "sinks" / f"{batch - 1:020d}.state", SINKS_STATE)),
         batch=batch,
-        has_ended=log.planned_batch(position.planned - 1).has_ended,
+        has_ended=has_log and log.planned_batch(position.planned - 1).has_ended,
     )
-    return Savepoint(state=state, program=described, engine=engine), program.application
-
-
-def _refuse_outside_sources(application: Application) -> None:
-    outside = [o for o in application.operators if o.facts.is_read_by_engine]
-    if outside:
-        raise UserError(
-            f"a savepoint cannot hold the position of `{outside[0].id}` ({outside[0].kind}) yet, which Spark reads",
-            hint="resume the job with the fusion and the channels that it had",
-        )
+    return Savepoint(state=state, program=described, engine=engine, positions=positions), program.application
 
 
 def _position(folder: Path, first: int) -> _Position:
@@ -138,7 +141,7 @@ def _position(folder: Path, first: int) -> _Position:
     if done:
         lines = (folder / "offsets" / str(done - 1)).read_text(encoding="utf-8").splitlines()
         ours = [json.loads(line) for line in lines[2:] if line.startswith("{")]
-        planned = next(line["batch"] for line in ours if line.keys() == {"batch", "ended"})
+        planned = next((line["batch"] for line in ours if line.keys() == {"batch", "ended"}), first)
     return _Position(done=done, begun=begun, planned=planned)
 
 

@@ -8,8 +8,9 @@ from penstock.runtime.sinks.postgres import PostgresBatchSink
 from penstock.runtime.sources.rounds import END, LoopSink, StoredRounds, rounds_folder
 from penstock.spark.kafka.kafka_sink import KafkaSink
 from penstock.spark.kafka.kafka_streams import KafkaExportSink, kafka_streams
+from penstock.spark.sinks.spark_writer import SparkWriterSink
 from penstock.spark.streams.exported import ExportSink
-from penstock.toolkit.adapters import export, kafka_producer, postgres_sink
+from penstock.toolkit.adapters import export, kafka_producer, postgres_sink, spark_sink
 
 
 def _export_sink(operator: Operator, output: JobOutput) -> BatchSink:
@@ -26,4 +27,5 @@ SPARK_SINKS: BatchSinks = {
     kafka_producer.DEFINITION.kind: KafkaSink,
     END: _loop_sink,
     postgres_sink.DEFINITION.kind: PostgresBatchSink,
+    spark_sink.DEFINITION.kind: SparkWriterSink,
 }

@@ -3,9 +3,10 @@
 `DataFrame.toArrow` would hold the whole batch in memory before we see the first row; here the caller sees the rows of a
 partition while Spark still works on the others. The order of partitions is that of their arrival.
 
-What tasks send passes through the memory of the driver's JVM, and Spark ends a job that would send more than
-`spark.driver.maxResultSize`. A batch for which that is too little is computed again, and its tasks write their rows to
-files under the checkpoint, which driver and workers see by the same path; so are the batches that follow.
+What tasks send passes through the memory of the driver's JVM, so a task with many rows sends a part of them and writes
+the others to a file (`large_results`). Where Spark ends a job nevertheless, because its tasks together would send more
+than `spark.driver.maxResultSize`, the batch is computed again, and all rows go to files; so do those of the batches
+that follow.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ import pyarrow as pa
 from pyspark.errors.exceptions.captured import unwrap_spark_exception
 from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 from pyspark.util import _load_from_socket
+
+from penstock.codegen.transport.batches import ROWS_FILE
+from penstock.spark.sinks.large_results import read_spilled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,19 +72,20 @@ class RowsOfBatches:
         """
         if not self._are_large:
             try:
-                write(rows_of(frame))
+                with self._emptied():
+                    write(rows_of(frame))
                 return
             except Exception as error:
                 if _LIMIT not in str(error):
                     raise
                 self._are_large = True
         with self._emptied():
+            self._folder.mkdir(parents=True)
             write(_rows_by_files(frame, self._folder))
 
     @contextmanager
     def _emptied(self) -> Iterator[None]:
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(parents=True)
         try:
             yield
         finally:
@@ -110,7 +115,12 @@ def _rows_by_files(frame: DataFrame, folder: Path) -> Iterator[tuple[int, bytes]
 
 
 def _pairs(batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-    yield from zip(batch.column("edge").to_pylist(), batch.column("tuples").to_pylist(), strict=True)
+    for edge, value in zip(batch.column("edge").to_pylist(), batch.column("tuples").to_pylist(), strict=True):
+        if edge == ROWS_FILE:
+            for spilled in read_spilled(value):
+                yield from _pairs(spilled)
+        else:
+            yield edge, value
 
 
 def rows_of(frame: DataFrame) -> Iterator[tuple[int, bytes]]:

@@ -21,17 +21,24 @@ from penstock.base.durable_files import make_folder, read_sealed, write_sealed
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
+from penstock.ir.graph import Operator
 from penstock.profiler.raw_statistics import Statistics
-from penstock.runtime.sinks.kinds import BatchSink, JobOutput, make_batch_sinks
+from penstock.runtime.pes.traffic import TaskTraffic
+from penstock.runtime.sinks.kinds import JobOutput, make_batch_sinks
+from penstock.runtime.sinks.task_parts import task_sinks
 from penstock.runtime.sinks.writer import SinkWriter, Totals, gather
 from penstock.spark.sinks.batch_sinks import SPARK_SINKS
 from penstock.spark.sinks.collected_rows import RowsOfBatches
+from penstock.spark.sinks.task_sinks import TASK_SINKS
 from penstock.toolkit.core.program import Program
+from penstock.toolkit.core.task_sink import TaskSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 KEPT_STATES = 3
+LARGE = "large"
+"""The folder for rows of tasks that have too many to send."""
 JOB_ID = "job"
 SINKS_STATE = "the state of the sinks"
 
@@ -44,7 +51,19 @@ def _unguarded(batch: int) -> AbstractContextManager[object]:
 
 
 class SinkPE:
-    """All sinks of a job."""
+    """All sinks of a job.
+
+    Args:
+        program: What runs.
+        plan: How it is cut into PEs.
+        environment: Of the run.
+        folder: Where the state of the sinks lies.
+        committing: Guards what is written for a batch.
+        in_tasks: Whether tasks write for the sinks that let them.
+
+    Attributes:
+        in_tasks: Those sinks.
+    """
 
     def __init__(
         self,
@@ -53,13 +72,19 @@ class SinkPE:
         environment: Environment,
         folder: Path,
         committing: Committing = _unguarded,
+        *,
+        in_tasks: bool = False,
     ) -> None:
         self._folder = folder
         self._committing = committing
-        self._rows = RowsOfBatches(folder / "large")
+        self._rows = RowsOfBatches(folder / LARGE)
         self._batch: int | None = None
         make_folder(folder)
-        self._writer = SinkWriter(program, plan, environment, _batch_sinks(program, plan, environment, folder))
+        output = _output(program, environment, folder)
+        operators = [program.application.operator[id_] for pe in plan.pes if pe.role == "sink" for id_ in pe.operators]
+        batch_sinks = make_batch_sinks(SPARK_SINKS, operators, output)
+        self.in_tasks = task_sinks(plan, _task_sinks(operators, output) if in_tasks else {})
+        self._writer = SinkWriter(program, plan, environment, batch_sinks, self.in_tasks.sinks)
 
     @property
     def totals(self) -> Totals:
@@ -70,6 +95,11 @@ class SinkPE:
     def statistics(self) -> Statistics:
         """The statistics of the submit signals in this run, if the plan asks for any."""
         return self._writer.statistics
+
+    @property
+    def traffic(self) -> list[TaskTraffic]:
+        """What the tasks of the last batch have sent."""
+        return self._writer.traffic
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write a batch, as `foreachBatch` gives it."""
@@ -149,17 +179,20 @@ class SinkPE:
         return self._folder / f"{batch:020d}.state"
 
 
-def _batch_sinks(program: Program, plan: PhysicalPlan, environment: Environment, folder: Path) -> dict[str, BatchSink]:
+def _output(program: Program, environment: Environment, folder: Path) -> JobOutput:
     application = program.application
-    output = JobOutput(
+    return JobOutput(
         application=application.name,
         id=_job_id(folder),
         folder=folder,
         environment=environment,
         evaluator=Evaluator(functions=application.functions, environment=environment),
     )
-    sinks = [application.operator[id_] for pe in plan.pes if pe.role == "sink" for id_ in pe.operators]
-    return make_batch_sinks(SPARK_SINKS, sinks, output)
+
+
+def _task_sinks(operators: Iterable[Operator], output: JobOutput) -> dict[str, TaskSink]:
+    found = {o.id: TASK_SINKS[o.kind](o, output) for o in operators if o.kind in TASK_SINKS}
+    return {id_: sink for id_, sink in found.items() if sink is not None}
 
 
 def _job_id(folder: Path) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark import cloudpickle
+from pyspark import TaskContext, cloudpickle
 
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import write_durably
@@ -31,6 +31,8 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces
 from penstock.codegen.transport.routes import Routing, rerouted, routing_of
 from penstock.expr.environment import Environment
+from penstock.runtime.ingest.ingest_limit import most_turns, read_limit
+from penstock.runtime.pes.traffic import TrafficMeter
 from penstock.runtime.sources.batch_size import TURNS_PER_BATCH, choose_size, is_work_unbounded
 from penstock.runtime.sources.by_columns import ColumnPE, read_part
 from penstock.runtime.sources.column_planner import ColumnPlanner
@@ -39,11 +41,24 @@ from penstock.runtime.sources.planner import Planner, make_planner
 from penstock.runtime.sources.rounds import StoredRounds
 from penstock.runtime.sources.turns import SourceRun
 from penstock.spark.checkpoint.lock import epoch_check
+from penstock.spark.job.program_file import program_path
 from penstock.spark.sources.log import LoggedRows, SourceLog, read_rows
 from penstock.spark.sources.reader import SourceReader
+from penstock.spark.workers.executor_identity import executor_of
 from penstock.toolkit.core.program import Program
 
-__all__ = ["FORMAT", "SourceReader", "SourceRun", "dump", "load", "load_job", "load_pieces", "plan_ahead"]
+__all__ = [
+    "FORMAT",
+    "SourceReader",
+    "SourceRun",
+    "dump",
+    "load",
+    "load_job",
+    "load_pieces",
+    "load_plan",
+    "pickle_job",
+    "plan_ahead",
+]
 
 FORMAT = "penstock"
 
@@ -65,6 +80,7 @@ class Planning:
         self._loaded = loaded
         self._options = options
         self._log = SourceLog(Path(options["log"]), epoch_check(options))
+        self._checkpoint = Path(options["log"]).parent
         self._planner: Planner | None = None
         self._planned = 0
         turns = _number(options.get("turns_per_batch")) or TURNS_PER_BATCH
@@ -75,7 +91,8 @@ class Planning:
         if self._log.batch(number) is not None:
             return
         planner = self.planner_at(number)
-        batch = planner.next_batch(self._next_size())
+        turns = most_turns(self._checkpoint, self._next_size(), len(own_sources(self._loaded[1])))
+        batch = planner.next_batch(turns)
         if batch is not None:
             is_ours = self._log.write(number, batch, planner.snapshot())
             self._planned = number + 1 if is_ours else -1
@@ -85,6 +102,8 @@ class Planning:
         started, number = time.monotonic(), 0
         if (
             is_work_unbounded(self._loaded[1].application)
+            # Batches that are planned now keep their size when the limit is another.
+            or read_limit(self._checkpoint) is not None
             or not self._log.is_new
             or not isinstance(self.planner_at(0), ColumnPlanner)
         ):
@@ -139,12 +158,25 @@ def read_partition(path: str, value: LoggedRows | dict[str, Any], *, follows: bo
         follows: Whether the run goes on for ever.
     """
     # A worker may have seen another program in the same place.
+    path = program_path(path)
     identity = path, os.stat(path).st_mtime_ns
     if not isinstance(value, LoggedRows):
         yield from read_part(_column_pe(*identity, follows), value)
         return
     for batch in read_rows(value):
         yield from rerouted(_routing(*identity), batch)
+
+
+def read_metered(path: str, value: LoggedRows | dict[str, Any], *, follows: bool) -> Iterator[pa.RecordBatch]:
+    """The rows of a part of a batch, as `read_partition` gives them, and what was sent of it."""
+    path = program_path(path)
+    _, plan, _ = _load_once(path, os.stat(path).st_mtime_ns)
+    own = own_sources(plan)
+    meter = TrafficMeter({edge.index for pe in own for edge in plan.out_of(pe)})
+    yield from meter.metered(read_partition(path, value, follows=follows))
+    task = TaskContext.get()
+    executor, host = executor_of(os.getpid())
+    yield meter.row(own[0], 0 if task is None else task.partitionId(), executor=executor, host=host)
 
 
 @functools.lru_cache(maxsize=2)
@@ -164,10 +196,23 @@ def _routing(path: str, written_ns: int) -> Routing:
     return {edge: route for pe in own_sources(plan) for edge, route in routing_of(plan, pe).items()}
 
 
-def dump(program: Program, plan: PhysicalPlan, environment: Environment, build: Build, path: Path) -> None:
-    """Write what a worker needs to run a PE: the program, and the modules that were generated for it."""
+def dump(program: Program, plan: PhysicalPlan, environment: Environment, build: Build, path: Path) -> bytes:
+    """Write what a worker needs to run a PE, and return it."""
+    pickled = pickle_job(program, plan, environment, build)
+    write_durably(path, pickled)
+    return pickled
+
+
+def pickle_job(program: Program, plan: PhysicalPlan, environment: Environment, build: Build) -> bytes:
+    """What a worker needs to run a PE: the program, and the modules that were generated for it."""
     dumps: Callable[[Any], bytes] = cloudpickle.dumps
-    write_durably(path, dumps(((program, plan, environment), build)))
+    return dumps(((program, plan, environment), build))
+
+
+def load_plan(path: str) -> PhysicalPlan:
+    """The plan of the job that `dump` wrote, at an address; read once in a process."""
+    path = program_path(path)
+    return _load_once(path, os.stat(path).st_mtime_ns)[1]
 
 
 def load(path: str) -> Loaded:
@@ -182,6 +227,6 @@ def load_pieces(path: str, pe: int) -> tuple[Loaded, Pieces]:
 
 
 def load_job(path: str) -> tuple[Loaded, Build]:
-    """Read the job that `dump` wrote."""
-    loaded: tuple[Loaded, Build] = pickle.loads(Path(path).read_bytes())
+    """Read the job that `dump` wrote, at an address."""
+    loaded: tuple[Loaded, Build] = pickle.loads(Path(program_path(path)).read_bytes())
     return loaded

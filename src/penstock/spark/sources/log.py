@@ -113,6 +113,11 @@ class SourceLog:
         """Whether nothing was ever planned."""
         return not self._folder.exists()
 
+    @property
+    def is_by_columns(self) -> bool:
+        """Whether no batch of the log has rows that were read when it was planned."""
+        return not any(self._folder.glob("*.arrow"))
+
     def batch(self, number: int) -> LoggedBatch | None:
         """A batch of the log; None if it is not planned yet.
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
+from penstock.base.diagnostics import UserError
 from penstock.spark.checkpoint.lock import epoch_check
 from penstock.spark.sources.ahead import Ahead
-from penstock.spark.sources.log import LoggedRows, SourceLog
+from penstock.spark.sources.log import LoggedBatch, LoggedRows, SourceLog
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,13 +43,17 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans the batches of a job's sources, and reads them.
 
     Args:
-        options: `program` (the path of what `sources.dump` wrote), `log` (a folder); `turns_per_batch` (what suits the
+        options: `program` (the path of what `sources.dump` wrote), `shipped` (its address for tasks, if it has one),
+            `log` (a folder); `turns_per_batch` (what suits the
             sources without it); `continuous`, whether the run goes on when there is nothing new (false without it);
             `partitions`, how many tasks read a batch of a source that is read by columns (without it one for each
             channel of the job, or for each partition of the source); `rounds`, a folder, if the job's loop is open;
             `epoch`, that of the job on its checkpoint, if it has one; `first_batch`, the number of the first batch (0
             without it), and `ended`, whether nothing follows (0 or 1, 0 without it); `plans`, whether batches are
-            planned, or only rows given that are in the log (true without it).
+            planned, or only rows given that are in the log (true without it); `channels`, where each task reads for a
+            channel of its own, how many there are; `along`, the PE that works in these tasks, if one does, and
+            `large`, the folder for its rows that are too many to be sent, if they go to the driver; `metered`, whether
+            tasks tell what they have sent (false without it).
     """
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -60,6 +65,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._may_plan_ahead = not self._is_continuous and "rounds" not in options
         self._first = int(options.get("first_batch", "0"))
         self._plans = options.get("plans", "true") == "true"
+        self._channels = int(options.get("channels", "0"))
         self._ahead = Ahead()
         self._planning: Planning | None = None
 
@@ -106,16 +112,34 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found: list[InputPartition] = []
         for number in range(start["batch"], end["batch"]):
             batch = self._log.planned_batch(number)
-            found += [Part(part) for part in batch.parts]
+            found += [Part(part) for part in self._dealt(batch)]
             if batch.rows is not None:
                 found.append(Part(batch.rows))
         return found
 
+    def _dealt(self, batch: LoggedBatch) -> Sequence[dict[str, Any]]:
+        """The parts of a batch as tasks read them."""
+        if not self._channels:
+            return batch.parts
+        if batch.rows is not None:
+            message = "a source was read by columns when the job was started, and is not any more"
+            raise UserError(message, hint="start the job again with the same command")
+        from penstock.runtime.sources.channel_parts import deal_to_channels
+
+        return deal_to_channels(batch.parts, self._channels)
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a part."""
-        from penstock.spark.sources.data_source import read_partition
+        program, follows = self.options.get("shipped") or self.options["program"], self._is_continuous
+        metered = self.options.get("metered") == "true"
+        if "along" in self.options:
+            from penstock.spark.workers.reading import read_and_process
 
-        return read_partition(self.options["program"], partition.value, follows=self._is_continuous)
+            pe, large = int(self.options["along"]), self.options.get("large")
+            return read_and_process(program, partition.value, pe, follows=follows, large=large, metered=metered)
+        from penstock.spark.sources.data_source import read_metered, read_partition
+
+        return (read_metered if metered else read_partition)(program, partition.value, follows=follows)
 
     def commit(self, end: Offset) -> None:
         """Forget what will not be asked for again."""

@@ -50,7 +50,7 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     Args:
         options: `streams`, the folder of all tables; `wanted`, as JSON; `filter`, a predicate over tuples; `source`,
-            the pickled `SourcePE`; `items_per_batch`; `continuous`.
+            the pickled `SourcePE`; `items_per_batch`; `continuous`; and `began`, the offset that the job goes on from.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -61,6 +61,7 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._source_file = options["source"]
         self._items_per_batch = int(options.get("items_per_batch", "200000"))
         self._is_continuous = options.get("continuous") == "true"
+        self._began: Offset = json.loads(options["began"]) if "began" in options else {"tables": {}, "ended": 0}
         self._known: dict[str, bool] = {}
 
     @cached_property
@@ -69,8 +70,8 @@ class ImportReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return source
 
     def initialOffset(self) -> Offset:
-        """Nothing has been read."""
-        return {"tables": {}, "ended": 0}
+        """Nothing has been read, or what was when the plan changed."""
+        return self._began
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Do nothing: rows that an exporter adds meanwhile are read, too; a run ends when a batch finds nothing new."""

@@ -17,9 +17,12 @@ from pyspark import SparkFiles
 
 from penstock.base.diagnostics import UserError
 from penstock.runtime.pes import state_log
+from penstock.runtime.pes.held_state import check_limit, measure_state
 from penstock.runtime.pes.pe_instance import PEInstance
+from penstock.runtime.pes.reports import Counts
 from penstock.runtime.pes.state_log import Head
 from penstock.runtime.pes.table_files import TableFiles
+from penstock.spark.workers.state_mark import StateMark
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState
@@ -37,10 +40,12 @@ class ChannelState:
         entries: Of Spark's store.
         instance: That processes the batch.
         folder: For the files.
+        mark: What the state must have been written under, where no checkpoint of ours says it.
     """
 
-    def __init__(self, entries: MapState, instance: PEInstance, folder: Path) -> None:
-        self._entries = _Entries(entries)
+    def __init__(self, entries: MapState, instance: PEInstance, folder: Path, mark: StateMark | None = None) -> None:
+        self._entries = _Entries(entries, is_marked=mark is not None)
+        self._mark = mark
         self._instance = instance
         self._files = TableFiles(folder) if instance.tables else None
         self._head = Head()
@@ -61,27 +66,49 @@ class ChannelState:
             return False
         version, form, data = pickle.loads(stored)
         check_form(version, form, self._instance.module.form)
-        _, _, self._head = pickle.loads(data)
+        _, _, self._head, *code = pickle.loads(data)
+        if self._mark is not None:
+            self._mark.check_code(*code)
         if self._files is None or not self._files.attach(self._instance, self._head, self._entries):
             state_log.resume(self._instance, self._head, self._entries)
         return True
 
-    def store(self, pe: int, channel: int) -> None:
-        """Store what the batch has changed."""
+    def store(self, pe: int, channel: int, limit: int | None = None) -> Counts:
+        """Store what the batch has changed; returns how many keys and bytes each operator holds.
+
+        Raises:
+            UserError: That is more than a channel may hold.
+        """
         has_changed = state_log.record(self._instance, self._head, self._entries)
+        held = measure_state(self._instance, len(self._head.outline))
+        check_limit(held, limit, channel)
         if has_changed:
-            data = pickle.dumps((pe, channel, self._head), protocol=5)
+            code = () if self._mark is None else (self._mark.code,)
+            data = pickle.dumps((pe, channel, self._head, *code), protocol=5)
             self._entries.put(HEAD, pickle.dumps((STATE_VERSION, self._instance.module.form, data), protocol=5))
         if self._files is not None:
             self._files.hold(self._instance)
             self._files.keep(self._instance, self._head.stamp)
+        return held
+
+    @property
+    def held(self) -> Counts:
+        """How many keys and bytes each operator holds, as far as that is known in the middle of a batch."""
+        return measure_state(self._instance, len(self._head.outline))
+
+    @property
+    def size(self) -> int:
+        """The bytes of the state: of its head, and of the rows of its tables."""
+        return len(self._head.outline) + sum(table.count_bytes() for table in self._instance.tables.values())
 
 
 class _Entries:
     """The entries in Spark's store."""
 
-    def __init__(self, entries: MapState) -> None:
+    def __init__(self, entries: MapState, *, is_marked: bool) -> None:
         self._entries = entries
+        # The column of the mark has a type that tells something, and no value.
+        self._rest = (None,) if is_marked else ()
 
     def find(self, name: str) -> bytes | None:
         found = self._entries.getValue((name,))
@@ -93,7 +120,7 @@ class _Entries:
         return found
 
     def put(self, name: str, entry: bytes) -> None:
-        self._entries.updateValue((name,), (entry,))
+        self._entries.updateValue((name,), (entry, *self._rest))
 
     def remove(self, name: str) -> None:
         self._entries.removeKey((name,))

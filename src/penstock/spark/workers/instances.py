@@ -12,15 +12,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pyspark import TaskContext
 
 from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.codegen.transport.batches import ARROW_SCHEMA, REPORT, values_as_rows
 from penstock.codegen.transport.routes import Router, Routing, routing_of
 from penstock.runtime.pes.container_instance import Left, Values
+from penstock.runtime.pes.held_state import too_large
 from penstock.runtime.pes.instances import run_in_container
 from penstock.runtime.pes.pe_instance import PEInstance
 from penstock.runtime.pes.pe_module import PEModule, load_module
+from penstock.runtime.pes.reports import Report
+from penstock.runtime.pes.traffic import TrafficMeter
+from penstock.spark.job.program_file import program_path
+from penstock.spark.sinks.large_results import spill_large
 from penstock.spark.sources.data_source import load, load_pieces
 from penstock.spark.workers.channel_state import ChannelState, files_folder
+from penstock.spark.workers.executor_identity import executor_of
 from penstock.spark.workers.initial_state import read_initial
 
 if TYPE_CHECKING:
@@ -31,18 +39,34 @@ Row = tuple[int, int, bytes]
 
 
 def stateless_pe(
-    program: str, plan: PhysicalPlan, pe: int
+    program: str, plan: PhysicalPlan, pe: int, *, metered: bool = False
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function of a stateless PE for `mapInArrow`.
 
     Where tuples come by one edge and in order, they are processed as they come, so that the PEs before and behind work
     at the same time; elsewhere a batch is put in order first.
+
+    Args:
+        program: The path of the pickled program.
+        plan: Of the job.
+        pe: The PE's index.
+        metered: Whether each task tells what it has sent.
     """
     mine = [edge.index for edge in plan.into(pe)]
     in_pieces = len(mine) == 1 and plan.into(pe)[0].senders == 1
     routing = routing_of(plan, pe)
 
     def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if not metered:
+            yield from work(batches, [])
+            return
+        meter, channels = TrafficMeter(routing), list[int]()
+        yield from meter.metered(work(batches, channels))
+        if channels:
+            executor, host = executor_of(os.getpid())
+            yield meter.row(pe, channels[0], executor=executor, host=host)
+
+    def work(batches: Iterator[pa.RecordBatch], channels: list[int]) -> Iterator[pa.RecordBatch]:
         identity = _identity(program, pe)
         instance: PEInstance | None = None
         waiting: list[Row] = []
@@ -50,6 +74,7 @@ def stateless_pe(
             found, others = told_apart(batch, mine)
             yield from others
             waiting += found
+            channels += [channel for _, channel, _ in found[:1]]
             if waiting and in_pieces:
                 instance = instance or load_instance(identity)
                 yield from _processed(instance, waiting, routing)
@@ -59,6 +84,27 @@ def stateless_pe(
             yield from _processed(instance, waiting, routing)
         if instance is not None:
             _keep(instance, identity)
+
+    return process
+
+
+def whole_pe(
+    program: str, plan: PhysicalPlan, pe: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function of a PE for `mapInArrow` where all its input comes at once: it begins without state, and ends."""
+    mine = [edge.index for edge in plan.into(pe)]
+    routing = routing_of(plan, pe)
+
+    def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        waiting: dict[int, list[Row]] = {}
+        for batch in batches:
+            found, others = told_apart(batch, mine)
+            yield from others
+            for row in found:
+                waiting.setdefault(row[1], []).append(row)
+        for rows in waiting.values():
+            instance = load_instance(_identity(program, pe))
+            yield from _processed(instance, rows, routing)
 
     return process
 
@@ -85,34 +131,65 @@ def stateful_pe(
     mine: frozenset[int],
     routing: bytes,
     initial: str | None = None,
+    large: str | None = None,
+    limit: int | None = None,
+    mark: bytes | None = None,
+    metered: bool = False,
 ) -> Iterator[pd.DataFrame]:
     """Process a batch of one channel of a stateful PE: recall, feed, remember.
 
     Args:
         entries: Holds the entries of the state by name, its head among them.
         rows: Of the channel; those of other PEs' edges are passed on.
-        program: The path of the pickled program.
+        program: The address of the pickled program.
         pe: The PE's index.
         mine: The edges that lead to the PE.
         routing: Of the PE, pickled.
         initial: The folder with the state that channels begin with, where it is not an empty one.
+        mark: What the state must have been written under, pickled.
+        large: Where rows go that are too many to be sent to the driver, if they are for it.
+        limit: How many bytes of state a channel may hold.
+        metered: Whether the task tells what it has sent.
+
+    Raises:
+        UserError: It holds more, or there is not enough memory.
     """
     arriving: list[Row] = []
+    routed: Routing = pickle.loads(routing)
+    meter = TrafficMeter(routed) if metered else None
     for frame in rows:
         is_mine = frame["edge"].isin(mine)
         if not is_mine.all():
-            yield frame.loc[~is_mine, ["edge", "channel", "tuples"]]
+            others = frame.loc[~is_mine, ["edge", "channel", "tuples"]]
+            if meter is not None:
+                meter.count(pa.RecordBatch.from_pandas(others, schema=ARROW_SCHEMA, preserve_index=False))
+            yield others
         arriving += [(int(e), int(c), v) for e, c, v in _triples(frame[is_mine])]
     if not arriving:
+        task = TaskContext.get()
+        if meter is not None and meter.passed and task is not None:
+            executor, host = executor_of(os.getpid())
+            yield meter.row(pe, task.partitionId(), executor=executor, host=host).to_pandas()
         return
     identity, channel = _identity(program, pe), arriving[0][1]
     instance = load_instance(identity)
-    with ChannelState(entries, instance, files_folder(identity, channel)) as state:
-        if not state.resume() and initial is not None:
-            instance.restore(read_initial(Path(initial), pe, channel))
-        for batch in _processed(instance, arriving, pickle.loads(routing)):
-            yield batch.to_pandas()
-        state.store(pe, channel)
+    marked = None if mark is None else pickle.loads(mark)
+    with ChannelState(entries, instance, files_folder(identity, channel), marked) as state:
+        try:
+            if not state.resume() and initial is not None:
+                instance.restore(read_initial(Path(initial), pe, channel))
+            left = _processed(instance, arriving, routed)
+            left = left if meter is None else meter.metered(left)
+            for batch in left if large is None else spill_large(left, large):
+                yield batch.to_pandas()
+            held, size = state.store(pe, channel, limit), state.size
+        except MemoryError:
+            raise too_large(state.held, channel, "more than there is memory for") from None
+    if meter is not None:
+        executor, host = executor_of(os.getpid())
+        yield meter.row(pe, channel, state_bytes=size, executor=executor, host=host).to_pandas()
+    if held:
+        yield values_as_rows(REPORT, Report(pe=pe, held=held).encode()).to_pandas()
 
 
 def _triples(frame: pd.DataFrame) -> Iterable[tuple[Any, Any, bytes]]:
@@ -176,6 +253,7 @@ def _make_room(identity: _Identity) -> None:
 
 
 def _identity(path: str, pe: int) -> _Identity:
+    path = program_path(path)
     return path, os.stat(path).st_mtime_ns, pe
 
 

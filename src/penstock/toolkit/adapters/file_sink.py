@@ -44,10 +44,10 @@ _LIMITS = {"count": "tuplesPerFile", "size": "bytesPerFile", "time": "timePerFil
 
 
 def _runtime(operator: Operator, context: Context) -> Runtime:
-    if operator.param("partitionBy"):
-        return PartitionedSinkRuntime(operator, context)
     if symbol(operator, "format", "csv") == "parquet":
         return ParquetSinkRuntime(operator, context)
+    if operator.param("partitionBy"):
+        return PartitionedSinkRuntime(operator, context)
     return FileSinkRuntime(operator, context)
 
 

@@ -69,6 +69,10 @@ def unsupported(type_: Type) -> bool:
     return column_type(type_) is None
 
 
+_KEPT: dict[tuple[str, str, str], PostgresTable] = {}
+"""The tables that tasks of this process have written to."""
+
+
 class PostgresTable:
     """A table that rows are added to.
 
@@ -84,6 +88,17 @@ class PostgresTable:
         self._url, self._table, self._schema, self._operator, self._creates = url, table, schema, operator, creates
         self._connection: psycopg.Connection[Any] | None = None
         protect_url(url)
+
+    def connected_once(self) -> PostgresTable:
+        """A table whose connection other batches of this process use, too; for one writer at a time."""
+        key = self._url, self._table, self._operator
+        found = _KEPT.get(key)
+        if found is None or found._schema != self._schema:
+            # A table that comes from another process has not hidden its password here.
+            protect_url(self._url)
+            found = _KEPT[key] = self
+        found.rollback()
+        return found
 
     def open(self) -> None:
         """Connect, and make sure that the tables are there."""
@@ -118,8 +133,12 @@ class PostgresTable:
             self.close()
             raise self._failure(error, ()) from error
 
-    def add(self, rows: Sequence[Tuple]) -> None:
+    def add(self, rows: Sequence[Tuple], part: str | None = None) -> None:
         """Add rows to the transaction.
+
+        Args:
+            rows: To add.
+            part: The table of a part that they go to; without it they go to the table itself.
 
         Raises:
             UserError: PostgreSQL takes one of them for wrong.
@@ -127,8 +146,8 @@ class PostgresTable:
         if not rows:
             return
         sql, errors = _client()
-        columns = sql.SQL(", ").join(map(sql.Identifier, self._schema.names))
-        command = sql.SQL("COPY {} ({}) FROM STDIN").format(self._name(sql), columns)
+        name = self._name(sql) if part is None else sql.Identifier(part)
+        command = sql.SQL("COPY {} ({}) FROM STDIN").format(name, self._columns(sql))
         try:
             with self._open().cursor().copy(command) as copy:
                 for row in rows:
@@ -136,6 +155,45 @@ class PostgresTable:
         except errors.Error as error:
             self.close()
             raise self._failure(error, rows) from error
+
+    def begin_part(self, part: str) -> None:
+        """Begin the transaction of a part: a table of its own, whose rows must be as those of the table."""
+        sql, _ = _client()
+        create = "CREATE UNLOGGED TABLE {} (LIKE {} INCLUDING CONSTRAINTS INCLUDING DEFAULTS)"
+        self._execute(sql.SQL(create).format(sql.Identifier(part), self._name(sql)))
+
+    def take_parts(self, parts: Sequence[str]) -> None:
+        """Move the rows of parts to the table, in this transaction."""
+        sql, _ = _client()
+        columns = self._columns(sql)
+        for part in parts:
+            move = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
+            self._execute(move.format(self._name(sql), columns, columns, sql.Identifier(part)))
+            self._execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(part)))
+
+    def drop_parts(self, prefix: str) -> None:
+        """Drop the parts whose names begin like this: nobody will take them."""
+        sql, _ = _client()
+        query = sql.SQL("SELECT relname FROM pg_class WHERE relkind = 'r' AND starts_with(relname, {})")
+        for (part,) in self._execute(query.format(sql.Literal(prefix))).fetchall():
+            self._execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(part)))
+        self.commit()
+
+    def rollback(self) -> None:
+        """Drop the transaction."""
+        if self._connection is not None and not self._connection.closed:
+            self._connection.rollback()
+
+    def _execute(self, command: Any) -> Any:
+        _, errors = _client()
+        try:
+            return self._open().execute(command)
+        except errors.Error as error:
+            self.close()
+            raise self._failure(error, ()) from error
+
+    def _columns(self, sql: Any) -> Any:
+        return sql.SQL(", ").join(map(sql.Identifier, self._schema.names))
 
     def commit(self) -> None:
         """Make the rows visible."""

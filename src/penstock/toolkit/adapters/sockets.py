@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.ir.graph import Operator
 from penstock.ir.types import FLOAT64, INT32, RSTRING, UINT32
 from penstock.toolkit.adapters.server_names import ServerName, check_name
+from penstock.toolkit.adapters.tls import Security, check_security
 from penstock.toolkit.core.definition import ParamKind, ParamSpec
 from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
 from penstock.toolkit.formats.files import COMPRESSIONS
@@ -79,6 +81,7 @@ class Connections:
         name = runtime.constant("name")
         self.name = None if name is None else ServerName(name)
         self._listening: socket.socket | None = None
+        self._security = Security(runtime, self.is_server)
         self.made = 0
 
     @property
@@ -139,8 +142,14 @@ class Connections:
     def _accept(self) -> socket.socket | None:
         assert self._listening is not None
         try:
-            return self._listening.accept()[0]
+            connection, (address, *_) = self._listening.accept()
         except TimeoutError:
+            return None
+        connection.settimeout(CONNECT_SECONDS)
+        try:
+            return self._security.wrap(connection, address)
+        except OSError:
+            # Whoever does not speak TLS, or is not believed, is no client; the next may be one.
             return None
 
     def _connect(self, address: str, port: object) -> socket.socket | None:
@@ -148,18 +157,25 @@ class Connections:
             place = (address, port_number(port)) if self.name is None else self.name.find()
             if place is None:
                 raise ConnectionError("no server has that name")
-            return socket.create_connection(place, timeout=CONNECT_SECONDS)
+            return self._security.wrap(socket.create_connection(place, timeout=CONNECT_SECONDS), place[0])
         except OSError as error:
             if self._policy == "InfiniteRetry":
                 time.sleep(POLL_SECONDS)
                 return None
             where = f"{address}:{port}" if self.name is None else f"the server `{self.name.name}`"
-            message = f"{self._operator_text} cannot connect to {where}: {error.strerror or error}"
+            message = f"{self._operator_text} cannot connect to {where}: {describe(error)}"
             raise UserError(message, hint="start the server before the application") from error
 
     @property
     def _operator_text(self) -> str:
         return f"{self._operator.kind} `{self._operator.id}`"
+
+
+def describe(error: OSError) -> str:
+    """What went wrong with a connection, in a few words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not believed: {error.verify_message}"
+    return str(error.strerror or error)
 
 
 def port_number(port: object) -> int:
@@ -201,6 +217,7 @@ def interface_address(interface: str) -> str:
 
 def check_role(operator: Operator, found: Diagnostics) -> None:
     """Report what does not go with the role in the connection."""
+    check_security(operator, found)
     if symbol(operator, "role") == "client":
         check_name(operator, found, "address", "port")
         if operator.param("interface"):

@@ -13,6 +13,7 @@ A connection cannot be cut back: what was sent of a batch that comes again on Sp
 from __future__ import annotations
 
 import socket
+import ssl
 from contextlib import suppress
 from typing import Any
 
@@ -23,6 +24,7 @@ from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, RSTRING, UINT32
+from penstock.toolkit.adapters import tls
 from penstock.toolkit.adapters.server_names import NAME
 from penstock.toolkit.adapters.sockets import (
     COMPRESSION,
@@ -140,6 +142,8 @@ class TCPSinkRuntime(LogicRuntime):
         if self._connection is not None and self._stream is not None:
             with suppress(OSError):
                 self._connection.sendall(self._stream.end())
+        if self._connection is not None:
+            tls.say_goodbye(self._connection)
         self._drop()
 
     def _drop(self) -> None:
@@ -157,12 +161,28 @@ class TCPSinkRuntime(LogicRuntime):
 
 def _has_gone(connection: socket.socket) -> bool:
     """Whether the other side has closed the connection."""
+    if isinstance(connection, ssl.SSLSocket):
+        return _has_said_goodbye(connection)
     try:
         return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
     except BlockingIOError:
         return False
     except OSError:
         return True
+
+
+def _has_said_goodbye(connection: ssl.SSLSocket) -> bool:
+    """Whether the other side has closed a connection by TLS; what it sends is of no interest."""
+    before = connection.gettimeout()
+    connection.settimeout(0)
+    try:
+        return connection.recv(1) == b""
+    except ssl.SSLWantReadError:
+        return False
+    except OSError:
+        return True
+    finally:
+        connection.settimeout(before)
 
 
 def _check(operator: Operator, found: Diagnostics) -> None:
@@ -209,6 +229,7 @@ DEFINITION = OperatorDefinition(
         constant("sendBufferSize", "Accepted; the system chooses how much it holds.", UINT32),
         word("closeMode", "Whether tuples tell where they go; never without it.", "dynamic", "never"),
         *reconnection_params("InfiniteRetry"),
+        *tls.PARAMS,
     ),
     facts=Facts(waits_for_time_with=("hasDelayField",)),
     model=_model,

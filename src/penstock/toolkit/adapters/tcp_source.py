@@ -14,6 +14,7 @@ nothing that was read is lost or comes twice if the job is restarted; it then co
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Iterator
 
 from penstock.base.diagnostics import Diagnostics, UserError
@@ -22,6 +23,7 @@ from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import FLOAT64, RSTRING, UINT32, parse_type
+from penstock.toolkit.adapters import tls
 from penstock.toolkit.adapters.server_names import NAME
 from penstock.toolkit.adapters.sockets import (
     COMPRESSION,
@@ -152,7 +154,7 @@ def _chunks(connection: socket.socket) -> Iterator[bytes | None]:
         except TimeoutError:
             yield None
             continue
-        except ConnectionError:
+        except (ConnectionError, ssl.SSLError):
             return
         if not chunk:
             return
@@ -194,6 +196,7 @@ DEFINITION = OperatorDefinition(
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
         constant("receiveBufferSize", "Accepted; the system chooses how much it holds.", UINT32),
         *reconnection_params("NoRetry, which ends the stream,"),
+        *tls.PARAMS,
     ),
     output=OutputClause.READ,
     output_functions=(

@@ -24,12 +24,15 @@ from penstock.toolkit.adapters import (
     kafka_producer,
     metrics_sink,
     postgres_sink,
+    spark_sink,
     tcp_sink,
     tcp_source,
     udp_sink,
     udp_source,
 )
 from penstock.toolkit.core.definition import OperatorDefinition
+from penstock.toolkit.event_time import event_aggregate, event_join, event_order, event_windows
+from penstock.toolkit.frames import from_spark, to_spark
 from penstock.toolkit.relational import aggregate, filter, functor, join, match, punctor, sort
 from penstock.toolkit.utility import (
     barrier,
@@ -70,11 +73,16 @@ STANDARD: tuple[OperatorDefinition, ...] = (
     directory_scan.DEFINITION,
     discard.DEFINITION,
     dynamic_filter.DEFINITION,
+    event_aggregate.DEFINITION,
+    event_join.DEFINITION,
+    event_order.DEFINITION,
+    event_windows.DEFINITION,
     export.DEFINITION,
     file_sink.DEFINITION,
     file_source.DEFINITION,
     filter.DEFINITION,
     format.DEFINITION,
+    from_spark.DEFINITION,
     functor.DEFINITION,
     gate.DEFINITION,
     import_.DEFINITION,
@@ -89,12 +97,14 @@ STANDARD: tuple[OperatorDefinition, ...] = (
     punctor.DEFINITION,
     replayable_start.DEFINITION,
     sort.DEFINITION,
+    spark_sink.DEFINITION,
     split.DEFINITION,
     switch.DEFINITION,
     tcp_sink.DEFINITION,
     tcp_source.DEFINITION,
     threaded_split.DEFINITION,
     throttle.DEFINITION,
+    to_spark.DEFINITION,
     udp_sink.DEFINITION,
     udp_source.DEFINITION,
     union.DEFINITION,

@@ -46,6 +46,12 @@ class FileRecord(NamedTuple):
     stamp: tuple[int, int, int]
     is_young: bool
 
+    @classmethod
+    def of(cls, path: Path, size: int, crc: int) -> FileRecord:
+        """The record of a file that somebody else has written, who tells its length and its checksum."""
+        found = path.stat()
+        return cls(size, crc, _stamp(found), _is_young(found))
+
 
 def opened_descriptor(path: Path) -> int | None:
     """The open file of this process that a path stands for, if it does.

@@ -7,23 +7,30 @@ from penstock.ir.expressions import Attribute, InputTuple
 from penstock.ir.graph import Operator
 from penstock.ir.types import EnumType, OptionalType, Primitive, Type, is_float
 from penstock.toolkit.core.logic_runtime import symbol
-from penstock.toolkit.files.partitioned_sink import EXTENSIONS, partition_keys
+from penstock.toolkit.files.parquet_parts import file_schema
+from penstock.toolkit.files.partition_folders import partition_keys
+from penstock.toolkit.files.partitioned_sink import EXTENSIONS
 
 _WITH_PARTITIONS = {"file", "format", "separator", "quoteStrings", "eolMarker", "suppress", "partitionBy", "encoding"}
-_WITH_PARQUET = {"file", "format", "suppress"}
+_WITH_PARQUET = {"file", "format", "suppress", "partitionBy"}
 
 
 def check_folder(operator: Operator, found: Diagnostics) -> None:
     """Report parameters that do not go with a folder of files."""
     format_ = symbol(operator, "format", "csv")
-    if operator.param("partitionBy"):
+    if format_ == "parquet":
+        _check_params(operator, _WITH_PARQUET, "the format parquet", found)
+        _check_keys(operator, found)
+        if not file_schema(operator).attributes:
+            message = "no attribute is left to write: those of `partitionBy` name folders and are not in the files"
+            found.error(message, operator.span)
+    elif operator.param("partitionBy"):
         _check_params(operator, _WITH_PARTITIONS, "`partitionBy`", found)
         if format_ not in EXTENSIONS:
-            message = f"`partitionBy` goes with the format {' or '.join(EXTENSIONS)}, but the format is {format_}"
+            allowed = " or ".join([*EXTENSIONS, "parquet"])
+            message = f"`partitionBy` goes with the format {allowed}, but the format is {format_}"
             found.error(message, operator.span)
         _check_keys(operator, found)
-    elif format_ == "parquet":
-        _check_params(operator, _WITH_PARQUET, "the format parquet", found)
 
 
 def _check_params(operator: Operator, allowed: set[str], what: str, found: Diagnostics) -> None:

@@ -15,16 +15,16 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from penstock.expr.values import DECIMAL_CONTEXTS, default_value, rows_from_batch, to_arrow_array
-from penstock.ir.arrow import arrow_schema, arrow_type
-from penstock.ir.types import TIMESTAMP, EnumType, OptionalType, Primitive, Schema, SetType, Type, is_decimal
+from penstock.expr.values import default_value, rows_from_batch, to_arrow_array
+from penstock.ir.arrow import arrow_schema
+from penstock.ir.types import Schema, Type
+from penstock.toolkit.formats.conform_columns import conform_column
 from penstock.toolkit.formats.items import Chunks, Item, Malformed, Pause
 
 
@@ -65,33 +65,9 @@ def read_group(file: parquet.ParquetFile, group: int, schema: Schema) -> pa.Reco
 def _column(column: pa.ChunkedArray, name: str, type_: Type) -> pa.Array:
     try:
         array = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-        array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-        return _without_nulls(_converted(array, type_), type_)
+        return _without_nulls(conform_column(array, type_), type_)
     except (pa.ArrowException, ValueError) as error:
         raise ValueError(f"attribute `{name}`: {error}") from None
-
-
-def _converted(array: pa.Array, type_: Type) -> pa.Array:
-    inner = type_.inner if isinstance(type_, OptionalType) else type_
-    if inner == TIMESTAMP and pa.types.is_timestamp(array.type):
-        return array.cast(pa.timestamp("ns", array.type.tz)).cast(pa.int64())
-    if isinstance(inner, Primitive) and is_decimal(inner):
-        create = DECIMAL_CONTEXTS[inner.name].create_decimal
-        texts = [None if v is None else create(Decimal(str(v))) for v in array.to_pylist()]
-        return to_arrow_array(texts, inner)
-    if isinstance(inner, SetType):
-        return to_arrow_array([None if v is None else set(v) for v in array.to_pylist()], inner)
-    found = array.cast(arrow_type(inner))
-    if isinstance(inner, EnumType):
-        _check_symbols(found, inner)
-    return found
-
-
-def _check_symbols(found: pa.Array, type_: EnumType) -> None:
-    known = pc.is_in(found, pa.array([*type_.symbols, None], pa.string()))
-    if not pc.all(known).as_py():
-        stranger = found.filter(pc.invert(known))[0].as_py()
-        raise ValueError(f"`{stranger}` is not a symbol of {type_}")
 
 
 def _without_nulls(array: pa.Array, type_: Type) -> pa.Array:

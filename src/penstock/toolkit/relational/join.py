@@ -11,6 +11,9 @@ matched, together with the default tuple of the other side; or, if there is an o
 first one, the tuple as it is on that port. So what a tuple pushes out of the window comes behind its own matches. What
 leaves by time has no marker, and what is still in a window at the end is not sent. The window markers of the inputs do
 not go through.
+
+With `partitionAge` in the clause of a partitioned window a partition is forgotten, with all that it holds, when no
+tuple has come into it for so many seconds: its tuples match nothing any more, and an outer join does not send them.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from penstock.toolkit.relational.aggregate import check_partitioned
 from penstock.toolkit.relational.join_sides import Entries, Side
 from penstock.toolkit.windows.eviction import Eviction, eviction
 from penstock.toolkit.windows.partition import Key, check_keys, key_function, key_names, of_port
-from penstock.toolkit.windows.policy import check_window, fires_on_every_tuple, ready_window
+from penstock.toolkit.windows.policy import check_window, fires_on_every_tuple, ready_age_ns, ready_window
 
 SIDES = ("LHS", "RHS")
 _OUTER = {"inner": (False, False), "leftOuter": (True, False), "rightOuter": (False, True), "outer": (True, True)}
@@ -90,7 +93,8 @@ class JoinRuntime(LogicRuntime):
 
         keeps_ns = ready.eviction.size if ready.eviction.kind is PolicyKind.TIME else None
         keys = self._key("partitionBy", port), self._key("equality", port)
-        return Side(make_memory, *keys, self.context, keeps_ns=keeps_ns)
+        age_ns = ready_age_ns(window, self.context.evaluator)
+        return Side(make_memory, *keys, self.context, keeps_ns=keeps_ns, age_ns=age_ns)
 
     def _key(self, prefix: str, port: int) -> Key | None:
         expressions = self.operator.param(prefix + SIDES[port])

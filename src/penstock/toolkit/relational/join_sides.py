@@ -9,23 +9,26 @@ from typing import Any
 from penstock.expr.environment import Tuple
 from penstock.toolkit.core.memory import Keyed, same_nan
 from penstock.toolkit.core.runtime import Context
+from penstock.toolkit.windows.age import FEW
 from penstock.toolkit.windows.eviction import Eviction
 from penstock.toolkit.windows.partition import Key, Partitions
 
 Record = tuple[int, Any, Hashable, Any, bool, Tuple]
 """The state of an entry: its number, its mark in the window, the window's partition, the ticket of the timer that it
-waits for, whether it has matched, and the tuple."""
+waits for, whether it has matched, and the tuple. Where partitions have an age, the mark is a pair with the time at
+which the last tuple has come into the partition."""
 
 
 class Entry:
     """A tuple in a window, with what is to be known of it when it leaves."""
 
-    __slots__ = ("key", "matched", "number", "ticket", "tuple")
+    __slots__ = ("key", "matched", "number", "partition", "ticket", "tuple")
 
     def __init__(self, tuple_: Tuple, key: Hashable, number: int) -> None:
         self.tuple = tuple_
         self.key = key
         self.number = number
+        self.partition: Hashable = None
         self.ticket: Any = None
         self.matched = False
 
@@ -37,10 +40,14 @@ class Side:
     are gone for whoever looks once their time has come; only one that nothing has matched waits for that time, to be
     sent.
 
+    A partition that is idle for too long is gone for whoever looks, too: for a tuple that is to come into it, for one
+    of the other side that looks for partners, and when state is stored.
+
     Attributes:
         memories: The window's partitions.
         equal: Gives the equality key, if there is one.
         keeps_ns: How long tuples stay, if that is a matter of time.
+        age_ns: How long a partition is kept into which no tuple comes, if not for ever.
         unmatched: Told of every tuple that leaves without having matched, in an outer join.
     """
 
@@ -52,6 +59,7 @@ class Side:
         context: Context,
         *,
         keeps_ns: int | None,
+        age_ns: int | None = None,
     ) -> None:
         self.memories: Partitions[Eviction] = Partitions(
             key if keeps_ns is None else None, lambda _: make_memory(self._evicted)
@@ -59,6 +67,9 @@ class Side:
         self.equal = equal
         self.context = context
         self.keeps_ns = keeps_ns
+        self.age_ns = age_ns
+        self._last_ns: dict[Hashable, int] = {}
+        self._many = FEW
         self.unmatched: Callable[[Tuple], None] | None = None
         self._index: dict[Hashable, dict[int, Entry]] = {}
         self._number = 0
@@ -70,6 +81,8 @@ class Side:
 
     def keep(self, entry: Entry) -> None:
         """Make room for an entry and take it in; a side without memory lets it go at once."""
+        if self.age_ns is not None:
+            self._come_into(entry)
         memory = self.memories.of(entry.tuple)
         memory.expire()
         memory.make_room(entry.tuple)
@@ -86,15 +99,47 @@ class Side:
         if self.keeps_ns is not None:
             self.memories.at(None).expire()
         found = self._index.get(key)
+        if found and self.age_ns is not None:
+            for partition in {entry.partition: None for entry in found.values()}:
+                self._forget_if_old(partition)
+            found = self._index.get(key)
         return found.values() if found else ()
 
+    def _come_into(self, entry: Entry) -> None:
+        """Let the partition that an entry comes into live on, anew if it was idle for too long."""
+        assert self.memories.key is not None
+        entry.partition = self.memories.key(entry.tuple)
+        if not self._forget_if_old(entry.partition) and len(self.memories.parts) >= self._many:
+            self._forget_all_old()
+        self._last_ns[entry.partition] = self.context.environment.clock.now_ns
+
+    def _forget_if_old(self, partition: Hashable) -> bool:
+        """Forget a partition if it was idle for too long; tells whether it was."""
+        last_ns = self._last_ns.get(partition)
+        assert self.age_ns is not None
+        if last_ns is None or self.context.environment.clock.now_ns - last_ns < self.age_ns:
+            return False
+        del self._last_ns[partition]
+        memory = self.memories.parts.pop(partition, None)
+        for entry in () if memory is None else memory.items:
+            self._take_out(entry)
+        return True
+
+    def _forget_all_old(self) -> None:
+        for partition in list(self._last_ns):
+            self._forget_if_old(partition)
+        self._many = max(FEW, 2 * len(self._last_ns))
+
     def _evicted(self, entry: Entry) -> None:
+        self._take_out(entry)
+        if self.keeps_ns is None:
+            self._left(entry)
+
+    def _take_out(self, entry: Entry) -> None:
         same_key = self._index[entry.key]
         del same_key[entry.number]
         if not same_key:
             del self._index[entry.key]
-        if self.keeps_ns is None:
-            self._left(entry)
 
     def _left(self, entry: Entry) -> None:
         if self.unmatched is not None and not entry.matched:
@@ -106,9 +151,12 @@ class Side:
 
     def records(self) -> Iterator[tuple[Hashable, Record]]:
         """Every entry as plain data, with its equality key."""
+        if self.age_ns is not None:
+            self._forget_all_old()
         for partition, memory in self.memories.parts.items():
             memory.expire()
             for entry, mark in zip(memory.items, memory.marks(), strict=True):
+                mark = mark if self.age_ns is None else (mark, self._last_ns[partition])
                 yield entry.key, (entry.number, mark, partition, entry.ticket, entry.matched, entry.tuple)
 
     def restore(self, found: Iterable[tuple[Hashable, Record]]) -> None:
@@ -117,6 +165,10 @@ class Side:
             number, mark, partition, ticket, matched, tuple_ = record
             entry = Entry(tuple_, same_nan(key), number)
             entry.matched = matched
+            if self.age_ns is not None:
+                mark, last_ns = mark
+                entry.partition = same_nan(partition)
+                self._last_ns[entry.partition] = last_ns
             self._number = max(self._number, number)
             self._index.setdefault(entry.key, {})[number] = entry
             self.memories.at(same_nan(partition)).put_back(entry, mark)

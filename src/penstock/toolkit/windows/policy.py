@@ -141,9 +141,12 @@ def check_window(operator: Operator, port: InputPort, found: Diagnostics) -> Non
 
 def _check_age(operator: Operator, window: Window, age: Expression, found: Diagnostics) -> None:
     where = age.span or operator.span
-    if operator.kind != "Aggregate":
-        message = f"only the partitions of an Aggregate have an age, found partitionAge on a {operator.kind}"
+    if operator.kind not in ("Aggregate", "Join"):
+        message = f"only the partitions of an Aggregate or a Join have an age, found partitionAge on a {operator.kind}"
         found.error(message, where, hint="use a window by time, which empties by itself")
+    elif operator.kind == "Join" and window.eviction.kind is PolicyKind.TIME:
+        message = "the window of a Join that evicts by time has no partitions that could be idle"
+        found.error(message, where, hint="remove partitionAge: what is older than the window leaves by itself")
     elif not window.partitioned:
         found.error("partitionAge needs a partitioned window", where, hint="write `partitioned` in the window clause")
     if any(isinstance(part, Attribute | InputTuple | Variable) for part in age.walk()):
