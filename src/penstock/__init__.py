@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from penstock.base.tracebacks import hide_our_frames
+
 if TYPE_CHECKING:
     from penstock.api import windows as windows
     from penstock.api.application import App as App
@@ -83,3 +85,6 @@ def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module `penstock` has no attribute `{name}`")
     return getattr(import_module(f"penstock.{_HOME[name]}"), name)
+
+
+hide_our_frames()

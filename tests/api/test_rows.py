@@ -131,3 +131,11 @@ def test_values_of_derived_classes_become_values_of_the_class_itself():
     found = conformer(schema)((Text("x"), Number(1), Text("a")))
     assert found == ("x", Decimal(1), "a")
     assert [type(value) for value in found] == [str, Decimal, str]
+
+
+def test_a_row_names_its_attributes_where_one_is_missing() -> None:
+    row = row_class(parse_schema("int32 a, rstring b"))(1, "x")
+    assert not hasattr(row, "c")
+    assert getattr(row, "c", 7) == 7
+    with pytest.raises(AttributeError, match="the tuple has no attribute `c`; it has `a`, `b`"):
+        row.c  # noqa: B018

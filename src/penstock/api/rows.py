@@ -68,8 +68,14 @@ def row_class(schema: Schema) -> type[Any]:
         7
     """
     text = str(schema)
-    methods = {"__slots__": (), "__reduce__": lambda row: (_row, (text, tuple(row)))}
+    methods = {"__slots__": (), "__reduce__": lambda row: (_row, (text, tuple(row))), "__getattr__": _name_missing}
     return type("Row", (namedtuple("Row", schema.names, rename=True),), methods)
+
+
+def _name_missing(row: Any, name: str) -> Any:
+    """Tell which attributes a row has, where one is asked for that it has not."""
+    known = ", ".join(f"`{field}`" for field in row._fields)
+    raise AttributeError(f"the tuple has no attribute `{name}`; it has {known or 'none'}", name=name, obj=row)
 
 
 def _row(text: str, values: Tuple) -> Any:
