@@ -51,18 +51,23 @@ def test_an_error_that_is_not_about_the_program_keeps_its_traceback(tmp_path: Pa
     assert shown.endswith("ZeroDivisionError: division by zero\n")
 
 
-def test_what_the_users_code_did_about_an_error_is_kept() -> None:
-    def read() -> None:
-        try:
-            {}["key"]
-        except KeyError:
-            raise ValueError("no key") from None
+def read() -> None:
+    try:
+        {}["key"]
+    except KeyError:
+        raise ValueError("no key") from None
 
+
+def fail() -> None:
+    try:
+        read()
+    except ValueError as error:
+        raise UserError("operator `f` failed") from error
+
+
+def test_what_the_users_code_did_about_an_error_is_kept() -> None:
     with pytest.raises(UserError) as raised:
-        try:
-            read()
-        except ValueError as error:
-            raise UserError("operator `f` failed") from error
+        fail()
     simplify_cause(raised.value)
     assert isinstance(raised.value.__cause__, ValueError)
     assert raised.value.__cause__.__suppress_context__
