@@ -139,3 +139,8 @@ def test_a_row_names_its_attributes_where_one_is_missing() -> None:
     assert getattr(row, "c", 7) == 7
     with pytest.raises(AttributeError, match="the tuple has no attribute `c`; it has `a`, `b`"):
         row.c  # noqa: B018
+
+
+def test_none_in_place_of_a_tuple_names_flat_map() -> None:
+    with pytest.raises(ConformError, match=r"got None; `flat_map` is for functions that may give no tuple"):
+        conformer(SCHEMA)(None)

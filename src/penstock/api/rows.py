@@ -161,7 +161,8 @@ def _by_name(value: object, names: tuple[str, ...]) -> list[object]:
         return [getattr(value, n) for n in names]
     if len(names) == 1:
         return [value]
-    raise ConformError(f"expected a tuple with attributes ({', '.join(names)}), got {value!r}")
+    none = "; `flat_map` is for functions that may give no tuple" if value is None else ""
+    raise ConformError(f"expected a tuple with attributes ({', '.join(names)}), got {value!r}{none}")
 
 
 def _named(name: str, type_: Type, conform: Conform) -> Conform:
