@@ -175,7 +175,7 @@ def test_two_of_ours_speak_with_each_other(capsys: pytest.CaptureFixture[str]) -
             "cannot use TLS: No such file or directory: .*none.pem",
         ),
         ('sslProtocol: "TLS"; sslCertificateFile: "authority.pem";', "cannot use TLS"),
-        ('sslProtocol: "TLS"; sslCertificateFile: "client.pem"; password: "sesame";', "cannot use TLS"),
+        ('sslProtocol: "TLS"; sslCertificateFile: "client.pem"; password: "simsim";', "cannot use TLS"),
         ('sslProtocol: "TLS"; sslCertificateFile: "client.pem";', "cannot use TLS"),
         (f'{SERVER} sslCipherSuites: "rot13";', "cannot use TLS: .*cipher"),
         ('sslProtocol: "SSLv3"; sslCertificateFile: "server.pem";', "`sslv3` is not safe any more"),
