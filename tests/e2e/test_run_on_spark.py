@@ -41,7 +41,7 @@ def command(*arguments: str) -> list[str]:
 
 def test_an_interrupted_run_says_how_to_go_on_and_does(folder):
     subprocess.run(command("--engine", "reference", "--out", "wanted"), cwd=folder, check=True)
-    on_spark = command("--channels", "2", "--batch", "100", "--checkpoint", "c", "--out", "found", "--json")
+    on_spark = command("--channels", "2", "--batch", "400", "--checkpoint", "c", "--out", "found", "--json")
     running = subprocess.Popen(on_spark, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stderr is not None
     while not (line := running.stderr.readline()).startswith("batch"):

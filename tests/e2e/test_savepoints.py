@@ -64,7 +64,7 @@ def assert_complete(folder: Path) -> None:
 
 
 def test_a_killed_job_goes_on_from_its_savepoint_on_other_channels(folder):
-    killed = begin(folder, "--batch", "100", "--checkpoint", "c")
+    killed = begin(folder, "--batch", "300", "--checkpoint", "c")
     # Its own group: this process, Java and Spark's workers.
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait(timeout=60)
@@ -81,7 +81,7 @@ def test_a_killed_job_goes_on_from_its_savepoint_on_other_channels(folder):
 
 
 def test_a_running_job_gets_other_channels_and_tells_how_long_it_paused(folder):
-    running = begin(folder, "--batch", "60", "--checkpoint", "c", "--channels", "1")
+    running = begin(folder, "--batch", "100", "--checkpoint", "c", "--channels", "1")
     done = penstock(folder, "rescale", "c", "--channels", "3", "--json")
     answer = json.loads(done.stdout)
     assert max(answer["channels"]) == 3
