@@ -12,6 +12,15 @@ from hypothesis import settings
 import java_archive
 from servers import jars
 
+_RAM_DISK = Path("/dev/shm")
+_RAM_DISK_FREE = 6 << 30
+
+if "TMPDIR" not in os.environ and _RAM_DISK.is_dir() and shutil.disk_usage(_RAM_DISK).free > _RAM_DISK_FREE:
+    # Thousands of small checkpoints are written, synced and deleted: a disk takes milliseconds for each file.
+    os.environ["TMPDIR"] = os.environ["SPARK_LOCAL_DIRS"] = tempfile.mkdtemp(prefix="penstock-", dir=_RAM_DISK)
+    tempfile.tempdir = None
+    atexit.register(shutil.rmtree, os.environ["TMPDIR"], ignore_errors=True)
+
 if jars.missing() is None:
     # The one Spark session of the tests has the Kafka connector from its start.
     os.environ.setdefault("PENSTOCK_JARS", str(jars.folder(jars.CONNECTOR)))
@@ -31,6 +40,8 @@ if "PENSTOCK_CACHE" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["PENSTOCK_CACHE"], ignore_errors=True)
     _JAVA_OPTIONS.append(java_archive.offer(Path(os.environ["PENSTOCK_CACHE"])))
 
+if "TMPDIR" in os.environ:
+    _JAVA_OPTIONS.append(f"-Djava.io.tmpdir={os.environ['TMPDIR']}")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(_JAVA_OPTIONS))
 
 
