@@ -18,6 +18,7 @@ _RAM_DISK_FREE = 6 << 30
 if "TMPDIR" not in os.environ and _RAM_DISK.is_dir() and shutil.disk_usage(_RAM_DISK).free > _RAM_DISK_FREE:
     # Thousands of small checkpoints are written, synced and deleted: a disk takes milliseconds for each file.
     os.environ["TMPDIR"] = os.environ["SPARK_LOCAL_DIRS"] = tempfile.mkdtemp(prefix="penstock-", dir=_RAM_DISK)
+    os.chmod(os.environ["TMPDIR"], 0o711)  # a server that runs as another user has its folder in it
     tempfile.tempdir = None
     atexit.register(shutil.rmtree, os.environ["TMPDIR"], ignore_errors=True)
 
