@@ -82,7 +82,7 @@ def _check_records(bench: Bench, scenario: Scenario, both: list[Record], macro: 
     bench.check("rules broken", sum(len(record.broken) for record in both + macro), at_most=0)
     bench.check("moves in one epoch", max(record.moves for record in both + macro), at_most=limit)
     bench.check("importance with micro epochs over macro epochs alone", earned / alone, at_least=1.0)
-    bench.check("share of decisions in time", _mean([record.in_time for record in both]), at_least=0.99)
+    bench.check("share of decisions in time", _mean([record.in_time for record in both]), at_least=0.99, timed=True)
 
 
 def _draw(bench: Bench, records: dict[str, list[Record]]) -> None:

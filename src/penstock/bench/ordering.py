@@ -53,10 +53,13 @@ def run(bench: Bench) -> None:
     overheads = {work: _in_turns(bench, work) for work in works}
     for name, bar in _BARS.items():
         bench.check(
-            f"{name} over round-robin, {works[0]} multiplication a tuple", overheads[works[0]][name], at_most=bar
+            f"{name} over round-robin, {works[0]} multiplication a tuple",
+            overheads[works[0]][name],
+            at_most=bar,
+            timed=True,
         )
         what = f"{name} over round-robin, {works[-1]} multiplications a tuple"
-        bench.check(what, overheads[works[-1]][name], at_most=_NEAR_ZERO)
+        bench.check(what, overheads[works[-1]][name], at_most=_NEAR_ZERO, timed=True)
     _draw(bench, overheads)
     _on_spark(bench, works[0])
 
@@ -150,7 +153,7 @@ def _on_spark(bench: Bench, work: int) -> None:
             part="on Spark", strategy=name, work=work, batch_seconds=found[name], overhead=overhead, rounds=rounds
         )
         if name in _BARS:
-            bench.check(f"{name} over round-robin, time of a batch on Spark", overhead, at_most=_BARS[name])
+            bench.check(f"{name} over round-robin, time of a batch on Spark", overhead, at_most=_BARS[name], timed=True)
 
 
 def _batch_seconds(spark: SparkSession, strategy: str, work: int, size: int, batches: int) -> float:

@@ -55,7 +55,7 @@ def _overhead(bench: Bench) -> None:
         found[name] = _slowdowns(bench, name, program, tuples, repeats)
     for rate, bar in ((0.001, 0.05), (0.01, 0.10)):
         worst = max(slow[rate] - slow[None] for slow in found.values())
-        bench.check(f"overhead at s = {rate}, less the noise, the largest", worst, at_most=bar)
+        bench.check(f"overhead at s = {rate}, less the noise, the largest", worst, at_most=bar, timed=True)
     title = "What profiling costs"
     with bench.figure("profiling_overhead", title=title, xlabel="sampling fraction", ylabel="overhead, %") as axes:
         for name, slow in found.items():
@@ -122,8 +122,8 @@ def _transparency(bench: Bench) -> None:
     for id_, values in large.items():
         bench.row(part="transparency", operator=id_, **dict(zip(fusions, values, strict=True)))
     worst = max(max(values) / min(values) - 1.0 for values in large.values())
-    bench.check("costs of an operator in three fusions, the largest difference", worst, at_most=0.15)
-    bench.check("operators compared", len(large), at_least=10)
+    bench.check("costs of an operator in three fusions, the largest difference", worst, at_most=0.15, timed=True)
+    bench.check("operators compared", len(large), at_least=10, timed=True)
 
 
 def median_costs(
@@ -152,7 +152,7 @@ def _known_costs(bench: Bench) -> None:
         job = _compile(program, groups, 0.05)
         outcome = PEs(job).run(encoded(job.plan, tuples, count))
         errors += _errors(bench, outcome, name)
-    bench.check("known costs, the largest error", max(errors), at_most=0.10)
+    bench.check("known costs, the largest error", max(errors), at_most=0.10, timed=True)
 
 
 def _errors(bench: Bench, outcome: Outcome, fusion: str) -> list[float]:

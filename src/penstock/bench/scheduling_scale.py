@@ -41,10 +41,10 @@ def measure_scale(bench: Bench) -> None:
 
 def _check_scale(bench: Bench, measured: list[dict[str, float]]) -> None:
     edges, cpu, sweeps = ([m[key] for m in measured] for key in ("edges", "cpu_seconds", "sweep_cpu_seconds"))
-    bench.check("seconds to read and place the largest graph", measured[-1]["seconds"], at_most=300)
+    bench.check("seconds to read and place the largest graph", measured[-1]["seconds"], at_most=300, timed=True)
     bench.check("peak memory on the largest graph (GiB)", measured[-1]["peak_gib"], at_most=8)
-    bench.check("exponent of the growth of CPU time with edges", _growth(edges, cpu), at_most=1.25)
-    bench.check("the same of METIS and the sweeps, without the climb", _growth(edges, sweeps), at_most=1.25)
+    bench.check("exponent of the growth of CPU time with edges", _growth(edges, cpu), at_most=1.25, timed=True)
+    bench.check("the same of METIS and the sweeps, without the climb", _growth(edges, sweeps), at_most=1.25, timed=True)
     _draw_scale(bench, edges, {"read, place and write": cpu, "METIS and the sweeps alone": sweeps})
 
 

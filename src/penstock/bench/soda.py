@@ -169,6 +169,11 @@ def _scale(bench: Bench) -> None:
             granularity=answer.granularity,
             seconds=took,
         )
-        bench.check(f"seconds for {jobs} jobs with a deadline of {seconds:g} s", took, at_most=seconds + _GRACE_SECONDS)
+        bench.check(
+            f"seconds for {jobs} jobs with a deadline of {seconds:g} s",
+            took,
+            at_most=seconds + _GRACE_SECONDS,
+            timed=True,
+        )
         bench.check(f"mips beyond the capacity with {seconds:g} s", answer.mips_used - problem.mips, at_most=1e-6)
-    bench.check("importance of the long deadline over the short one", earned[1] / earned[0], at_least=1.0)
+    bench.check("importance of the long deadline over the short one", earned[1] / earned[0], at_least=1.0, timed=True)

@@ -17,12 +17,16 @@ def run_admission(bench: Bench) -> None:
     """Time, memory and distance to what no answer exceeds, for each shape."""
     seconds = 10.0 if bench.quick else 20.0
     rows = [_solved(bench, shape, seconds) for shape in (QUICK if bench.quick else SHAPES)]
-    bench.check("admission: seconds beyond the deadline, the most", max(r["late"] for r in rows), at_most=_LATE)
+    bench.check(
+        "admission: seconds beyond the deadline, the most", max(r["late"] for r in rows), at_most=_LATE, timed=True
+    )
     bench.check("admission: peak memory in MiB, the most", max(r["peak_mib"] for r in rows), at_most=_MOST_MIB)
     small = [row for row in rows if row["shape"] in QUICK]
     bench.check("admission: small problems proven, share", sum(r["proven"] for r in small) / len(small), at_least=1.0)
     for row in (row for row in rows if row["shape"] in WORTH):
-        bench.check(f"admission, {row['shape']}: part of the bound", row["of_bound"], at_least=WORTH[row["shape"]])
+        bench.check(
+            f"admission, {row['shape']}: part of the bound", row["of_bound"], at_least=WORTH[row["shape"]], timed=True
+        )
     with bench.figure(
         "solvers_admission", title="Admission", xlabel="seconds", ylabel="importance, of the bound"
     ) as axes:
