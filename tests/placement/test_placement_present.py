@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from penstock.base.deadline import Deadline
+from penstock.base.diagnostics import UserError
 from penstock.placement import (
     MetisSettings,
     PlacementProblem,
@@ -21,6 +22,7 @@ from penstock.placement import (
     present_placement,
     sized_machines,
 )
+from penstock.placement.json_format import read_present
 from penstock.placement.measure import cost, is_within, limits
 from penstock.placement.packing import attainable_bound
 from penstock.placement.stay import NOWHERE, match_labels, place_from
@@ -174,3 +176,12 @@ def test_a_new_task_goes_where_there_is_room_though_nothing_may_move():
     present = present_placement(problem, np.array([0, 0, NOWHERE]), max_moves=0)
     start = np.array([0, 1, 0])
     assert place_from(problem, start, present, Deadline.after(None)).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("line", ["\u00b2", "9" * 5000, "-1", "1.0"])
+def test_a_partition_file_with_a_line_that_is_no_machine_is_refused_with_it(tmp_path: Path, line: str) -> None:
+    parts = tmp_path / "here.part"
+    parts.write_text(f"0\n{line}\n", encoding="utf-8")
+    problem = PlacementProblem(graph=communication_graph([1, 1], [0], [1], [1.0]), machines=equal_machines(2))
+    with pytest.raises(UserError, match=r"line 2 is .*; write a number from 0 to 1"):
+        read_present(parts, problem)
