@@ -8,6 +8,7 @@ Example:
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -173,7 +174,7 @@ def placement_to_json(
         "algorithm": placement.algorithm,
         "assignment": dict(zip(names, machine_of.tolist(), strict=True)),
         "cost": _number(placement.cost),
-        "imbalance": round(placement.imbalance, 9),
+        "imbalance": round(placement.imbalance, 9) if math.isfinite(placement.imbalance) else None,
         "within_limit": placement.within_limit,
         "seconds": round(placement.seconds, 6),
         "cut": _number(cut(graph, machine_of)),
