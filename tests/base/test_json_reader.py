@@ -90,3 +90,13 @@ def test_keys_of_other_readers_are_left_alone_unless_they_are_nearly_ours() -> N
     assert not reader.found
     reader.check_spelling({"max_mip": 1}, ("max_mips",), "PE `p`")
     assert [str(m) for m in reader.found] == ["error: PE `p` has an unknown key `max_mip`; did you mean `max_mips`?"]
+
+
+def test_very_many_unknown_names_are_all_named_and_only_the_first_compared_with_what_is_known() -> None:
+    reader, known = JsonReader(), [f"o{i}" for i in range(1000)]
+    for number in range(200):
+        assert not reader.check_name(f"oo{number}", known, "streams[0]", "operator")
+    messages = [str(mistake) for mistake in reader.found]
+    assert all("names operator `oo" in message for message in messages)
+    assert "did you mean `o0`?" in messages[0]
+    assert "did you mean" not in messages[-1]

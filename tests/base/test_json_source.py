@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,11 @@ def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe{}")
     with pytest.raises(UserError, match=r"cannot read `.*p\.json`: it is not a UTF-8 text file"):
         read_json(path)
+
+
+def test_a_key_that_stands_twice_among_very_many_is_found_at_once() -> None:
+    keys = [*range(100_000), 99_999]
+    began = time.process_time()
+    with pytest.raises(UserError, match="the key `k99999` stands twice in one object"):
+        parse_json("{" + ", ".join(f'"k{key}": 1' for key in keys) + "}", "p.json")
+    assert time.process_time() - began < 5

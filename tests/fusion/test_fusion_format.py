@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 
 import pytest
 
@@ -135,3 +136,17 @@ def test_a_problem_survives_the_way_through_a_file(tmp_path):
     path = tmp_path / "p.json"
     path.write_text(json.dumps(PROBLEM))
     assert read_problem(path).constraints == problem_from_json(PROBLEM).constraints
+
+
+def test_two_of_very_many_isomorphic_constraints_that_share_an_operator_are_found_at_once() -> None:
+    kind = {"kind": "high_availability", "isomorphic": True}
+    constraints = [kind | {"replicas": [[f"a{i}"], [f"b{i}"]]} for i in range(5000)]
+    problem = {
+        "operators": [{"id": f"{side}{i}", "cost": 1} for side in "ab" for i in range(5000)],
+        "hosts": [{"id": "h", "capacity": 9}],
+        "constraints": [*constraints, kind | {"replicas": [["a7"], ["b8"]]}],
+    }
+    began = time.process_time()
+    found = messages(problem)
+    assert time.process_time() - began < 5
+    assert [text.split("`")[1] for text in found] == ["a7", "b8"]

@@ -175,3 +175,22 @@ def test_exact_uses_all_of_its_time_where_it_cannot_search_completely(monkeypatc
 def test_hosts_may_differ_by_any_factor(algorithm: Algorithm, capacity: float) -> None:
     problem = fusion_problem([4, 4, 4, 4], [(0, 1, 9), (1, 2, 1), (2, 3, 9)], [12, 12, capacity])
     assert fuse(problem, algorithm).feasible
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "cola"])
+def test_thousands_of_isomorphic_constraints_keep_the_deadline(algorithm: Algorithm) -> None:
+    pairs = [((f"o{2 * i}",), (f"o{2 * i + 1}",)) for i in range(3000)]
+    alike = [Constraint(kind=ConstraintKind.HIGH_AVAILABILITY, replicas=pair, isomorphic=True) for pair in pairs]
+    problem = fusion_problem([1.0] * 6000, [(0, 1, 1.0)], [1e4] * 2, constraints=alike)
+    began = time.process_time()
+    assert fuse(problem, algorithm, deadline_seconds=1).feasible
+    assert time.process_time() - began < 4
+
+
+def test_as_many_replicas_as_hosts_keep_the_deadline() -> None:
+    replicas = tuple(tuple(f"o{3 * r + i}" for i in range(3)) for r in range(2500))
+    alike = Constraint(kind=ConstraintKind.HIGH_AVAILABILITY, replicas=replicas, isomorphic=True)
+    problem = fusion_problem([1.0] * 7500, [(0, 1, 1.0)], [9.0] * 2500, constraints=[alike])
+    began = time.process_time()
+    assert fuse(problem, "cola", deadline_seconds=1).feasible
+    assert time.process_time() - began < 4

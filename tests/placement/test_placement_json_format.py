@@ -199,3 +199,15 @@ def test_a_file_that_is_not_there_or_not_text_is_named(tmp_path):
     (tmp_path / "p.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UserError, match=r"cannot read `.*p.json`"):
         read_problem(tmp_path / "p.json")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("capacity", [0, 1e-300])
+def test_a_load_on_a_machine_without_a_share_is_an_imbalance_without_a_number(capacity):
+    machines = [{"id": "m", "capacity": capacity}, {"id": "n", "capacity": 1e15}]
+    tasks = [{"id": "a", "weight": 2}, {"id": "b", "weight": 2}]
+    document = {"tasks": tasks, "edges": [], "machines": machines, "capacities": "relative"}
+    problem = parse_problem(json.dumps(document), "p.json")
+    dealt_out, packed = (placement_to_json(problem, place(problem, name)) for name in ("even", "metis"))
+    assert (dealt_out["imbalance"], dealt_out["within_limit"]) == (None, False)
+    assert (packed["imbalance"], packed["assignment"]) == (1.0, {"a": 1, "b": 1})

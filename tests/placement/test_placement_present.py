@@ -6,12 +6,16 @@ import itertools
 import json
 import subprocess
 import sys
+import time
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from penstock.base.deadline import Deadline
+from penstock.base.diagnostics import UserError
 from penstock.placement import (
     MetisSettings,
     PlacementProblem,
@@ -21,6 +25,7 @@ from penstock.placement import (
     present_placement,
     sized_machines,
 )
+from penstock.placement.json_format import read_present
 from penstock.placement.measure import cost, is_within, limits
 from penstock.placement.packing import attainable_bound
 from penstock.placement.stay import NOWHERE, match_labels, place_from
@@ -174,3 +179,50 @@ def test_a_new_task_goes_where_there_is_room_though_nothing_may_move():
     present = present_placement(problem, np.array([0, 0, NOWHERE]), max_moves=0)
     start = np.array([0, 1, 0])
     assert place_from(problem, start, present, Deadline.after(None)).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("line", ["\u00b2", "9" * 5000, "-1", "1.0"])
+def test_a_partition_file_with_a_line_that_is_no_machine_is_refused_with_it(tmp_path: Path, line: str) -> None:
+    parts = tmp_path / "here.part"
+    parts.write_text(f"0\n{line}\n", encoding="utf-8")
+    problem = PlacementProblem(graph=communication_graph([1, 1], [0], [1], [1.0]), machines=equal_machines(2))
+    with pytest.raises(UserError, match=r"line 2 is .*; write a number from 0 to 1"):
+        read_present(parts, problem)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_labels_are_matched_so_that_the_least_moves(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    machines, tasks = int(rng.integers(1, 7)), 12
+    problem = _problem(seed, tasks, machines)
+    kinds = rng.integers(1, 3, machines)
+    problem = replace(problem, machines=sized_machines(kinds * 9))
+    here, new = (rng.integers(0, machines, tasks) for _ in range(2))
+    here[rng.random(tasks) < 0.2] = NOWHERE
+    present = present_placement(problem, here, weights=rng.integers(1, 5, tasks).astype(float), move_cost=1.0)
+    least = min(
+        float(present.prices[present.moved(np.array(labels)[new])].sum())
+        for labels in itertools.permutations(range(machines))
+        if (kinds[list(labels)] == kinds).all()
+    )
+    assert float(present.prices[present.moved(match_labels(problem, new, present))].sum()) == least
+
+
+@pytest.mark.parametrize("has_racks", [False, True])
+def test_nearly_as_many_machines_as_tasks_keep_the_deadline_and_little_memory(has_racks: bool) -> None:
+    tasks, count = 12_000, 8_000
+    ends = np.arange(tasks - 1)
+    racks = [f"r{machine}" for machine in range(count)] if has_racks else None
+    problem = PlacementProblem(
+        graph=communication_graph(np.ones(tasks), ends, ends + 1, np.ones(tasks - 1)),
+        machines=sized_machines(np.full(count, 9.0), racks=racks),
+        imbalance=9.0,
+    )
+    present = present_placement(problem, np.arange(tasks) % count)
+    tracemalloc.start()
+    began = time.process_time()
+    answer = place(problem, "metis", present=present, deadline_seconds=1)
+    assert time.process_time() - began < 6
+    assert tracemalloc.get_traced_memory()[1] < 400 * 2**20
+    tracemalloc.stop()
+    assert answer.within_limit

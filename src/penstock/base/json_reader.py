@@ -25,6 +25,7 @@ Point = tuple[float, float]
 _LONGEST = 57
 _ALIKE = 0.85
 _MOST = 2**31 - 1
+_MOST_COMPARED = 100_000
 
 
 def load_object(path: Path, example: str) -> Object:
@@ -75,6 +76,7 @@ class JsonReader:
         self.largest = largest
         self.found = Diagnostics()
         self._nameless = count(1)
+        self._compared = 0
 
     def complain(self, message: str, hint: str | None = None) -> None:
         """Record a mistake."""
@@ -101,8 +103,13 @@ class JsonReader:
     def check_name(self, name: str, known: Collection[str], owner: str, what: str) -> bool:
         """Whether a name exists; complains if not."""
         if name not in known:
-            self.complain(f"{owner} names {what} `{name}`, which does not exist", nearest(name, known))
+            self.complain(f"{owner} names {what} `{name}`, which does not exist", self.suggest(name, known))
         return name in known
+
+    def suggest(self, word: str, known: Collection[str]) -> str | None:
+        """A hint that names the nearest known word; none in a file with so many mistakes that it would take long."""
+        self._compared += len(known)
+        return nearest(word, known) if self._compared <= _MOST_COMPARED else None
 
     def entries(self, value: Mapping[str, Any], key: str, owner: str | None = None) -> list[tuple[int, Object]]:
         """The objects of the list under a key, each with its position; none if the key is left out."""

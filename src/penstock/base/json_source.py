@@ -8,6 +8,7 @@ or nesting beyond what the parser takes. A byte order mark is passed over.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
@@ -88,8 +89,7 @@ class _Twice(Exception):
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _Twice(next(key for i, key in enumerate(keys) if key in keys[:i]))
+        raise _Twice(next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1))
     return value
 
 

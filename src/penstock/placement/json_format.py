@@ -8,6 +8,9 @@ Example:
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ import numpy as np
 
 from penstock.base.diagnostics import UserError
 from penstock.base.json_reader import JsonReader, expect_object, shown
-from penstock.base.json_source import nearest, parse_json, read_json
+from penstock.base.json_source import parse_json, read_json
 from penstock.placement.measure import cut, loads, volume
 from penstock.placement.problem import (
     DEFAULT_IMBALANCE,
@@ -36,6 +39,8 @@ FEWER_MACHINES = "a machine without a task is of no use; give fewer machines"
 
 _LARGEST = 1e100
 """Beyond this, sums and products would overflow."""
+
+_SHORT_NUMBER = re.compile("[0-9]{1,18}")
 
 _PROBLEM_KEYS = ("tasks", "edges", "machines", "capacities", "rack_factor")
 _TASK_KEYS = ("id", "weight", "weights", "volume", "move")
@@ -95,10 +100,11 @@ def _present_from_json(value: object, problem: PlacementProblem, reader: JsonRea
     placed = expect_object(value, reader.path, '{"assignment": {"t1": 0}}')
     assignment = reader.mapping(placed, "assignment", "the placement")
     position = {name: task for task, name in enumerate(_names(problem))}
+    number_of = _machine_numbers(problem)
     machine_of = np.full(problem.graph.tasks, NOWHERE, np.int64)
     for name, machine in assignment.items():
         known = reader.check_name(name, position, "the assignment", "task")
-        number = _machine_number(machine, problem, f"the machine of task `{name}`", reader)
+        number = _machine_number(machine, number_of, f"the machine of task `{name}`", reader)
         if known and number is not None:
             machine_of[position[name]] = number
     return machine_of
@@ -114,19 +120,23 @@ def _present_from_parts(path: Path, problem: PlacementProblem, reader: JsonReade
             f"it has {len(words)} lines and the problem {problem.graph.tasks} tasks", "one line for each task"
         )
         return np.zeros(problem.graph.tasks, np.int64)
-    values = [int(word) if word.isdigit() else word for word in words]
-    found = (_machine_number(value, problem, f"line {i + 1}", reader) for i, value in enumerate(values))
+    number_of = _machine_numbers(problem)
+    values = [int(word) if _SHORT_NUMBER.fullmatch(word) else word for word in words]
+    found = (_machine_number(value, number_of, f"line {i + 1}", reader) for i, value in enumerate(values))
     return np.array([NOWHERE if number is None else number for number in found], np.int64)
 
 
-def _machine_number(value: object, problem: PlacementProblem, what: str, reader: JsonReader) -> int | None:
+def _machine_numbers(problem: PlacementProblem) -> dict[str, int]:
+    return {name: number for number, name in enumerate(problem.machines.ids)}
+
+
+def _machine_number(value: object, number_of: Mapping[str, int], what: str, reader: JsonReader) -> int | None:
     """A machine by its number, or by its name."""
-    machines = problem.machines
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < machines.count:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(number_of):
         return value
-    if isinstance(value, str) and value in machines.ids:
-        return machines.ids.index(value)
-    last = machines.count - 1
+    if isinstance(value, str) and value in number_of:
+        return number_of[value]
+    last = len(number_of) - 1
     reader.complain(f"{what} is {shown(value)}", f"write a number from 0 to {last}, or the id of a machine")
     return None
 
@@ -164,7 +174,7 @@ def placement_to_json(
         "algorithm": placement.algorithm,
         "assignment": dict(zip(names, machine_of.tolist(), strict=True)),
         "cost": _number(placement.cost),
-        "imbalance": round(placement.imbalance, 9),
+        "imbalance": round(placement.imbalance, 9) if math.isfinite(placement.imbalance) else None,
         "within_limit": placement.within_limit,
         "seconds": round(placement.seconds, 6),
         "cut": _number(cut(graph, machine_of)),
@@ -237,7 +247,8 @@ def _end(edge: dict[str, Any], key: str, index: int, index_of: dict[str, int], r
         return None
     name = str(edge[key])
     if name not in index_of:
-        reader.complain(f"edges[{index}] goes `{key}` task `{name}`, which does not exist", nearest(name, index_of))
+        hint = reader.suggest(name, index_of)
+        reader.complain(f"edges[{index}] goes `{key}` task `{name}`, which does not exist", hint)
     return index_of.get(name)
 
 

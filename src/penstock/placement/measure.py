@@ -65,9 +65,16 @@ def fair_loads(problem: PlacementProblem) -> Floats:
 
 
 def imbalance(problem: PlacementProblem, machine_of: Ints) -> float:
-    """The paper's loadImba(G, P), the largest over the resources."""
+    """The paper's loadImba(G, P), the largest over the resources; infinite where a machine without a share has load."""
+    is_stray = (fair_loads(problem) == 0) & (loads(problem, machine_of) > 0)
+    return np.inf if is_stray.any() else largest_ratio(problem, machine_of)
+
+
+def largest_ratio(problem: PlacementProblem, machine_of: Ints) -> float:
+    """The largest ratio of a machine's load to its share, machines without a share left out."""
     fair = fair_loads(problem)
-    ratios = loads(problem, machine_of)[fair > 0] / fair[fair > 0]
+    with np.errstate(over="ignore"):
+        ratios = loads(problem, machine_of)[fair > 0] / fair[fair > 0]
     return float(ratios.max()) if ratios.size else 1.0
 
 

@@ -36,7 +36,7 @@ import numpy as np
 
 from penstock.base.diagnostics import Infeasible
 from penstock.base.integer_program import IntegerProgram
-from penstock.placement.measure import fair_loads, imbalance, is_within, limits, loads
+from penstock.placement.measure import fair_loads, is_within, largest_ratio, limits, loads
 from penstock.placement.problem import Floats, Ints, PlacementProblem
 
 _NEXT_TO_NOTHING = 1e-100
@@ -81,7 +81,7 @@ def attainable_bound(problem: PlacementProblem) -> Packing:
         raise Infeasible(
             f"no placement was found that keeps every machine within its capacity; {_worst(problem, packed)}"
         )
-    return Packing(bound=max(problem.imbalance, imbalance(problem, packed)), machine_of=packed)
+    return Packing(bound=max(problem.imbalance, largest_ratio(problem, packed)), machine_of=packed)
 
 
 def check_capacities(problem: PlacementProblem) -> None:
@@ -163,7 +163,7 @@ def _pack_exactly(problem: PlacementProblem, packed: Ints) -> Ints:
 
 def _better(problem: PlacementProblem, one: Ints, other: Ints) -> Ints:
     def badness(machine_of: Ints) -> tuple[bool, float]:
-        return not is_within(problem, machine_of, np.inf), imbalance(problem, machine_of)
+        return not is_within(problem, machine_of, np.inf), largest_ratio(problem, machine_of)
 
     return min(one, other, key=badness)
 

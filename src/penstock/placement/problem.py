@@ -257,10 +257,11 @@ def sized_machines(
     sizes = _columns(capacities)
     names = ["" for _ in sizes] if racks is None else list(racks)
     rack_ids = tuple(dict.fromkeys(names))
+    number_of = {name: number for number, name in enumerate(rack_ids)}
     return Machines(
         shares=sizes / sizes.sum(axis=0),
         capacities=sizes if hard else np.full_like(sizes, np.inf),
-        racks=np.array([rack_ids.index(name) for name in names], np.int64),
+        racks=np.array([number_of[name] for name in names], np.int64),
         rack_factor=rack_factor,
         ids=tuple(str(machine) for machine in range(len(sizes))) if ids is None else tuple(ids),
         rack_ids=rack_ids,

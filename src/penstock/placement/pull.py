@@ -23,11 +23,12 @@ def pull(problem: PlacementProblem, machine_of: Ints, tasks: Ints) -> Floats:
     """The pull of all machines on some tasks, one row a task."""
     graph, machines = problem.graph, problem.machines
     rows, entries = entries_of(graph, tasks)
-    keys = rows * machines.count + machine_of[graph.adjacent[entries]]
-    size = len(tasks) * machines.count
-    sums = np.asarray(np.bincount(keys, weights=graph.traffic[entries], minlength=size), np.float64)
-    to_machine = sums.reshape(len(tasks), machines.count)
-    return to_machine + _rack_pull(machines, to_machine) if machines.has_racks else to_machine
+    there, traffic = machine_of[graph.adjacent[entries]], graph.traffic[entries]
+    pulls = _sums(rows, there, traffic, (len(tasks), machines.count))
+    if machines.has_racks:
+        to_rack = _sums(rows, machines.racks[there], traffic, (len(tasks), len(machines.rack_ids)))
+        pulls += (machines.rack_factor - 1.0) * to_rack[:, machines.racks]
+    return pulls
 
 
 def nearness(machines: Machines, some: Ints) -> Floats:
@@ -47,7 +48,6 @@ def entries_of(graph: CommunicationGraph, tasks: Ints) -> tuple[Ints, Ints]:
     return rows, np.arange(len(rows)) - np.repeat(before - graph.starts[tasks], degrees)
 
 
-def _rack_pull(machines: Machines, to_machine: Floats) -> Floats:
-    to_rack = np.zeros((len(to_machine), len(machines.rack_ids)))
-    np.add.at(to_rack.T, machines.racks, to_machine.T)
-    return np.asarray((machines.rack_factor - 1.0) * to_rack[:, machines.racks])
+def _sums(rows: Ints, columns: Ints, weights: Floats, shape: tuple[int, int]) -> Floats:
+    flat = np.bincount(rows * shape[1] + columns, weights=weights, minlength=shape[0] * shape[1])
+    return np.asarray(flat, np.float64).reshape(shape)

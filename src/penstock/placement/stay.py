@@ -33,23 +33,26 @@ Reference:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+from scipy import sparse
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from penstock.base.deadline import Deadline
 from penstock.placement.measure import cost, limits, loads, overload
 from penstock.placement.packing import attainable_bound
-from penstock.placement.problem import Floats, Ints, PlacementProblem
+from penstock.placement.problem import Floats, Ints, Matrix, PlacementProblem
 from penstock.placement.pull import pull
 from penstock.placement.relief import relieve
 
 NOWHERE = -1
 _DEFAULT_PRICE = 0.25
-_TASKS_A_BLOCK = 4096
+_CELLS_A_BLOCK = 1 << 22
 _MOST_PASSES = 20
 _GAIN = 1e-9
+_NEXT_TO_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,7 +138,7 @@ def _relieve_sparingly(
         full = np.asarray((load > limit * (1 + _GAIN)).any(axis=1))
         moved = present.moved(machine_of)
         is_last = present.max_moves is not None and len(moved) >= present.max_moves
-        tasks = np.flatnonzero(full[machine_of] & (is_free | (not is_last)))[:_TASKS_A_BLOCK]
+        tasks = np.flatnonzero(full[machine_of] & (is_free | (not is_last)))[: _rows(problem)]
         weights, here = problem.graph.weights[tasks], machine_of[tasks]
         added = _excess(load[None] + weights[:, None], limit, unit) - _excess(load, limit, unit)
         spared = _excess(load[here], limit[here], unit[here]) - _excess(load[here] - weights, limit[here], unit[here])
@@ -158,18 +161,37 @@ def _excess(load: Floats, limit: Floats, unit: Floats) -> Floats:
 def match_labels(problem: PlacementProblem, new: Ints, present: Present) -> Ints:
     """The same placement with its machines renamed among those that are alike, so that the least has to move."""
     machines = problem.machines
-    running = present.machine_of != NOWHERE
-    staying = np.zeros((machines.count, machines.count))
-    np.add.at(staying, (new[running], present.machine_of[running]), np.maximum(present.prices[running], 1e-12))
-    label = np.arange(machines.count)
-    kinds = zip(machines.racks.tolist(), machines.capacities.tolist(), machines.shares.tolist(), strict=True)
-    alike: dict[str, list[int]] = {}
-    for machine, kind in enumerate(kinds):
-        alike.setdefault(repr(kind), []).append(machine)
-    for group in alike.values():
-        rows, columns = linear_sum_assignment(staying[np.ix_(group, group)], maximize=True)
-        label[np.array(group)[rows]] = np.array(group)[columns]
-    return np.asarray(label[new], np.int64)
+    number_of: dict[str, int] = {}
+    looks = zip(machines.racks.tolist(), machines.capacities.tolist(), machines.shares.tolist(), strict=True)
+    kinds = np.array([number_of.setdefault(repr(look), len(number_of)) for look in looks])
+    might_stay = (present.machine_of != NOWHERE) & (kinds[new] == kinds[present.machine_of])
+    ends = new[might_stay], present.machine_of[might_stay]
+    prices = np.maximum(present.prices[might_stay], 1e-12)
+    staying = sparse.csr_array(sparse.coo_array((prices, ends), shape=(machines.count, machines.count)))
+    return _heaviest_matching(staying, kinds)[new]
+
+
+def _heaviest_matching(weights: Matrix, kinds: Ints) -> Ints:
+    """A column of its own kind for each row of a square matrix, so that the sum is the largest.
+
+    Only what weighs something is stored, and only between rows and columns of one kind. Each row may also take a column
+    of its own that weighs next to nothing; such rows then share the columns that are left.
+    """
+    size = len(kinds)
+    if not weights.nnz:
+        return np.arange(size)
+    least = float(weights.data.min()) * _NEXT_TO_NOTHING
+    padded = sparse.hstack([weights, sparse.diags_array(np.full(size, least))], format="csr")
+    column = np.asarray(min_weight_full_bipartite_matching(padded, maximize=True)[1], np.int64)
+    rows_left, columns_left = np.flatnonzero(column >= size), np.setdiff1d(np.arange(size), column)
+    rows, columns = (rest[np.argsort(kinds[rest], kind="stable")] for rest in (rows_left, columns_left))
+    column[rows] = columns
+    return column
+
+
+def _rows(problem: PlacementProblem) -> int:
+    """The number of tasks whose moves to all machines are looked at together."""
+    return max(1, _CELLS_A_BLOCK // problem.machines.count)
 
 
 def climb_with_prices(
@@ -196,7 +218,8 @@ class _Climb:
 
     def sweep(self, deadline: Deadline) -> bool:
         """Make moves that gain, the best first; whether there was one."""
-        gains = np.concatenate([self._best_gains(tasks) for tasks in self._blocks(deadline)] or [np.zeros(0)])
+        found = [self._best_gains(tasks) for tasks in self._blocks() if not deadline.has_passed()]
+        gains = np.concatenate(found or [np.zeros(0)])
         changed = False
         for number, task in enumerate(np.argsort(-gains, kind="stable")[: int((gains > _GAIN).sum())].tolist()):
             if number % 256 == 0 and deadline.has_passed():
@@ -204,10 +227,10 @@ class _Climb:
             changed |= self._move(task)
         return changed
 
-    def _blocks(self, deadline: Deadline) -> list[Ints]:
+    def _blocks(self) -> Iterator[Ints]:
         count = self.problem.graph.tasks
-        starts = range(0, count, _TASKS_A_BLOCK)
-        return [np.arange(first, min(first + _TASKS_A_BLOCK, count)) for first in starts if not deadline.has_passed()]
+        rows = _rows(self.problem)
+        return (np.arange(first, min(first + rows, count)) for first in range(0, count, rows))
 
     def _worth(self, tasks: Ints) -> Floats:
         """The worth of each task on each machine: traffic that stays there, and the price that staying saves."""

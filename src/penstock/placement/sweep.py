@@ -37,7 +37,7 @@ from penstock.placement.moves import Moves, running_sums
 from penstock.placement.problem import Floats, Ints, PlacementProblem
 from penstock.placement.pull import entries_of, pull
 
-_CELLS_A_BLOCK = 1 << 23
+_CELLS_A_BLOCK = 1 << 22
 _MOST_SWEEPS = 30
 
 
@@ -56,7 +56,7 @@ def improve(problem: PlacementProblem, machine_of: Ints, limit: Floats, deadline
         if deadline.has_passed():
             break
         room = limit - loads(problem, machine_of)
-        moves = _best_moves(problem, machine_of, boundary(problem, machine_of), room)
+        moves = _best_moves(problem, machine_of, boundary(problem, machine_of), room, deadline)
         moves = _independent(problem, moves)
         moves = moves.only(_that_fit(problem, moves, room))
         if not len(moves.tasks):
@@ -74,10 +74,11 @@ def boundary(problem: PlacementProblem, machine_of: Ints) -> Ints:
     return np.flatnonzero(outside)
 
 
-def _best_moves(problem: PlacementProblem, machine_of: Ints, tasks: Ints, room: Floats) -> Moves:
-    """The best move of each task to a machine with room for it, if it gains."""
+def _best_moves(problem: PlacementProblem, machine_of: Ints, tasks: Ints, room: Floats, deadline: Deadline) -> Moves:
+    """The best move of each task to a machine with room for it, if it gains; of as many tasks as there is time for."""
     rows = max(1, _CELLS_A_BLOCK // problem.machines.count)
-    found = [_best_of_block(problem, machine_of, tasks[i : i + rows], room) for i in range(0, len(tasks), rows)]
+    blocks = (tasks[i : i + rows] for i in range(0, len(tasks), rows))
+    found = [_best_of_block(problem, machine_of, block, room) for block in blocks if not deadline.has_passed()]
     if not found:
         return Moves(tasks=tasks, to=tasks, gains=np.zeros(0))
     moves = Moves(

@@ -37,9 +37,10 @@ from penstock.base.deadline import Deadline
 from penstock.fusion.graph.host_needs import HostNeed, Signature, joined_needs
 from penstock.fusion.graph.host_signatures import host_signatures
 from penstock.fusion.graph.super_graph import Pe, SuperGraph
-from penstock.fusion.problem.fusion_problem import Flags
+from penstock.fusion.problem.fusion_problem import Flags, Ints
 
 _RESERVE_SECONDS = 2.0
+_NO_COLOUR = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -127,7 +128,7 @@ def _place_freely(graph: SuperGraph, pes: Sequence[Pe]) -> list[int]:
 def _place(graph: SuperGraph, grouped: list[Unit], pes: int, reserved: dict[Signature, int]) -> list[int] | None:
     """The host of each PE; hosts that are reserved for a need are closed to what clashes with it from the start."""
     hosts = graph.problem.hosts
-    board = _Board([unit.need for unit in grouped], hosts.count)
+    board = _Board(hosts.count)
     for unit in grouped if reserved else ():
         board.claim(reserved[unit.need.signature()], unit.need)
     loads = np.zeros(hosts.count)
@@ -147,24 +148,25 @@ def _place(graph: SuperGraph, grouped: list[Unit], pes: int, reserved: dict[Sign
 class _Board:
     """Which hosts are still open to which needs: a host shows at most one colour of each colouring."""
 
-    def __init__(self, needs: Sequence[HostNeed], hosts: int) -> None:
-        self._shown: list[dict[int, int]] = [{} for _ in range(hosts)]
-        self._open: dict[Signature, Flags] = {}
-        self._asking: dict[int, list[tuple[Signature, int]]] = {}
-        for key, need in {need.signature(): need for need in needs}.items():
-            self._open[key] = np.array([bool(need.hosts >> host & 1) for host in range(hosts)])
-            for colouring, colour in need.colours.items():
-                self._asking.setdefault(colouring, []).append((key, colour))
+    def __init__(self, hosts: int) -> None:
+        self._hosts = hosts
+        self._allowed: dict[int, Flags] = {}
+        self._shown: dict[int, Ints] = {}
 
     def open_to(self, need: HostNeed) -> Flags:
         """The hosts that take a need."""
-        return self._open[need.signature()]
+        if need.hosts not in self._allowed:
+            self._allowed[need.hosts] = np.array([bool(need.hosts >> host & 1) for host in range(self._hosts)])
+        is_open = self._allowed[need.hosts]
+        for colouring, colour in need.colours.items():
+            if colouring in self._shown:
+                shown = self._shown[colouring]
+                is_open = is_open & ((shown == _NO_COLOUR) | (shown == colour))
+        return is_open
 
     def claim(self, host: int, need: HostNeed) -> None:
         """Let a host show the colours of a need."""
         for colouring, colour in need.colours.items():
-            if colouring not in self._shown[host]:
-                self._shown[host][colouring] = colour
-                for key, other in self._asking[colouring]:
-                    if other != colour:
-                        self._open[key][host] = False
+            shown = self._shown.setdefault(colouring, np.full(self._hosts, _NO_COLOUR))
+            if shown[host] == _NO_COLOUR:
+                shown[host] = colour

@@ -43,8 +43,8 @@ def glue(problem: FusionProblem, acyclic: bool, glued: Iterable[tuple[int, int]]
     labels = united(problem.operators, pairs)
     while True:
         before = int(labels.max())
-        for positions in mirrored:
-            labels = _mirror(labels, positions)
+        if mirrored:
+            labels = _mirror(labels, mirrored)
         if acyclic:
             labels = _without_cycles(problem, labels)
         if int(labels.max()) == before:
@@ -58,14 +58,15 @@ def united(count: int, pairs: Sequence[tuple[int, int]]) -> Ints:
     return numbered(connected_components(graph, directed=False)[1])
 
 
-def _mirror(labels: Ints, positions: Ints) -> Ints:
-    """Glue in every replica what is glued in one."""
+def _mirror(labels: Ints, mirrored: Sequence[Ints]) -> Ints:
+    """Glue in every replica what is glued in one; of each isomorphic constraint, the operators in rows of replicas."""
     pairs = list(enumerate((labels + len(labels)).tolist()))
-    for row in labels[positions]:
-        for column in range(1, len(row)):
-            together = np.flatnonzero(row[:column] == row[column])
-            if len(together):
-                pairs += [(int(p[together[0]]), int(p[column])) for p in positions]
+    for positions in mirrored:
+        for row in labels[positions].tolist():
+            first: dict[int, int] = {}
+            for column, label in enumerate(row):
+                if first.setdefault(label, column) != column:
+                    pairs += [(int(p[first[label]]), int(p[column])) for p in positions]
     return numbered(united(2 * len(labels), pairs)[: len(labels)])
 
 

@@ -68,7 +68,7 @@ def _host_distinct(distinct: dict[Signature, HostNeed], hosts: int, deadline: De
     needs = list(distinct.values())
     if not all(need.hosts for need in needs):
         return _IMPOSSIBLE
-    first = _first_fit(needs, hosts)
+    first = _first_fit(needs)
     if first is not None:
         return first
     if len(needs) * hosts > _MOST_PROGRAM:
@@ -89,20 +89,21 @@ def _host_distinct(distinct: dict[Signature, HostNeed], hosts: int, deadline: De
     return [max(range(hosts), key=lambda host: values[row[host]] if row[host] >= 0 else -1.0) for row in allowed]
 
 
-def _first_fit(needs: Sequence[HostNeed], hosts: int) -> list[int] | None:
-    """Hosts for needs, the choosiest first, each on the first host that takes it."""
-    shown: list[dict[int, int]] = [{} for _ in range(hosts)]
+def _first_fit(needs: Sequence[HostNeed]) -> list[int] | None:
+    """Hosts for needs, the choosiest first, each on the first host that takes it; sets of hosts are bits."""
+    taken: dict[int, int] = {}
+    showing: dict[tuple[int, int], int] = {}
     found = [0] * len(needs)
     for number in sorted(range(len(needs)), key=lambda n: (needs[n].hosts.bit_count(), -len(needs[n].colours))):
         need = needs[number]
-        fitting = (h for h in range(hosts) if need.hosts >> h & 1 and _agree(shown[h], need.colours))
-        host = next(fitting, None)
-        if host is None:
+        fitting = need.hosts
+        for colour in need.colours.items():
+            fitting &= ~taken.get(colour[0], 0) | showing.get(colour, 0)
+        if not fitting:
             return None
-        shown[host] |= need.colours
-        found[number] = host
+        host = fitting & -fitting
+        for colour in need.colours.items():
+            taken[colour[0]] = taken.get(colour[0], 0) | host
+            showing[colour] = showing.get(colour, 0) | host
+        found[number] = host.bit_length() - 1
     return found
-
-
-def _agree(shown: dict[int, int], colours: dict[int, int]) -> bool:
-    return all(shown.get(colouring, colour) == colour for colouring, colour in colours.items())

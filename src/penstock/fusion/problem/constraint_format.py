@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from penstock.base.json_reader import JsonReader, Object
 from penstock.base.json_source import kind_of
@@ -80,18 +79,18 @@ def _known(names: Sequence[str], owner: str, what: str, known: Collection[str], 
     return [name for name in dict.fromkeys(names) if name in known]
 
 
-def _repeated(names: Sequence[str]) -> set[str]:
+def _repeated(names: Iterable[str]) -> set[str]:
     return {name for name, count in Counter(names).items() if count > 1}
 
 
 def refuse_overlaps(constraints: Sequence[Constraint], reader: JsonReader) -> None:
     """Complain of operators in the replicas of two isomorphic constraints: what corresponds to what is then unclear."""
-    for one, other in combinations((c for c in constraints if c.isomorphic), 2):
-        for name in sorted(set(_operators(one)) & set(_operators(other))):
-            reader.complain(
-                f"operator `{name}` is in the replicas of two isomorphic high_availability constraints",
-                "put it into one of them, or make one of them not isomorphic",
-            )
+    isomorphic = (constraint for constraint in constraints if constraint.isomorphic)
+    for name in sorted(_repeated(name for constraint in isomorphic for name in set(_operators(constraint)))):
+        reader.complain(
+            f"operator `{name}` is in the replicas of two isomorphic high_availability constraints",
+            "put it into one of them, or make one of them not isomorphic",
+        )
 
 
 def _operators(constraint: Constraint) -> Iterator[str]:

@@ -12,7 +12,6 @@ import math
 from pathlib import Path
 
 from penstock.base.json_reader import JsonReader, Object, load_object
-from penstock.base.json_source import nearest
 from penstock.fusion.problem.constraint_format import CONSTRAINT_KEYS, read_constraint, refuse_overlaps
 from penstock.fusion.problem.fusion_problem import Fusion, FusionProblem, fusion_problem
 
@@ -134,7 +133,7 @@ def _end(item: Object, key: str, owner: str, index_of: dict[str, int], reader: J
         return None
     name = str(item[key])
     if name not in index_of:
-        reader.complain(f"{owner} goes `{key}` operator `{name}`, which does not exist", nearest(name, index_of))
+        reader.complain(f"{owner} goes `{key}` operator `{name}`, which does not exist", reader.suggest(name, index_of))
     return index_of.get(name)
 
 

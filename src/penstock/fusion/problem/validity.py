@@ -14,8 +14,8 @@ Example:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -25,15 +25,36 @@ from penstock.fusion.problem.fusion_problem import Assignment, FusionProblem, de
 from penstock.ir.constraints import Constraint, ConstraintKind
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where operators are: what the check of one constraint looks up rather than counts anew.
+
+    Attributes:
+        index_of: From an operator's name to its number.
+        pe_of: The PE of each operator.
+        host_of: The host of each operator.
+        in_pe: How many operators each PE has.
+        on_host: How many operators each host has.
+    """
+
+    index_of: Mapping[str, int]
+    pe_of: Sequence[int]
+    host_of: Sequence[int]
+    in_pe: Mapping[int, int]
+    on_host: Mapping[int, int]
+
+
 def violations(problem: FusionProblem, assignment: Assignment, *, acyclic: bool = False) -> Iterator[str]:
     """Every demand that the fusion breaks, in words; nothing for a valid fusion.
 
-    Capacities are no matter of validity; see `evaluate.Measures.fits`.
+    Capacities are no matter of validity; see `costs.Measures.fits`.
     """
     pe_of, host_of = assignment.pe_of.tolist(), assignment.host_of[assignment.pe_of].tolist()
-    index_of = problem.index_of
+    places = _Places(
+        index_of=problem.index_of, pe_of=pe_of, host_of=host_of, in_pe=Counter(pe_of), on_host=Counter(host_of)
+    )
     for constraint in problem.constraints:
-        for what in _CHECKS[constraint.kind](problem, constraint, index_of, pe_of, host_of):
+        for what in _CHECKS[constraint.kind](problem, constraint, places):
             yield f"{describe(constraint)}: {what}"
     for members in assignment.members():
         regions = {problem.regions[operator] for operator in members}
@@ -54,20 +75,17 @@ def is_acyclic(problem: FusionProblem, assignment: Assignment) -> bool:
     return int(components) == assignment.pes
 
 
-def _matched(
-    problem: FusionProblem, constraint: Constraint, index_of: dict[str, int], pe_of: list[int], host_of: list[int]
-) -> Iterator[str]:
+def _matched(problem: FusionProblem, constraint: Constraint, places: _Places) -> Iterator[str]:
     allowed = problem.hosts.matching(constraint.hosts)
     for name in constraint.operators:
-        if host_of[index_of[name]] not in allowed:
-            yield f"`{name}` is on `{problem.hosts.ids[host_of[index_of[name]]]}`"
+        host = places.host_of[places.index_of[name]]
+        if host not in allowed:
+            yield f"`{name}` is on `{problem.hosts.ids[host]}`"
 
 
 def _colocated(what: str, by_host: bool) -> _Check:
-    def check(
-        problem: FusionProblem, constraint: Constraint, index_of: dict[str, int], pe_of: list[int], host_of: list[int]
-    ) -> Iterator[str]:
-        place = host_of if by_host else pe_of
+    def check(problem: FusionProblem, constraint: Constraint, places: _Places) -> Iterator[str]:
+        place, index_of = places.host_of if by_host else places.pe_of, places.index_of
         first, *others = constraint.operators
         for name in others:
             if place[index_of[name]] != place[index_of[first]]:
@@ -77,56 +95,48 @@ def _colocated(what: str, by_host: bool) -> _Check:
 
 
 def _exlocated(what: str, by_host: bool) -> _Check:
-    def check(
-        problem: FusionProblem, constraint: Constraint, index_of: dict[str, int], pe_of: list[int], host_of: list[int]
-    ) -> Iterator[str]:
-        place = host_of if by_host else pe_of
+    def check(problem: FusionProblem, constraint: Constraint, places: _Places) -> Iterator[str]:
+        place = places.host_of if by_host else places.pe_of
         holder: dict[int, str] = {}
         for name in constraint.operators:
-            other = holder.setdefault(place[index_of[name]], name)
+            other = holder.setdefault(place[places.index_of[name]], name)
             if other != name:
                 yield f"`{other}` and `{name}` share a {what}"
 
     return check
 
 
-def _dedicated(what: str, by_host: bool) -> _Check:
-    def check(
-        problem: FusionProblem, constraint: Constraint, index_of: dict[str, int], pe_of: list[int], host_of: list[int]
-    ) -> Iterator[str]:
-        crowds = [(pe_of, Counter(pe_of), "PE"), (host_of, Counter(host_of) if by_host else Counter[int](), what)]
-        for name in constraint.operators:
-            for place, crowd, kind in crowds:
-                if crowd[place[index_of[name]]] > 1:
-                    yield f"`{name}` is not alone in its {kind}"
-
-    return check
+def _dedicated(problem: FusionProblem, constraint: Constraint, places: _Places) -> Iterator[str]:
+    for name in constraint.operators:
+        operator = places.index_of[name]
+        if places.in_pe[places.pe_of[operator]] > 1:
+            yield f"`{name}` is not alone in its PE"
+        if constraint.kind is ConstraintKind.HOST_DEDICATION and places.on_host[places.host_of[operator]] > 1:
+            yield f"`{name}` is not alone in its host"
 
 
-def _highly_available(
-    problem: FusionProblem, constraint: Constraint, index_of: dict[str, int], pe_of: list[int], host_of: list[int]
-) -> Iterator[str]:
-    replicas = [[index_of[name] for name in replica] for replica in constraint.replicas]
-    replica_of = {operator: number for number, replica in enumerate(replicas) for operator in replica}
+def _highly_available(problem: FusionProblem, constraint: Constraint, places: _Places) -> Iterator[str]:
+    replicas = [[places.index_of[name] for name in replica] for replica in constraint.replicas]
     owner: dict[int, int] = {}
-    for operator, pe in enumerate(pe_of):
-        if owner.setdefault(pe, replica_of.get(operator, -1)) != replica_of.get(operator, -1):
-            yield f"the PE of `{problem.ids[operator]}` is not within one replica"
-    for one, other in combinations(replicas, 2):
-        shared = {host_of[o] for o in one} & {host_of[o] for o in other}
-        for host in sorted(shared):
-            yield f"two replicas share the host `{problem.hosts.ids[host]}`"
-        if constraint.isomorphic and _shape(one, pe_of) != _shape(other, pe_of):
-            yield f"the replicas of `{problem.ids[one[0]]}` and `{problem.ids[other[0]]}` are not fused alike"
+    for number, replica in enumerate(replicas):
+        inside = Counter(places.pe_of[operator] for operator in replica)
+        for operator in replica:
+            pe, host = places.pe_of[operator], places.host_of[operator]
+            if inside[pe] != places.in_pe[pe]:
+                yield f"the PE of `{problem.ids[operator]}` is not within one replica"
+            if owner.setdefault(host, number) != number:
+                yield f"two replicas share the host `{problem.hosts.ids[host]}`"
+        if constraint.isomorphic and _shape(replica, places.pe_of) != _shape(replicas[0], places.pe_of):
+            yield f"the replicas of `{problem.ids[replicas[0][0]]}` and `{problem.ids[replica[0]]}` are not fused alike"
 
 
-def _shape(replica: Sequence[int], pe_of: list[int]) -> list[int]:
+def _shape(replica: Sequence[int], pe_of: Sequence[int]) -> list[int]:
     """How a replica is fused, whatever the numbers of its PEs: for each position the first one in the same PE."""
     first: dict[int, int] = {}
     return [first.setdefault(pe_of[operator], position) for position, operator in enumerate(replica)]
 
 
-_Check = Callable[[FusionProblem, Constraint, dict[str, int], list[int], list[int]], Iterator[str]]
+_Check = Callable[[FusionProblem, Constraint, _Places], Iterator[str]]
 _CHECKS: dict[ConstraintKind, _Check] = {
     ConstraintKind.RESOURCE_MATCH: _matched,
     ConstraintKind.PE_COLOCATION: _colocated("PE", by_host=False),
@@ -134,6 +144,6 @@ _CHECKS: dict[ConstraintKind, _Check] = {
     ConstraintKind.HOST_COLOCATION: _colocated("host", by_host=True),
     ConstraintKind.HOST_EXLOCATION: _exlocated("host", by_host=True),
     ConstraintKind.HIGH_AVAILABILITY: _highly_available,
-    ConstraintKind.PE_DEDICATION: _dedicated("PE", by_host=False),
-    ConstraintKind.HOST_DEDICATION: _dedicated("host", by_host=True),
+    ConstraintKind.PE_DEDICATION: _dedicated,
+    ConstraintKind.HOST_DEDICATION: _dedicated,
 }

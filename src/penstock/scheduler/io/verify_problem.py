@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from penstock.base.diagnostics import did_you_mean
 from penstock.base.json_reader import JsonReader
-from penstock.base.json_source import nearest
 from penstock.scheduler.problem.admission_problem import Job, Problem, Template
 
 
@@ -65,7 +64,7 @@ def _verify_inputs(job: Job, template: Template, producers: Mapping[str, Job], r
             owner = producers.get(stream)
             if owner is None:
                 reader.complain(
-                    f"PE `{pe.id}` reads stream `{stream}`, which no PE produces", nearest(stream, producers)
+                    f"PE `{pe.id}` reads stream `{stream}`, which no PE produces", reader.suggest(stream, producers)
                 )
             elif owner.id == job.id:
                 reader.complain(
