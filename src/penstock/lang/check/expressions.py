@@ -19,6 +19,7 @@ from penstock.lang.check.mistakes import error
 from penstock.lang.check.names import Names
 from penstock.lang.check.scope import Binding
 from penstock.lang.check.type_syntax import resolve_type
+from penstock.lang.syntax import ast
 from penstock.lang.syntax import ast_code as code
 from penstock.lang.syntax.literals import number, string
 from penstock.toolkit.core.complete_outputs import default_expression
@@ -149,7 +150,8 @@ def _field(syntax: code.FieldSyntax, names: Names, expected: Type | None) -> Exp
 
 def _parameter_field(syntax: code.FieldSyntax, names: Names) -> Expression:
     """`tuple.$name` where `$name` is of mode attribute, perhaps one that a composite around this one was given."""
-    scope, actual = names.scope, syntax
+    scope = names.scope
+    actual: ast.Actual = syntax
     while isinstance(actual, code.NameSyntax | code.FieldSyntax) and actual.name.text.startswith("$"):
         binding = scope.binding(actual.name)
         if binding.formal.mode != "attribute":

@@ -150,7 +150,7 @@ class Scope:
         return self._file_type(name) or SYSTEM_TYPES.get(name) or self._composite_type(name)
 
     def is_declaring(self, name: str) -> bool:
-        """Whether a name is that of the stream whose type is being resolved: in `stream<Quote> Quote` a type is meant."""
+        """Whether a name is that of the stream whose type is resolved: in `stream<Quote> Quote` a type is meant."""
         return False
 
     def _file_type(self, name: str) -> Type | None:

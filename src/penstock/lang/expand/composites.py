@@ -224,7 +224,7 @@ class Instance(Scope):
 
     def is_declaring(self, name: str) -> bool:
         """Whether the stream of a name is the one whose type is being resolved, and there is a type of that name."""
-        return self._open[-1:] == [name] and any(True for _ in self.library.lookup(ast.TypeDefinition, name, self.module))
+        return self._open[-1:] == [name] and any(self.library.lookup(ast.TypeDefinition, name, self.module))
 
     def stream_names(self) -> Iterator[str]:
         """The streams in sight."""
