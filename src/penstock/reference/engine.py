@@ -180,7 +180,10 @@ class Engine:
             except Exception as error:
                 raise OperatorFailed(node.operator, reason_of(error)) from error
             else:
-                turns.take(item.nanoseconds if isinstance(item, Wait) else 0)
+                if item is None and node.runtime.is_live:
+                    turns.step_back(self.timers.next_ns)
+                else:
+                    turns.take(item.nanoseconds if isinstance(item, Wait) else 0)
                 self._take(node, item)
 
     def let_waiting_end(self) -> None:

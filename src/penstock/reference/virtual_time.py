@@ -2,7 +2,8 @@
 
 Nothing sleeps. The clock stands still while an item is processed and jumps to the time of the next one. At one time,
 timers come first, those of operators upstream before those downstream, and those of one operator in the order in which
-they were asked for; then the sources take turns, one item each, in order of declaration.
+they were asked for; then the sources take turns, one item each, in order of declaration. A source that waits for the
+world outside, such as a socket, does not hold time up: it is asked again with every turn of the others.
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ class Turns(Generic[S]):
     """
 
     def __init__(self, sources: list[S], now_ns: int) -> None:
+        self._idle: set[int] = set()
         # The second number counts the turns that a source has had since it woke up at its time.
         self._heap = [(now_ns, 0, order, source) for order, source in enumerate(sources)]
 
@@ -100,8 +102,18 @@ class Turns(Generic[S]):
     def take(self, wait_ns: int) -> None:
         """The source at the front has had its turn and wants the next one after a while."""
         time_ns, turn, order, source = self._heap[0]
+        self._idle.discard(order)
         entry = (time_ns, turn + 1, order, source) if wait_ns <= 0 else (time_ns + wait_ns, 0, order, source)
         heapq.heapreplace(self._heap, entry)
+
+    def step_back(self, due_ns: int | None) -> None:
+        """The source at the front waits for the world outside: the others, and what is due, need not wait for it."""
+        time_ns, _, order, _ = self._heap[0]
+        times = [time for time, _, other, _ in self._heap if other != order and other not in self._idle]
+        if due_ns is not None:
+            times.append(due_ns)
+        self.take(min(times, default=time_ns) - time_ns)
+        self._idle.add(order)
 
     def leave(self) -> None:
         """The source at the front has no more items."""

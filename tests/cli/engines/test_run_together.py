@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -29,6 +33,12 @@ SECOND = """composite Second { graph
 THIRD = """composite Third { graph
     stream<int32 x> Numbers = Import() { param streamId: "more"; }
     () as Sink = FileSink(Numbers) { param file: "more.csv"; } }"""
+CHANGING = """composite Changing { graph
+    stream<int32 x> Numbers = Import() { param subscription: kind == "numbers" && level > 2; }
+    stream<int32 x> Seen = Custom(Numbers) { logic onTuple Numbers: {
+        submit(Numbers, Seen);
+        if (x == 1) setInputPortImportSubscription("level == 1", 0u); } }
+    () as Sink = FileSink(Seen) { param file: "changing.csv"; } }"""
 ENDLESS = FIRST.replace("iterations: 6u; ", "period: 0.5; ")
 
 
@@ -37,6 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "first.spl").write_text(FIRST)
     (tmp_path / "second.spl").write_text(SECOND.replace("10 / (x - 1)", "10 * x"))
     (tmp_path / "third.spl").write_text(THIRD)
+    (tmp_path / "changing.spl").write_text(CHANGING)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PENSTOCK_STREAMS", raising=False)
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
@@ -62,14 +73,35 @@ def test_an_importer_runs_behind_those_that_feed_it_and_gets_what_the_reference_
     assert (folder / "out" / "more.csv").read_text() == (folder / "expected" / "more.csv").read_text() == "0\n10\n20\n"
 
 
+def interrupt_when(files: dict[Path, str], seconds: float = 240.0) -> threading.Thread:
+    """Press Ctrl-C once each of the files begins as it should, or has not for a long time."""
+
+    def watch() -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if all(path.exists() and path.read_text().startswith(text) for path, text in files.items()):
+                break
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    return watcher
+
+
 def test_applications_without_an_end_run_at_once(folder: Path) -> None:
     (folder / "first.spl").write_text(ENDLESS)
-    arguments = ("third.spl", "--with", "second.spl", "--with", "first.spl", "--batch", "5", "--checkpoint", "kept")
-    found = penstock_run(*arguments, "--for", "6")
+    others = ("--with", "second.spl", "--with", "first.spl", "--with", "changing.spl")
+    more, changing = folder / "out" / "more.csv", folder / "out" / "changing.csv"
+    # The exporter changes what it says of 3 and what follows, and the importer asks for that when it has seen 1.
+    watcher = interrupt_when({more: "0\n10\n20\n", changing: "0\n1\n3\n"})
+    found = penstock_run("third.spl", *others, "--batch", "5", "--checkpoint", "kept")
+    watcher.join()
     assert found.exception is None, found.output
-    assert json.loads(found.stdout)["stopped"] == "time"
-    assert (folder / "out" / "more.csv").read_text() == "0\n10\n20\n"
-    assert sorted(p.name for p in (folder / "kept").iterdir()) == ["First", "Second", "Third"]
+    assert json.loads(found.stdout)["stopped"] == "interrupted"
+    assert more.read_text() == "0\n10\n20\n"
+    assert changing.read_text().startswith("0\n1\n3\n")
+    assert sorted(p.name for p in (folder / "kept").iterdir()) == ["Changing", "First", "Second", "Third"]
 
 
 def test_the_failure_of_one_stops_the_others(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import threading
 import time
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from penstock.base.diagnostics import UserError
+from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.toolkit.core.program import Program
@@ -195,3 +197,17 @@ def test_a_port_that_is_taken_is_named() -> None:
 def test_what_does_not_go_with_a_role_is_refused(params: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         compile_text(f"composite Main {{ graph stream<rstring s> A = TCPSource() {{ param {params} }} }}")
+
+
+def test_time_goes_on_while_nobody_has_connected() -> None:
+    """Both ends are in one program, and the client's side sends later."""
+    text = """composite Main {{ graph
+        stream<int32 x> In = TCPSource() {{ param role: server; port: {port}u; format: csv; }}
+        () as P = Custom(In) {{ logic onTuple In: println(x); }}
+        stream<int32 x> B = Beacon() {{
+            param iterations: 2; initDelay: 1.0; period: 5.0; output B: x = (int32) IterationCount(); }}
+        () as Out = TCPSink(B) {{ param role: client; address: "localhost"; port: {port}u; format: csv;
+            reconnectionPolicy: BoundedRetry; reconnectionBound: 3u; }} }}"""
+    printed = io.StringIO()
+    run(compile_text(text.format(port=free_port())), environment=Environment(stdout=printed))
+    assert printed.getvalue() == "0\n1\n"

@@ -253,7 +253,7 @@ def test_a_lone_carriage_return_ends_a_record_and_the_reason_says_so():
     found = read("int32 a, rstring b, int32 c", "3,b\rc,4\n5,d,6\r7,e,8\n9\n")
     assert found == [
         Malformed("3,b", "expected 3 values, found 2; a carriage return ends the record"),
-        Malformed("c,4", "expected 3 values, found 2"),
+        Malformed("c,4", "expected 3 values, found 2; a carriage return ended the record before it"),
         (5, "d", 6),
         (7, "e", 8),
         Malformed("9", "expected 3 values, found 1"),

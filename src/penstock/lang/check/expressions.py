@@ -19,6 +19,7 @@ from penstock.lang.check.mistakes import error
 from penstock.lang.check.names import Names
 from penstock.lang.check.scope import Binding
 from penstock.lang.check.type_syntax import resolve_type
+from penstock.lang.syntax import ast
 from penstock.lang.syntax import ast_code as code
 from penstock.lang.syntax.literals import number, string
 from penstock.toolkit.core.complete_outputs import default_expression
@@ -148,10 +149,15 @@ def _field(syntax: code.FieldSyntax, names: Names, expected: Type | None) -> Exp
 
 
 def _parameter_field(syntax: code.FieldSyntax, names: Names) -> Expression:
-    """`tuple.$name` where `$name` is of mode attribute."""
-    binding = names.scope.binding(syntax.name)
-    actual = binding.actuals[0]
-    if binding.formal.mode != "attribute" or not isinstance(actual, code.NameSyntax | code.FieldSyntax):
+    """`tuple.$name` where `$name` is of mode attribute, perhaps one that a composite around this one was given."""
+    scope = names.scope
+    actual: ast.Actual = syntax
+    while isinstance(actual, code.NameSyntax | code.FieldSyntax) and actual.name.text.startswith("$"):
+        binding = scope.binding(actual.name)
+        if binding.formal.mode != "attribute":
+            break
+        scope, actual = binding.scope, binding.actuals[0]
+    if not isinstance(actual, code.NameSyntax | code.FieldSyntax) or actual.name.text.startswith("$"):
         raise error(f"`{syntax.name}` is not the name of an attribute", syntax.name.span)
     return _field(code.FieldSyntax(span=syntax.span, base=syntax.base, name=actual.name), names, None)
 

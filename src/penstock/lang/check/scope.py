@@ -134,20 +134,24 @@ class Scope:
         yield from (d.name.text for d in self.module.file.definitions if isinstance(d, ast.TypeDefinition))
 
     def find_type(self, name: str) -> Type | None:
-        """The type of a name: the composite's own, a file's, a stream's, or `Composite.name`.
+        """The type of a name: the composite's own, a stream's, a file's, or `Composite.name`; the inner one is meant.
 
         Raises:
             UserError: The type's own definition is wrong; silent if that has been said.
         """
-        found = self.local_type(name) or self._file_type(name) or SYSTEM_TYPES.get(name)
+        found = self.local_type(name)
         if found is not None:
             return found
-        stream = self.stream(name)
+        stream = None if self.is_declaring(name) else self.stream(name)
         if stream is not None:
             if stream.schema is None:
                 raise silent()
             return stream.schema
-        return self._composite_type(name)
+        return self._file_type(name) or SYSTEM_TYPES.get(name) or self._composite_type(name)
+
+    def is_declaring(self, name: str) -> bool:
+        """Whether a name is that of the stream whose type is resolved: in `stream<Quote> Quote` a type is meant."""
+        return False
 
     def _file_type(self, name: str) -> Type | None:
         if "." in name.rpartition("::")[2]:

@@ -90,7 +90,7 @@ class Instance(Scope):
         self.chain: tuple[Instance, ...] = (*(parent.chain if parent else ()), self)
         self._bindings = self._bind(invocation)
         self._known: dict[str, StreamRef] = {}
-        self._open: set[str] = set()
+        self._open: list[str] = []
         self._producers: dict[str, tuple[Node, int]] = {}
         self._check_types()
         self.nodes = [self._declare(i) for i in self.composite.invocations if i.operator.text not in IGNORED]
@@ -222,6 +222,10 @@ class Instance(Scope):
             self._known[name] = found
         return self._known[name]
 
+    def is_declaring(self, name: str) -> bool:
+        """Whether the stream of a name is the one whose type is being resolved, and there is a type of that name."""
+        return self._open[-1:] == [name] and any(self.library.lookup(ast.TypeDefinition, name, self.module))
+
     def stream_names(self) -> Iterator[str]:
         """The streams in sight."""
         yield from self._producers
@@ -253,9 +257,9 @@ class Instance(Scope):
             span = node.invocation.outputs[port].name.span
             self.compilation.found.error(f"the type of the stream `{name}` is defined by itself", span)
             return StreamRef(ids=ids, schema=None)
-        self._open.add(name)
+        self._open.append(name)
         schema = self.output_schema(node, port)
-        self._open.discard(name)
+        self._open.pop()
         return StreamRef(ids=ids, schema=schema)
 
     def _ids(self, node: Node, port: int, name: str) -> tuple[str, ...]:

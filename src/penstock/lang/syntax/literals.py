@@ -25,7 +25,7 @@ from penstock.ir.types import PRIMITIVES, RSTRING, USTRING, XML, Primitive, is_d
 
 _NUMBER = re.compile(
     r"(?P<hex>-?0[xX][0-9a-fA-F]+?)(?P<hex_suffix>[su]?[hwl]?|[su][bhwl]|[bhwl][su])$|"
-    r"-?\d+(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d+)?(?P<suffix>[A-Za-z]*)$"
+    r"-?(?=\.?\d)\d*(?P<fraction>\.\d*)?(?P<exponent>[eE][+-]?\d+)?(?P<suffix>[A-Za-z]*)$"
 )
 _KINDS = {"s": "int", "u": "uint", "f": "float", "d": "decimal"}
 _WIDTHS = {"b": 8, "h": 16, "w": 32, "l": 64, "q": 128}

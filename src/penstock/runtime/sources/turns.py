@@ -41,7 +41,7 @@ class SourceRun:
         sources = [p.index for p in plan.pes if p.role == "source"]
         self._order, self._sources = sources.index(pe), len(sources)
         self._items: Iterator[Any] | None = None
-        self._is_live = getattr(self.node.runtime, "is_live", False)
+        self._is_live = self.node.runtime.is_live
         self.time_ns = environment.clock.now_ns
         self.turn = 0
         self.turns = 0

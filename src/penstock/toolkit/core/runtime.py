@@ -82,6 +82,11 @@ class Runtime:
         self.submit: list[Submit] = []
         self.punctuate: list[Punctuate] = []
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a turn of this source without a tuple means that there is nothing for now."""
+        return False
+
     def receiver(self, port: int) -> Submit:
         """The function to call for each tuple of an input port; asked for once, after the outputs are connected."""
         return partial(self.process, port)

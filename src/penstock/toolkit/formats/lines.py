@@ -61,13 +61,19 @@ class EndedByReturn(str):
     __slots__ = ()
 
 
+class BegunByReturn(str):
+    """A line in front of which a carriage return alone has ended another."""
+
+    __slots__ = ()
+
+
 def split_any_line_ends(chunks: Chunks, encoding: str) -> Iterator[Line]:
     """The lines, whether they end in a line feed, a carriage return or both."""
     for line in split_lines(chunks, "\n", encoding):
         if isinstance(line, str) and "\r" in line:
             *ended, last = line.removesuffix("\r").split("\r")
             yield from map(EndedByReturn, ended)
-            yield last
+            yield BegunByReturn(last) if ended else last
         else:
             yield line
 
@@ -122,8 +128,11 @@ _END = Malformed("", "")
 
 
 def _malformed(line: str, why: ValueError) -> Malformed:
-    cut = "; a carriage return ends the record" if isinstance(line, EndedByReturn) else ""
-    return Malformed(line, f"{why}{cut}")
+    if isinstance(line, EndedByReturn):
+        return Malformed(line, f"{why}; a carriage return ends the record")
+    if isinstance(line, BegunByReturn):
+        return Malformed(line, f"{why}; a carriage return ended the record before it")
+    return Malformed(line, str(why))
 
 
 def _join_lines(lines: Sequence[str]) -> str:
