@@ -106,6 +106,7 @@ _REFUSALS = {
     413: "The request is too large.",
     415: "The request is no JSON.",
     421: "The request is for another host.",
+    503: "The service cannot do that now; try again.",
 }
 
 
@@ -116,10 +117,12 @@ def _of_job(summary: str, *, status: int = 200, body: Schema | None = None) -> S
 _LIST: Schema = {"type": "array", "items": {"type": "object"}}
 
 _PATHS: Schema = {
-    "/api/health": {"get": _operation("Whether the service works.", _object({"status": _ANY, "jobs": _ANY}))},
+    "/api/health": {
+        "get": _operation("Whether the service works.", _object({"status": _ANY, "jobs": _ANY}), refusals=(503,))
+    },
     "/api/jobs": {
         "get": _operation("All jobs.", {"type": "array", "items": _JOB}),
-        "post": _operation("Submit a job.", _JOB, status=201, body=_SUBMISSION, refusals=(409,)),
+        "post": _operation("Submit a job.", _JOB, status=201, body=_SUBMISSION, refusals=(409, 503)),
     },
     "/api/jobs/{job}": {"get": _operation("One job in full.", _JOB, parameters=(_JOB_ID,), refusals=(404,))},
     "/api/jobs/{job}/cancel": {"post": _of_job("Cancel a job.", status=202)},
