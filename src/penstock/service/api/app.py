@@ -97,7 +97,14 @@ async def _mistaken(request: Request, error: UserError) -> Response:
 
 
 async def _other(request: Request, error: HTTPException) -> Response:
-    return _answer(error.status_code, error.detail.lower() if error.detail else "refused")
+    answer = _answer(error.status_code, error.detail.lower() if error.detail else "refused")
+    answer.headers.update(error.headers or {})
+    if error.status_code == 405:
+        # A path has a route for each method; the one that was found knows its own alone.
+        path = request.scope["path"]
+        routes = [route for route in request.app.routes if isinstance(route, Route) and route.path_regex.match(path)]
+        answer.headers["Allow"] = ", ".join(sorted({method for route in routes for method in route.methods or ()}))
+    return answer
 
 
 async def _broken(request: Request, error: Exception) -> Response:
