@@ -72,6 +72,12 @@ def test_a_mistake_is_named_with_its_place_and_what_to_write(name: str) -> None:
     assert str(caught.value).startswith(f"error: p.json: {message}")
 
 
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    reader = JsonReader("p.json", largest=1e15)
+    assert [reader.count({"n": n}, "n", "`a`") for n in (2, 2.0, 1e6)] == [2, 2, 1_000_000]
+    reader.raise_if_any()
+
+
 def test_all_mistakes_are_reported_at_once() -> None:
     reader = JsonReader()
     reader.amount(-1, "x")

@@ -63,6 +63,9 @@ def test_a_job_goes_through_its_life_by_commands(api: Api, tmp_path: Path) -> No
         (("cancel", "nobody"), "there is no job `nobody`"),
         (("set-weight", "nobody", "2"), "there is no job `nobody`"),
         (("logs", "nobody"), "there is no job `nobody`"),
+        (("logs", "a?b=c"), "there is no job `a?b=c`"),
+        (("cancel", "j?"), "there is no job `j?`"),
+        (("status", ""), "the name of the job is empty"),
     ],
 )
 def test_a_mistake_is_said_in_a_line(api: Api, arguments: tuple[str, ...], message: str) -> None:
@@ -80,7 +83,9 @@ def test_a_program_that_does_not_compile_is_refused_with_its_place(api: Api, tmp
 def test_where_no_service_answers_it_is_said_what_to_do() -> None:
     done = CliRunner().invoke(cli, ["status", "--server", "http://127.0.0.1:9"])
     assert "start one with `penstock serve`" in str(done.exception)
-    assert "is not the URL of a service" in str(CliRunner().invoke(cli, ["status", "--server", "ftp://x"]).exception)
+    for url in ("ftp://x", "http://[bad", "http://", "http://host:port", "http://host:99999"):
+        done = CliRunner().invoke(cli, ["status", "--server", url])
+        assert "is not the URL of a service" in str(done.exception)
 
 
 def test_serve_refuses_what_does_not_go_together(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,6 +23,14 @@ def main(report: Path, checkpoint: Path, how: str) -> None:
     if how == "broken" or (how == "flaky" and len((checkpoint / "starts").read_text().splitlines()) < 3):
         print("error: it is broken", file=sys.stderr)
         sys.exit(4)
+    if how == "parent":
+        # Somebody who outlives us, as Spark's machine may, whatever happens to our session.
+        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        (checkpoint / "child").write_text(str(child.pid))
+    if how == "slow":
+        time.sleep(0.5)
+    if how == "hanging":
+        time.sleep(600)
     held = os.open(checkpoint / "held", os.O_CREAT | os.O_WRONLY)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -31,7 +40,9 @@ def main(report: Path, checkpoint: Path, how: str) -> None:
     batches = 0
     while not asked and (how != "short" or batches < 3):
         done = int(count.read_text()) if count.exists() else 0
-        count.write_text(str(done + 10))
+        counted = count.with_suffix(".new")
+        counted.write_text(str(done + 10))
+        counted.replace(count)
         batches += 1
         told = {"batches": batches, "time": time.time(), "submitted": {"A": [done + 10]}, "waited_seconds": 0.0}
         fresh = report.with_suffix(".new")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import sys
 import threading
@@ -56,6 +57,9 @@ class Api:
             return status, json.loads(content)
         except ValueError:
             return status, content
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def state(self, job: str) -> str:
         return str(self.ask("GET", f"/api/jobs/{job}")[1]["state"])

@@ -242,8 +242,10 @@ class JsonReader:
         return not uneven
 
     def count(self, item: Mapping[str, Any], key: str, owner: str, *, least: int = 1, default: int = 1) -> int:
-        """The whole number under a key; the default where it is left out."""
+        """The whole number under a key, also where it is written as `2.0`; the default where it is left out."""
         value = item.get(key, default)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
         most = self.largest if self.largest < 2**63 else _MOST
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             self.complain(f"the {key} of {owner} is {shown(value)}", f"write a whole number from {least} up")

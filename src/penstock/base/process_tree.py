@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 PROC = Path("/proc")
-_PARENT, _OWN = 1, slice(11, 13)
-"""Fields of /proc/PID/stat behind the name: the parent; user and system time."""
+_STATE, _PARENT, _OWN = 0, 1, slice(11, 13)
+"""Fields of /proc/PID/stat behind the name: the state; the parent; user and system time."""
 
 
 def stat_of(pid: int) -> list[str] | None:
@@ -33,6 +33,25 @@ def family(root: int | None = None) -> list[int]:
     found = [os.getpid() if root is None else root]
     for pid in found:
         found.extend(children.get(pid, ()))
+    return found
+
+
+def marked(name: str, value: str) -> list[int]:
+    """The ids of the processes that were started with a variable in their environment, and still run.
+
+    Example:
+        >>> marked("PENSTOCK_NO_SUCH_VARIABLE", "1")
+        []
+    """
+    wanted, found = f"{name}={value}".encode(), []
+    for entry in PROC.iterdir() if PROC.is_dir() else ():
+        try:
+            has = entry.name.isdigit() and wanted in (entry / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        fields = stat_of(int(entry.name)) if has else None
+        if fields is not None and fields[_STATE] != "Z":
+            found.append(int(entry.name))
     return found
 
 

@@ -26,5 +26,5 @@ def command(job: str, most: int, client: Client) -> int:
     Example:
         penstock logs alerts
     """
-    click.echo(client.text("jobs", job, f"log?bytes={most}"), nl=False)
+    click.echo(client.text("jobs", job, "log", bytes=most), nl=False)
     return 0

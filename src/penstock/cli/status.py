@@ -58,7 +58,7 @@ def command(
     """
     if until is not None and job is None:
         raise click.UsageError("--until is of one job: name it")
-    if job is not None and ("/" in job or Path(job).is_dir()):
+    if job and ("/" in job or Path(job).is_dir()):
         from penstock.cli.output.checkpoint_status import show_checkpoint
 
         if until is not None or wait is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode, urlsplit
 
 from penstock.base.diagnostics import Diagnostic, UserError
 
@@ -28,7 +30,7 @@ class Client:
     def __init__(self, url: str | None = None, token: str | None = None) -> None:
         self.url = (url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
         self._token = token or os.environ.get(TOKEN_VARIABLE)
-        if not self.url.startswith(("http://", "https://")):
+        if not _is_url(self.url):
             raise UserError(f"`{self.url}` is not the URL of a service", hint=f"for example {DEFAULT_URL}")
 
     def get(self, *path: str) -> Any:
@@ -43,12 +45,23 @@ class Client:
         """Change something."""
         return self._ask("PUT", path, body)
 
-    def text(self, *path: str) -> str:
+    def text(self, *path: str, **query: int) -> str:
         """What the service tells as text."""
-        return str(self._ask("GET", path, None, as_text=True))
+        return str(self._ask("GET", path, None, query, as_text=True))
 
-    def _ask(self, method: str, path: tuple[str, ...], body: object | None, *, as_text: bool = False) -> Any:
-        url = "/".join((self.url, "api", *(quote(part, safe="?=&") for part in path)))
+    def _ask(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        body: object | None,
+        query: Mapping[str, int] | None = None,
+        *,
+        as_text: bool = False,
+    ) -> Any:
+        if "" in path:
+            raise UserError("the name of the job is empty", hint="`penstock status` lists them")
+        url = "/".join((self.url, "api", *(quote(part, safe="") for part in path)))
+        url += f"?{urlencode(query)}" if query else ""
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
@@ -60,11 +73,19 @@ class Client:
                 content = answer.read().decode()
         except urllib.error.HTTPError as error:
             raise _refusal(error) from None
-        except (urllib.error.URLError, OSError) as error:
+        except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
             reason = getattr(error, "reason", error)
             hint = "start one with `penstock serve`, or give --server URL"
             raise UserError(f"no service answers at {self.url}: {reason}", hint=hint) from None
         return content if as_text else json.loads(content)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _refusal(error: urllib.error.HTTPError) -> UserError:

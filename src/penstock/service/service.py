@@ -6,9 +6,10 @@ change is decided on at the next tick.
 
 from __future__ import annotations
 
-import fcntl
+import logging
 import os
 import shutil
+import sqlite3
 import threading
 import time
 import traceback
@@ -17,7 +18,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from penstock.base.deadline import Deadline
@@ -30,6 +30,8 @@ from penstock.service.decide.decide import decide
 from penstock.service.decide.micro import decide_micro
 from penstock.service.decide.plan import Grant, Plan
 from penstock.service.decide.snapshot import Snapshot
+from penstock.service.decide.what_if import change
+from penstock.service.home import set_aside, stop_strangers, take_home
 from penstock.service.jobs.description import check_streams, describe
 from penstock.service.jobs.package import unpack
 from penstock.service.jobs.submission import submission_from_json
@@ -46,6 +48,8 @@ _MOST_DECIDING_SECONDS = 30.0
 
 _SOON_SECONDS = 1.0
 """How far apart decisions are that are made because something has changed."""
+
+_log = logging.getLogger("penstock.service")
 
 
 class Conflict(UserError):
@@ -72,9 +76,7 @@ class Service:
         self, settings: Settings, clock: Callable[[], float] = time.time, command: Command | None = None
     ) -> None:
         self.settings, self._clock = settings, clock
-        # Code, settings and the store are for nobody else.
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock = _lock_home(settings.home)
+        self._lock = take_home(settings.home)
         self.store = Store(settings.home / "service.sqlite", clock)
         self.carrier = Carrier(self.store, settings, clock, command)
         self.plan: Plan | None = self._last_plan()
@@ -84,7 +86,11 @@ class Service:
         self._decision: Future[Plan] | None = None
         self._has_changed = threading.Event()
         self._is_over = threading.Event()
+        self.trouble = ""
+        """What went wrong in the last tick; empty for nothing."""
         self.store.note("service", f"started, process {os.getpid()}")
+        for name in stop_strangers(settings.home, [record.id for record in self.store.jobs()]):
+            self.store.note("error", f"job `{name}` is unknown, but runs: it was asked to stop; its files are kept")
 
     def close(self) -> None:
         """Let go of the home; jobs go on."""
@@ -100,11 +106,22 @@ class Service:
             began = time.monotonic()
             try:
                 self.tick()
+                self.trouble = ""
             except Exception as error:  # One bad tick must not end the service: jobs go on, and it is written down.
-                text = "".join(traceback.format_exception(error))[-4000:]
-                self.store.note("error", f"internal error: {error!r}\n{text}")
+                self._complain(error)
             left = self.settings.look_seconds - (time.monotonic() - began)
             self._is_over.wait(max(0.05, left))
+
+    def _complain(self, error: Exception) -> None:
+        """Write down, once, what is wrong; where even that fails, the log has it."""
+        said, self.trouble = self.trouble, repr(error)[:500]
+        if self.trouble == said:
+            return
+        text = "".join(traceback.format_exception(error))[-4000:]
+        try:
+            self.store.note("error", f"internal error: {error!r}\n{text}")
+        except sqlite3.Error:
+            _log.exception("a tick has failed, and the store cannot be written", exc_info=error)
 
     def stop(self) -> None:
         """End `run`."""
@@ -113,17 +130,19 @@ class Service:
     def tick(self) -> None:
         """Look, learn and decide what is due, and carry out a step."""
         now = self._clock()
+        if self.store.keep_file():
+            self.store.note("error", "the store's file was gone, and was written anew")
         before = self._shape()
         self.carrier.step_all(None if self.plan is None else self.plan.grants)
         if self._shape() != before:
             self._has_changed.set()
-        is_micro = now - self._micro_at >= self.settings.micro_seconds
+        is_micro = _is_due(self._micro_at, now, self.settings.micro_seconds)
         if is_micro:
             self._micro_at = now
             self.look()
         self._take_decision()
-        is_soon = self._has_changed.is_set() and now - self._macro_at >= _SOON_SECONDS
-        if self._decision is None and (is_soon or now - self._macro_at >= self.settings.macro_seconds):
+        is_soon = self._has_changed.is_set() and _is_due(self._macro_at, now, _SOON_SECONDS)
+        if self._decision is None and (is_soon or _is_due(self._macro_at, now, self.settings.macro_seconds)):
             self._has_changed.clear()
             self._macro_at = now
             seconds = min(_MOST_DECIDING_SECONDS, self.settings.macro_seconds * _DECIDING_SHARE)
@@ -214,8 +233,8 @@ class Service:
         }
         if kind == "micro" or not _is_same(last, plan):
             number = self.store.add_decision(kind, figures, plan.to_json())
-            if kind == "macro" and (last is None or _templates(last) != _templates(plan)):
-                self.store.note("decision", f"decision {number}: {_describe(plan)}")
+            if kind == "macro" and (last is None or last.templates != plan.templates):
+                self.store.note("decision", f"decision {number}: {plan.in_words()}")
         for job, reason in plan.refusals.items():
             record = self.store.job(job)
             if record is not None and record.reason != reason:
@@ -239,8 +258,7 @@ class Service:
         """
         submission = submission_from_json(document)
         assert isinstance(document, dict)
-        if self.store.job(submission.name) is not None:
-            raise Conflict(f"there is a job `{submission.name}` already", hint="give it another name")
+        self._check_free(submission.name)
         folder = self.settings.job_folder(submission.name)
         fresh = folder.with_name(f".{submission.name}.{threading.get_ident()}.{time.time_ns()}")
         try:
@@ -255,21 +273,25 @@ class Service:
                 for template, spec in zip(submission.templates, specs, strict=True)
             ]
             with self.store.transaction():
-                self.store.add_job(
-                    submission.name,
-                    kept,
-                    rank=submission.rank,
-                    required=submission.required,
-                    weight=submission.weight,
-                    templates=templates,
-                )
-                # Left by a job that was never stored: the service was killed between the two.
-                shutil.rmtree(folder, ignore_errors=True)
+                self._check_free(submission.name)
+                given: dict[str, Any] = {
+                    "rank": submission.rank,
+                    "required": submission.required,
+                    "weight": submission.weight,
+                }
+                self.store.add_job(submission.name, kept, **given, templates=templates)
+                if set_aside(folder) is None:
+                    # Left by a job that was never stored: the service was killed between the two.
+                    shutil.rmtree(folder, ignore_errors=True)
                 fresh.rename(folder)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
         self._has_changed.set()
         return self.job(submission.name)
+
+    def _check_free(self, name: str) -> None:
+        if self.store.job(name) is not None:
+            raise Conflict(f"there is a job `{name}` already", hint="give it another name")
 
     def job(self, job_id: str) -> JobRecord:
         """The job of an id.
@@ -319,13 +341,16 @@ class Service:
         Raises:
             Missing: There is no such node.
         """
-        known = {node.id for node in self.settings.nodes}
         for node in mips:
-            if node not in known:
-                raise Missing(f"there is no node `{node[:80]}`", hint=f"there are {', '.join(sorted(known))}")
+            self._check_node(node)
         self.store.set_setting("capacity", {**(self.store.setting("capacity") or {}), **mips})
         self.store.note("user", "set capacity " + ", ".join(f"{node} {value:g} mips" for node, value in mips.items()))
         self._has_changed.set()
+
+    def _check_node(self, node: str) -> None:
+        known = {node.id for node in self.settings.nodes}
+        if node not in known:
+            raise Missing(f"there is no node `{node[:80]}`", hint=f"there are {', '.join(sorted(known))}")
 
     def what_if(self, changes: Mapping[str, Any]) -> Plan:
         """The plan if weights, ranks or the capacity were others; nothing is changed.
@@ -341,19 +366,9 @@ class Service:
         for job in [*changes.get("weights", {}), *changes.get("ranks", {})]:
             if job not in known:
                 raise Missing(f"there is no job `{job[:80]}` that wants to run")
-        weights = {record.id: record.weight for record in self.store.jobs()}
-        jobs = []
-        for job in snapshot.jobs:
-            factor, rank = changes.get("weights", {}).get(job.id), changes.get("ranks", {}).get(job.id, job.rank)
-            had = weights[job.id]
-            scale = 1.0 if factor is None else (factor / had if had > 0 else 0.0)
-            templates = tuple(
-                replace(t, streams=tuple(replace(s, weight=s.weight * scale) for s in t.streams)) for t in job.templates
-            )
-            jobs.append(replace(job, rank=rank, templates=templates))
-        mips = changes.get("mips", {})
-        nodes = tuple(replace(n, mips=mips.get(n.id, n.mips), up=mips.get(n.id, n.mips) > 0) for n in self.nodes())
-        changed = replace(snapshot, jobs=tuple(jobs), cluster=replace(snapshot.cluster, nodes=nodes))
+        for node in changes.get("mips", {}):
+            self._check_node(node)
+        changed = change(snapshot, changes, {record.id: record.weight for record in self.store.jobs()})
         try:
             return decide(changed, Deadline.after(self.settings.micro_seconds * _DECIDING_SHARE))
         except Infeasible as error:
@@ -367,6 +382,11 @@ class Service:
 _VERBS = {Wanted.RUN: "run", Wanted.SUSPEND: "be suspended", Wanted.CANCEL: "be cancelled"}
 
 
+def _is_due(last: float, now: float, seconds: float) -> bool:
+    """Whether something is due again; also when the clock was set back behind the last time."""
+    return not 0 <= now - last < seconds
+
+
 def _is_same(last: Plan | None, plan: Plan) -> bool:
     """Whether a decision says what the one before it said, so that it need not be kept again."""
     return last is not None and (last.grants, dict(last.refusals), last.mips) == (
@@ -374,23 +394,3 @@ def _is_same(last: Plan | None, plan: Plan) -> bool:
         dict(plan.refusals),
         plan.mips,
     )
-
-
-def _templates(plan: Plan) -> dict[str, str]:
-    return {job: grant.template for job, grant in plan.grants.items()}
-
-
-def _describe(plan: Plan) -> str:
-    run = ", ".join(f"{job} ({grant.mips:,.0f})" for job, grant in plan.grants.items()) or "nobody"
-    return f"{run} of {plan.mips:,.0f} mips; {plan.note}"
-
-
-def _lock_home(home: Path) -> int:
-    """The lock on a home, which the system gives up when the process ends, however it ends."""
-    descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise UserError(f"another service uses `{home}`", hint="give another --home, or stop that one") from None
-    return descriptor

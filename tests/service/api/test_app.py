@@ -14,9 +14,9 @@ import pytest
 
 from penstock.base.diagnostics import UserError
 from penstock.service.api.app import MOST_LISTED
-from penstock.service.api.guard import MOST_BODY_BYTES
+from penstock.service.api.guard import MOST_BODY_BYTES, MOST_PACKAGE_BYTES
 from penstock.service.api.openapi import OPENAPI
-from penstock.service.api.server import Address
+from penstock.service.api.server import MOST_REQUESTS, Address
 from penstock.service.service import Service
 from service.running_service import Api, running_service, submission
 
@@ -162,13 +162,16 @@ def test_a_job_can_be_submitted_once_and_ends_for_good(api: Api, job: str, runni
 
 
 def test_a_body_that_is_too_large_is_refused(api: Api) -> None:
-    status, answer = api.ask("POST", "/api/jobs", b" " * (MOST_BODY_BYTES + 1))
+    status, answer = api.ask("POST", "/api/jobs", b" " * (MOST_PACKAGE_BYTES + 1))
     assert (status, "is more than 32 MiB" in answer["error"]["message"]) == (413, True)
+    status, answer = api.ask("PUT", "/api/capacity", b" " * (MOST_BODY_BYTES + 1))
+    assert (status, "is more than 1 MiB" in answer["error"]["message"]) == (413, True)
 
 
 def test_pages_of_others_can_do_nothing(api: Api) -> None:
     body = {"mips": {"local": 1}}
-    assert api.ask("PUT", "/api/capacity", body, Origin="https://evil.example")[0] == 403
+    for origin in ("https://evil.example", "null", "http://[", "http://127.0.0.1", f"http://127.0.0.1:{api.port}.evil"):
+        assert api.ask("PUT", "/api/capacity", body, Origin=origin)[0] == 403
     assert api.ask("PUT", "/api/capacity", body, **{"Content-Type": "text/plain"})[0] == 415
     assert api.ask("GET", "/api/jobs", Host="evil.example")[0] == 421
     assert api.ask("GET", "/api/jobs", Host=f"localhost:{api.port}")[0] == 200
@@ -223,6 +226,33 @@ def test_many_requests_and_slow_clients_leave_it_alive(api: Api) -> None:
         connection.close()
     assert (len(statuses), set(statuses) <= {200, 503}) == (200, True)
     until(lambda: api.ask("GET", "/api/health")[0] == 200)
+
+
+def test_clients_that_never_finish_asking_are_shown_out(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.service.api.connections.ASKING_SECONDS", 0.5)
+    slow = [socket.create_connection(("127.0.0.1", api.port)) for _ in range(MOST_REQUESTS + 20)]
+    for connection in slow:
+        connection.sendall(b"POST /api/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Le")
+    until(lambda: api.ask("GET", "/api/health")[0] == 200)
+    for connection in slow:
+        connection.close()
+
+
+def test_so_many_jobs_at_a_time_are_taken_and_no_more(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.service.api.app.MOST_SUBMITTED", 0)
+    status, answer = api.ask("POST", "/api/jobs", submission("crowd"))
+    assert (status, answer["error"]["message"]) == (503, "too many jobs are being submitted")
+    assert api.ask("GET", "/api/jobs/crowd")[0] == 404
+
+
+def test_health_says_when_the_work_is_not_done(running: tuple[Api, Service], monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_full() -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as full:
+        full.setattr(running[1], "tick", is_full)
+        until(lambda: running[0].ask("GET", "/api/health")[0] == 503)
+    until(lambda: running[0].ask("GET", "/api/health")[0] == 200)
 
 
 def test_where_a_token_is_set_it_must_be_shown(tmp_path: Path) -> None:

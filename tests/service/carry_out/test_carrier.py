@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.base.holders import Process
+from penstock.base.process_tree import stat_of
 from penstock.runtime.ingest.ingest_limit import read_limit
 from penstock.scheduler.problem.nodes import Node
 from penstock.service.carry_out.carrier import Carrier
@@ -94,8 +97,8 @@ def command(submission: Submission, grant: Grant, settings: Settings, attempt: A
 def bench(tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path)
     yield bench
-    for record in bench.store.jobs():
-        bench.carrier.attempt(record).kill()
+    for folder in tmp_path.glob("jobs/*/runs/*"):
+        Attempt(folder=folder).kill()
 
 
 def test_a_job_runs_to_its_end(bench: Bench) -> None:
@@ -205,6 +208,89 @@ def test_a_launch_that_never_said_who_it_is_is_given_up_and_cannot_come_later(be
     lost.start([sys.executable, "-c", "open('here', 'w')"], {}, bench.settings.home)
     time.sleep(1)
     assert not (bench.settings.home / "here").exists()
+
+
+def test_what_a_job_has_left_behind_is_ended_before_it_is_started_again(bench: Bench) -> None:
+    bench.add("a", "parent")
+    bench.grant("a")
+    bench.until_state("a", JobState.RUNNING)
+    process, left = bench.attempt("a").process, bench.settings.job_folder("a") / "checkpoint" / "child"
+    assert process is not None
+    first = int(left.read_text())
+    assert stat_of(first) is not None
+    os.kill(process.pid, signal.SIGKILL)
+    bench.until(lambda: bench.starts("a") == 2 and bench.state("a") == JobState.RUNNING)
+    assert (stat_of(first) or "Z")[0] == "Z"
+    bench.grants.clear()
+    bench.until_state("a", JobState.SUSPENDED)
+    assert (stat_of(int(left.read_text())) or "Z")[0] == "Z"
+
+
+def test_a_job_that_hangs_as_it_starts_can_be_stopped(bench: Bench) -> None:
+    bench.add("a", "hanging")
+    bench.grant("a")
+    bench.until(lambda: bench.attempt("a").process is not None)
+    bench.until(lambda: (bench.settings.job_folder("a") / "checkpoint" / "starts").exists())
+    bench.store.set("a", wanted=Wanted.CANCEL.value)
+    bench.until_state("a", JobState.SUSPENDING)
+    bench.ahead = 31.0
+    bench.until_state("a", JobState.CANCELLED)
+    assert _alive(bench, "a") == 0
+
+
+def test_a_limit_holds_before_the_first_batch(bench: Bench) -> None:
+    """Else jobs that start would be allotted more than there is."""
+    bench.add("a", "hanging")
+    bench.grant("a", tps=100.0)
+    bench.until_state("a", JobState.STARTING)
+    bench.grant("a", tps=25.0)
+    bench.until(lambda: read_limit(bench.settings.job_folder("a") / "checkpoint") == 25.0)
+    record = bench.store.job("a")
+    assert record is not None
+    assert (record.state, record.ingest_tps) == (JobState.STARTING, 25.0)
+
+
+def test_a_job_whose_folder_is_spoilt_keeps_nobody_waiting(bench: Bench) -> None:
+    for name in ("spoilt", "other"):
+        bench.add(name, "long")
+        bench.grant(name)
+    bench.until(lambda: bench.state("spoilt") == bench.state("other") == JobState.RUNNING)
+    checkpoint = bench.settings.job_folder("spoilt") / "checkpoint"
+    checkpoint.rename(checkpoint.with_name("away"))
+    checkpoint.touch()
+    bench.grant("spoilt", tps=300.0)
+    bench.grant("other", tps=300.0)
+    bench.until(lambda: read_limit(bench.settings.job_folder("other") / "checkpoint") == 300.0)
+
+
+def test_a_job_that_cannot_be_started_is_given_up_with_the_reason(bench: Bench) -> None:
+    bench.add("a", "long")
+    (bench.settings.job_folder("a") / "code").rmdir()
+    bench.grant("a")
+    bench.until_state("a", JobState.FAILED)
+    record = bench.store.job("a")
+    assert record is not None
+    assert (record.attempt, "cannot be started: [Errno 2]" in record.error) == (3, True)
+
+
+def test_no_wait_is_longer_than_the_longest_though_the_clock_was_set_back(bench: Bench) -> None:
+    bench.add("a", "long")
+    bench.grant("a")
+    bench.store.set("a", not_before=time.time() + 3600.0)
+    bench.until_state("a", JobState.RUNNING)
+
+
+def test_a_job_that_is_to_stop_has_its_time_though_the_clock_was_set_back(bench: Bench) -> None:
+    bench.add("a", "stubborn")
+    bench.grant("a")
+    bench.until_state("a", JobState.RUNNING)
+    bench.grants.clear()
+    bench.until_state("a", JobState.SUSPENDING)
+    bench.ahead = -3600.0
+    bench.carrier.step_all({})
+    assert bench.attempt("a").is_alive
+    bench.ahead = -3600.0 + 31.0
+    bench.until_state("a", JobState.SUSPENDED)
 
 
 def test_another_process_with_the_number_of_a_dead_one_is_not_ours(bench: Bench) -> None:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import urllib.request
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
+from penstock.scheduler.problem.nodes import Node
+from penstock.service.carry_out.settings import Settings
+from penstock.service.page.charts import Line, draw_chart
+from penstock.service.page.pages import _Pages, _plain, _sums
 from penstock.service.service import Service
+from penstock.service.states.job_state import JobState
+from penstock.service.store.records import SampleRecord
 from service.api.test_app import until
 from service.running_service import Api, running_service, submission
 
@@ -107,7 +116,7 @@ def test_files_come_from_the_wheel_alone(running: tuple[Api, Service]) -> None:
     with urllib.request.urlopen(api.url + "/", timeout=60) as answer:
         assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
     script = files("penstock.service.page").joinpath("static", "page.js").read_text()
-    assert not re.search(r"https?://|innerHTML = (?!await answer)", script)
+    assert not re.search(r"https?://|innerHTML = (?!text;)", script)
 
 
 def test_a_browser_shows_the_token_once(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -120,3 +129,57 @@ def test_a_browser_shows_the_token_once(tmp_path_factory: pytest.TempPathFactory
         assert api.ask("POST", "/login", b"token=" + b"x" * 10_000, **form)[0] == 413
         assert api.ask("GET", "/", Cookie="penstock_token=open-sesame")[0] == 200
         assert api.ask("GET", "/", Cookie="penstock_token=open", Accept="application/json")[0] == 401
+
+
+def test_the_waterline_is_behind_the_last_job_that_runs(tmp_path: Path) -> None:
+    service = Service(Settings(home=tmp_path, nodes=(Node(id="local", mips=1000.0),)))
+    for name, rank, mips in (("a", 1, 100.0), ("b", 2, 0.0), ("c", 2, 400.0), ("d", 3, 0.0), ("e", 1, 0.0)):
+        service.store.add_job(name, {"name": name}, rank=rank, required=False, weight=1.0, templates=())
+        if mips:
+            service.store.move(name, JobState.QUEUED, JobState.ADMITTED, mips=mips)
+    service.store.move("e", JobState.QUEUED, JobState.CANCELLED)
+    rows = _Pages(service, None)._overview_values()["rows"]
+    assert [row["job"].id for row in rows] == ["a", "c", "b", "d", "e"]
+    assert [row["job"].id for row in rows if row["is_below"]] == ["b"]
+    assert [row["allotted_percent"] for row in rows][:2] == [25.0, 100.0]
+    service.close()
+
+
+def sample(job: str, at: float, mips: float) -> SampleRecord:
+    return SampleRecord(
+        job=job, template="t", at=at, seconds=10.0, mips=mips, ingest_tps=1.0, waited=0.0, importance=1.0, streams={}
+    )
+
+
+def test_samples_of_one_look_are_one_point_though_a_second_begins_between_them() -> None:
+    samples = {
+        "a": [sample("a", 10.4, 1.0), sample("a", 20.49, 1.0)],
+        "b": [sample("b", 10.45, 2.0), sample("b", 20.51, 2.0), sample("b", 30.5, 4.0)],
+    }
+    (line,) = _sums(samples, "mips", "used")
+    assert line.points == [(10.4, 3.0), (20.49, 3.0), (30.5, 4.0)]
+
+
+def test_a_weight_is_shown_as_it_is() -> None:
+    assert [_plain(value) for value in (1.0, 0.5, 123456.789, 2e6)] == ["1", "0.5", "123456.789", "2000000"]
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium")
+def test_a_browser_renews_the_page_and_runs_nothing_of_what_jobs_say(
+    running: tuple[Api, Service], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, service = running
+    drawn: list[str] = []
+
+    def draw(title: str, lines: list[Line]) -> str:
+        drawn.append(title)
+        return draw_chart(title, lines)
+
+    monkeypatch.setattr("penstock.service.page.pages.draw_chart", draw)
+    service.store.note("error", "<img src=x onerror=\"document.title='owned'\">", "first")
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
+    command += ["--virtual-time-budget=7000", "--dump-dom", f"{api.url}/"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert "<title>penstock serve</title>" in done.stdout
+    assert drawn.count("importance") > 1
+    assert "&lt;img src=x onerror" in done.stdout

@@ -49,6 +49,49 @@ def test_a_job_only_goes_where_the_table_lets_it(moves: list[tuple[JobState, Job
     assert all(a == b or may_follow(JobState(a), JobState(b)) for a, b in pairs)
 
 
+def test_a_commit_that_fails_takes_nothing_else_with_it(tmp_path: Path) -> None:
+    """As when the disk is full: what comes later is kept all the same."""
+    store = Store(tmp_path / "service.sqlite")
+    add(store)
+
+    def write() -> None:
+        with store.transaction() as connection:
+            connection.execute("PRAGMA defer_foreign_keys = ON")
+            connection.execute("INSERT INTO templates VALUES ('nobody', 't', 0, '{}', '{}')")
+
+    with pytest.raises(sqlite3.IntegrityError):
+        write()
+    store.set("job", weight=5.0)
+    other = Store(tmp_path / "service.sqlite")
+    record = other.job("job")
+    assert record is not None
+    assert record.weight == 5.0
+    other.close()
+    store.close()
+
+
+def test_events_behind_an_event_are_told_without_a_gap() -> None:
+    store = Store(":memory:")
+    for number in range(10):
+        store.note("service", str(number))
+    assert [event.text for event in store.events(most=3)] == ["7", "8", "9"]
+    told, after = [], 1
+    while found := store.events(after=after, most=4):
+        told += [event.text for event in found]
+        after = found[-1].id
+    assert told == [str(number) for number in range(1, 10)]
+
+
+def test_of_plans_that_are_long_fewer_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.service.store.store._LEAST_DECISIONS", 3)
+    monkeypatch.setattr("penstock.service.store.store._MOST_PLAN_BYTES", 5_000)
+    store = Store(":memory:")
+    figures = dict.fromkeys(("importance", "waterline", "mips", "mips_used", "seconds"), 0.0)
+    for _ in range(20):
+        store.add_decision("micro", figures, {"note": "x" * 1_000})
+    assert len(store.decisions(most=100)) == 4
+
+
 @given(st.lists(STATES, min_size=1, max_size=20))
 def test_the_file_itself_refuses_what_the_table_does_not_allow(states: list[JobState]) -> None:
     """Not only our own method: any statement."""

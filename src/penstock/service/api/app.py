@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -18,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from penstock.base.diagnostics import UserError
 from penstock.base.redaction import redact, redact_json
 from penstock.service.api.answers import decision_answer, event_answer, job_answer, job_details
-from penstock.service.api.guard import Guard, Refused, read_body
+from penstock.service.api.guard import MOST_PACKAGE_BYTES, Guard, Refused, read_body
 from penstock.service.api.metrics import metrics_text
 from penstock.service.api.openapi import OPENAPI
 from penstock.service.api.requests import read_changes, read_mips, read_rank, read_weight
@@ -33,6 +34,12 @@ OPEN = frozenset({"/api/health", "/login", "/static/page.css", "/static/page.js"
 """Paths that need no token."""
 
 MOST_LISTED, MOST_LOG_BYTES = 1_000, 1 << 20
+
+MOST_SUBMITTED = 16
+"""Jobs that may be on their way in at a time: each is held in memory."""
+
+_HEAVY = 2
+"""Requests that compute for long, such as reading a program, at a time; others do not wait for them."""
 
 
 def make_app(service: Service, guard: Guard, pages: list[BaseRoute]) -> ASGIApp:
@@ -63,7 +70,7 @@ class _Guarded:
         if scope["type"] == "http":
             request = Request(scope, receive)
             try:
-                self._guard.check(request, is_open=request.url.path in OPEN)
+                self._guard.check(request, is_open=scope["path"] in OPEN)
             except Refused as error:
                 answer: Response = _answer(error.status, error.message, error.hint)
                 if error.status == 401 and "text/html" in request.headers.get("accept", ""):
@@ -90,7 +97,14 @@ async def _mistaken(request: Request, error: UserError) -> Response:
 
 
 async def _other(request: Request, error: HTTPException) -> Response:
-    return _answer(error.status_code, error.detail.lower() if error.detail else "refused")
+    answer = _answer(error.status_code, error.detail.lower() if error.detail else "refused")
+    answer.headers.update(error.headers or {})
+    if error.status_code == 405:
+        # A path has a route for each method; the one that was found knows its own alone.
+        path = request.scope["path"]
+        routes = [route for route in request.app.routes if isinstance(route, Route) and route.path_regex.match(path)]
+        answer.headers["Allow"] = ", ".join(sorted({method for route in routes for method in route.methods or ()}))
+    return answer
 
 
 async def _broken(request: Request, error: Exception) -> Response:
@@ -103,6 +117,8 @@ class _Api:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._reading, self._planning = CapacityLimiter(_HEAVY), CapacityLimiter(_HEAVY)
+        self._submitted = 0
 
     def routes(self) -> list[BaseRoute]:
         """All of them."""
@@ -130,8 +146,10 @@ class _Api:
         return [Route(path, endpoint, methods=methods) for path, endpoint, methods in found]
 
     async def health(self, request: Request) -> Response:
-        """Whether the service works: its store answers."""
+        """Whether the service works: its store answers, and its last tick did what it should."""
         jobs = await run_in_threadpool(self._service.store.jobs)
+        if self._service.trouble:
+            raise Refused(503, "the service cannot do its work now", "its log says more")
         return JSONResponse({"status": "running", "jobs": len(jobs)})
 
     async def openapi(self, request: Request) -> Response:
@@ -150,8 +168,14 @@ class _Api:
 
     async def submit(self, request: Request) -> Response:
         """Take a job."""
-        document = await read_body(request)
-        record = await run_in_threadpool(self._service.submit, document)
+        if self._submitted >= MOST_SUBMITTED:
+            raise Refused(503, "too many jobs are being submitted", "try again in a moment")
+        self._submitted += 1
+        try:
+            document = await read_body(request, MOST_PACKAGE_BYTES)
+            record = await to_thread.run_sync(self._service.submit, document, limiter=self._reading)
+        finally:
+            self._submitted -= 1
         return JSONResponse(job_answer(self._service, record), 201)
 
     async def job(self, request: Request) -> Response:
@@ -221,7 +245,7 @@ class _Api:
     async def what_if(self, request: Request) -> Response:
         """The plan if weights, ranks or the capacity were others."""
         changes = read_changes(await read_body(request))
-        plan = await run_in_threadpool(self._service.what_if, changes)
+        plan = await to_thread.run_sync(self._service.what_if, changes, limiter=self._planning)
         return JSONResponse(json.loads(json.dumps(plan.to_json())))
 
 

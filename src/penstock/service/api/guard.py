@@ -19,8 +19,11 @@ from starlette.requests import ClientDisconnect, Request
 from penstock.base.diagnostics import UserError
 from penstock.base.json_source import parse_json
 
-MOST_BODY_BYTES = 32 << 20
-"""Of a request: a package of 16 MiB in base64 fits."""
+MOST_BODY_BYTES = 1 << 20
+"""Of a request."""
+
+MOST_PACKAGE_BYTES = 32 << 20
+"""Of a request that brings a job: a package of 16 MiB in base64 fits."""
 
 BODY_SECONDS = 30.0
 """How long a request may take to arrive."""
@@ -68,7 +71,10 @@ class Guard:
             raise Refused(401, "a token is needed", "send `Authorization: Bearer TOKEN`, or set PENSTOCK_TOKEN")
 
     def _is_ours(self, origin: str, request: Request) -> bool:
-        return urlsplit(origin).netloc == request.headers.get("host")
+        try:
+            return urlsplit(origin).netloc == request.headers.get("host")
+        except ValueError:
+            return False
 
     def _has_token(self, request: Request) -> bool:
         kind, _, shown = request.headers.get("authorization", "").partition(" ")
@@ -104,8 +110,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-async def read_body(request: Request) -> object:
+async def read_body(request: Request, most: int = MOST_BODY_BYTES) -> object:
     """The JSON of a request.
+
+    Args:
+        request: The request.
+        most: How many bytes it may have.
 
     Raises:
         Refused: It is none, is too large, or takes too long.
@@ -114,7 +124,7 @@ async def read_body(request: Request) -> object:
     if kind != "application/json":
         raise Refused(415, "a request is JSON", "send `Content-Type: application/json`")
     try:
-        content = await asyncio.wait_for(_receive(request), BODY_SECONDS)
+        content = await asyncio.wait_for(_receive(request, most), BODY_SECONDS)
     except TimeoutError:
         raise Refused(408, f"the request took more than {BODY_SECONDS:g} s to arrive") from None
     except ClientDisconnect:
@@ -127,10 +137,10 @@ async def read_body(request: Request) -> object:
         raise Refused(400, error.diagnostics[0].message, error.diagnostics[0].hint) from None
 
 
-async def _receive(request: Request) -> bytes:
+async def _receive(request: Request, most: int) -> bytes:
     content = bytearray()
     async for part in request.stream():
         content += part
-        if len(content) > MOST_BODY_BYTES:
-            raise Refused(413, f"the request is more than {MOST_BODY_BYTES >> 20} MiB")
+        if len(content) > most:
+            raise Refused(413, f"the request is more than {most >> 20} MiB")
     return bytes(content)

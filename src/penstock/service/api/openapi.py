@@ -17,19 +17,22 @@ _NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 _RANK: Schema = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 _AMOUNT: Schema = {"type": "number", "minimum": 0, "maximum": 1e12}
 _AMOUNTS: Schema = {"type": "object", "additionalProperties": _AMOUNT}
-_TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
+_TEXTS: Schema = {"type": "array", "items": {"type": "string", "minLength": 1}}
+_ABOVE_ZERO: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 1e12}
+_FOLDER: Schema = {"type": "string", "pattern": "^/[^\u0000]*$"}
 _ANY: Schema = {}
+_APP = r"^[^/\\:-][^/\\:]*(/[^/\\:-][^/\\:]*)*\.(spl|splmm|py)(:.+)?$"
 
 _TEMPLATE = _object(
     {
         "id": _NAME,
-        "app": {"type": "string"},
+        "app": {"type": "string", "pattern": _APP},
         "main": {"type": "string"},
         "toolkits": _TEXTS,
         "set": {"type": "object", "additionalProperties": {"type": "string"}},
-        "data": {"type": "string"},
+        "data": _FOLDER,
         "min_mips": _AMOUNT,
-        "max_mips": _AMOUNT,
+        "max_mips": _ABOVE_ZERO,
         "channels": {"type": "integer", "minimum": 1},
         "batch": {"type": "integer", "minimum": 1},
         "continuous": {"type": "boolean"},
@@ -43,10 +46,10 @@ _SUBMISSION = _object(
         "required": {"type": "boolean"},
         "weight": _AMOUNT,
         "min_mips": _AMOUNT,
-        "max_mips": _AMOUNT,
+        "max_mips": _ABOVE_ZERO,
         "values": {"type": "object", "additionalProperties": {"type": "object"}},
         "tags": _TEXTS,
-        "out": {"type": "string"},
+        "out": _FOLDER,
         "templates": {"type": "array", "items": _TEMPLATE, "minItems": 1},
         "files": {"type": "object", "additionalProperties": {"type": "string"}},
     },
@@ -106,6 +109,7 @@ _REFUSALS = {
     413: "The request is too large.",
     415: "The request is no JSON.",
     421: "The request is for another host.",
+    503: "The service cannot do that now; try again.",
 }
 
 
@@ -116,10 +120,12 @@ def _of_job(summary: str, *, status: int = 200, body: Schema | None = None) -> S
 _LIST: Schema = {"type": "array", "items": {"type": "object"}}
 
 _PATHS: Schema = {
-    "/api/health": {"get": _operation("Whether the service works.", _object({"status": _ANY, "jobs": _ANY}))},
+    "/api/health": {
+        "get": _operation("Whether the service works.", _object({"status": _ANY, "jobs": _ANY}), refusals=(503,))
+    },
     "/api/jobs": {
         "get": _operation("All jobs.", {"type": "array", "items": _JOB}),
-        "post": _operation("Submit a job.", _JOB, status=201, body=_SUBMISSION, refusals=(409,)),
+        "post": _operation("Submit a job.", _JOB, status=201, body=_SUBMISSION, refusals=(409, 503)),
     },
     "/api/jobs/{job}": {"get": _operation("One job in full.", _JOB, parameters=(_JOB_ID,), refusals=(404,))},
     "/api/jobs/{job}/cancel": {"post": _of_job("Cancel a job.", status=202)},

@@ -17,6 +17,7 @@ import uvicorn
 
 from penstock.base.diagnostics import UserError
 from penstock.service.api.app import make_app
+from penstock.service.api.connections import PatientProtocol
 from penstock.service.api.guard import Guard, is_loopback
 from penstock.service.page.pages import page_routes
 from penstock.service.service import Service
@@ -90,6 +91,8 @@ def serve(
         make_app(service, address.guard, page_routes(service, address.token)),
         ssl_certfile=None if address.certificate is None else str(address.certificate),
         ssl_keyfile=None if address.key is None else str(address.key),
+        http=PatientProtocol,
+        proxy_headers=False,
         log_config=None,
         access_log=False,
         limit_concurrency=MOST_REQUESTS,
@@ -160,6 +163,7 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        found |= {key: value for key in ("kind", "job") if (value := getattr(record, key, None)) is not None}
         if record.exc_info:
             found["exception"] = self.formatException(record.exc_info)
         return json.dumps(found, ensure_ascii=False)

@@ -10,6 +10,7 @@ One rule a state, in `_RULES`.
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -63,15 +64,28 @@ class Carrier:
     def step_all(self, grants: Mapping[str, Grant] | None) -> None:
         """One step for every job; without grants nothing is started, stopped or limited that is not asked for."""
         for record in self._store.jobs():
-            now: JobRecord | None = record
-            for _ in range(_STEPS):
-                if now is None or now.state in FINAL:
-                    break
-                before = now.state
-                self.step(now, None if grants is None else grants.get(record.id), has_plan=grants is not None)
-                now = self._store.job(record.id)
-                if now is None or now.state == before:
-                    break
+            try:
+                self._step_on(record, None if grants is None else grants.get(record.id), has_plan=grants is not None)
+            except sqlite3.Error:
+                raise
+            except Exception as error:
+                # What is wrong with one job, such as its folder, does not keep the others waiting.
+                text = f"cannot be looked after: {error}"
+                if record.error != text:
+                    self._store.set(record.id, error=text)
+                    self._store.note("error", text, record.id)
+
+    def _step_on(self, record: JobRecord, grant: Grant | None, *, has_plan: bool) -> None:
+        """Step until the state of the job stays as it is."""
+        now: JobRecord | None = record
+        for _ in range(_STEPS):
+            if now is None or now.state in FINAL:
+                return
+            before = now.state
+            self.step(now, grant, has_plan=has_plan)
+            now = self._store.job(record.id)
+            if now is None or now.state == before:
+                return
 
     def step(self, record: JobRecord, grant: Grant | None, *, has_plan: bool = True) -> None:
         """One step for one job.
@@ -88,7 +102,7 @@ class Carrier:
     def _queued(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
         if self._is_let_go(record):
             return
-        if grant is not None and self._clock() >= record.not_before:
+        if grant is not None and self._has_waited(record):
             why = grant.reason.removeprefix("admitted: ")
             self._store.move(record.id, _S.QUEUED, _S.ADMITTED, why, **_granted(grant))
 
@@ -107,7 +121,7 @@ class Carrier:
         try:
             self._launch(started, grant)
         except OSError as error:
-            self._store.set(record.id, error=f"cannot be started: {error}")
+            self._fail(started, f"cannot be started: {error}")
 
     def _launch(self, record: JobRecord, grant: Grant) -> None:
         settings = self._settings
@@ -128,6 +142,8 @@ class Carrier:
             self._stop(record, attempt, _S.SUSPENDING)
         elif self._has_worked(attempt):
             self._store.move(record.id, _S.STARTING, _S.RUNNING, failures=0, error="")
+        elif grant is not None and grant.template == record.template:
+            self._limit(record, grant)
 
     def _running(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
         attempt = self.attempt(record)
@@ -153,6 +169,8 @@ class Carrier:
         attempt = self.attempt(record)
         if attempt.is_alive:
             self._hurry(record, attempt)
+        elif attempt.end_rest():
+            return
         elif attempt.outcome == "done":
             self._store.move(record.id, _S.SUSPENDING, _S.DONE, mips=0.0)
         elif record.wanted == Wanted.CANCEL:
@@ -167,6 +185,8 @@ class Carrier:
             self._store.move(record.id, _S.RESCALING, _S.SUSPENDING)
         elif attempt.is_alive:
             self._hurry(record, attempt)
+        elif attempt.end_rest():
+            return
         elif attempt.outcome == "done":
             self._store.move(record.id, _S.RESCALING, _S.DONE, mips=0.0)
         else:
@@ -175,7 +195,7 @@ class Carrier:
     def _suspended(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
         if record.wanted == Wanted.CANCEL:
             self._store.move(record.id, _S.SUSPENDED, _S.CANCELLED)
-        elif grant is not None and self._clock() >= record.not_before:
+        elif grant is not None and self._has_waited(record):
             self._store.move(record.id, _S.SUSPENDED, _S.QUEUED, "has a place again")
 
     def _failed(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
@@ -198,11 +218,18 @@ class Carrier:
     def _hurry(self, record: JobRecord, attempt: Attempt) -> None:
         """See to it that a job that is to stop does: it is asked, if it was not, and ended when its time is up."""
         waited = self._clock() - record.state_since
+        if waited < 0:
+            # The clock was set back.
+            self._store.set(record.id, state_since=self._clock())
         if waited > self._settings.stop_seconds:
             self._store.note("error", "did not stop in time, and was ended", record.id)
             attempt.kill()
         else:
             attempt.ask_to_stop()
+
+    def _has_waited(self, record: JobRecord) -> bool:
+        """Whether a job may be started again; no wait is longer than the longest, whatever was done to the clock."""
+        return not 0 < record.not_before - self._clock() <= self._settings.longest_wait
 
     def _has_worked(self, attempt: Attempt) -> bool:
         return any(found.get("batches") for found in read_report(attempt.report).values())
@@ -210,8 +237,10 @@ class Carrier:
     def _after_the_end(self, record: JobRecord, attempt: Attempt) -> None:
         """A process has ended that nobody has asked to."""
         outcome, now = attempt.outcome, self._clock()
+        if attempt.end_rest():
+            return
         if attempt.process is None:
-            # The service was killed before the process was made, or the machine could not make one.
+            # The service was killed before the process was made.
             attempt.give_up()
             self._store.move(record.id, record.state, _S.QUEUED, "was never started", not_before=now, mips=0.0)
             return
@@ -221,16 +250,19 @@ class Carrier:
         if outcome is not None:
             self._store.move(record.id, record.state, _S.QUEUED, "was stopped from outside", not_before=now, mips=0.0)
             return
-        has_worked = self._has_worked(attempt)
-        failures = 1 if has_worked else record.failures + 1
-        error = last_error(attempt.last_words()) or record.error or "it ended without a word"
+        failures = 1 if self._has_worked(attempt) else record.failures + 1
+        self._fail(record, last_error(attempt.last_words()) or record.error or "it ended without a word", failures)
+
+    def _fail(self, record: JobRecord, error: str, failures: int | None = None) -> None:
+        """Let a job wait before it is started again, or give it up."""
+        failures = record.failures + 1 if failures is None else failures
         if failures > self._settings.most_failures:
             text = f"given up after {failures} failures without a batch: {error}"
             self._store.move(record.id, record.state, _S.FAILED, text, failures=failures, error=error, mips=0.0)
             return
         wait = min(self._settings.longest_wait, self._settings.first_wait * 2 ** (failures - 1))
         text = f"failed, and is started again in {wait:g} s: {error}"
-        values = {"failures": failures, "error": error, "not_before": now + wait}
+        values = {"failures": failures, "error": error, "not_before": self._clock() + wait, "mips": 0.0}
         self._store.move(record.id, record.state, _S.QUEUED, text, **values)
 
 

@@ -59,6 +59,16 @@ class Plan:
         """What is granted of the capacity."""
         return sum(grant.mips for grant in self.grants.values())
 
+    @property
+    def templates(self) -> dict[str, str]:
+        """The templates of the jobs that run."""
+        return {job: grant.template for job, grant in self.grants.items()}
+
+    def in_words(self) -> str:
+        """Who runs with how much, and why."""
+        run = ", ".join(f"{job} ({grant.mips:,.0f})" for job, grant in self.grants.items()) or "nobody"
+        return f"{run} of {self.mips:,.0f} mips; {self.note}"
+
     def to_json(self) -> dict[str, Any]:
         """The plan as the store and the API have it.
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from penstock.expr.evaluate import Evaluator
 from penstock.ir.codec import from_json
 from penstock.ir.graph import Application
 from penstock.ir.types import parse_schema
+from penstock.service.jobs.process import environment_for_code
 from penstock.service.jobs.submission import Submission, TemplateSpec
 from penstock.toolkit.adapters.export import DEFINITION as EXPORT
 from penstock.toolkit.adapters.import_ import DEFINITION as IMPORT
@@ -28,6 +32,9 @@ from penstock.toolkit.adapters.import_ import Offer, Wanted, offer_of, wanted_by
 
 DESCRIBE_SECONDS = 120.0
 """The time that reading a program may take."""
+
+MOST_PRINTED_BYTES = 64 << 20
+"""What a program may write into one file while it is read."""
 
 
 def app_arguments(template: TemplateSpec, code: Path) -> list[str]:
@@ -51,24 +58,46 @@ def describe(template: TemplateSpec, code: Path) -> dict[str, Any]:
         UserError: Its program does not compile, or takes too long to be read.
     """
     command = [sys.executable, "-m", "penstock.cli", "explain", *app_arguments(template, code), "--json"]
-    process = subprocess.Popen(
-        command,
-        cwd=code,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        out, err = process.communicate(timeout=DESCRIBE_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        raise UserError(f"template `{template.id}` took more than {DESCRIBE_SECONDS:g} s to be read") from None
-    if process.returncode:
+    status, out, err = _read(command, code, f"template `{template.id}`")
+    if status:
         said = err.decode(errors="replace").replace(f"{code}/", "").strip()
         raise UserError(f"template `{template.id}` does not compile: {said.removeprefix('error: ')[-4000:]}")
-    return describe_application(from_json(json.loads(out)), template.settings)
+    try:
+        application = from_json(json.loads(out))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        hint = "a program that prints while it is read spoils what is read of it"
+        raise UserError(f"template `{template.id}` cannot be read", hint=hint) from None
+    return describe_application(application, template.settings)
+
+
+def _read(command: Sequence[str], code: Path, what: str) -> tuple[int, bytes, bytes]:
+    """Run a command in a folder: its status, and what it has printed.
+
+    It prints into files, not pipes: a process that it leaves behind could hold a pipe open for ever.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(
+            command,
+            cwd=code,
+            env=environment_for_code(),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        with suppress(ProcessLookupError):
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (MOST_PRINTED_BYTES, MOST_PRINTED_BYTES))
+        try:
+            status = process.wait(DESCRIBE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise UserError(f"{what} took more than {DESCRIBE_SECONDS:g} s to be read") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        out.seek(0)
+        err.seek(0)
+        return status, out.read(MOST_PRINTED_BYTES), err.read(MOST_PRINTED_BYTES)
 
 
 def describe_application(application: Application, settings: Mapping[str, str]) -> dict[str, Any]:

@@ -27,9 +27,12 @@ from typing import Any
 
 from penstock.base.durable_files import create_durably, make_folder
 from penstock.base.holders import Process
-from penstock.base.process_tree import family, stat_of
+from penstock.base.process_tree import family, marked, stat_of
 
 LAUNCH = Path(__file__).with_name("launch.py")
+MARK = "PENSTOCK_ATTEMPT"
+"""What all processes of an attempt have in their environment, whoever their parent is by now."""
+
 _NOBODY = 0
 _OWN_AND_REAPED = slice(11, 15)
 """Fields of /proc/PID/stat behind the name: user and system time, of the process and of children that have ended."""
@@ -72,7 +75,8 @@ class Attempt:
         """Whether its process runs, or is about to say that it does."""
         process = self.process
         if process is None:
-            return not self._is_given_up and time.time() - self._begun_at < GRACE_SECONDS
+            # A clock that was set back would make it young for ever.
+            return not self._is_given_up and -1.0 <= time.time() - self._begun_at < GRACE_SECONDS
         _reap(process.pid)
         return process.state is not None
 
@@ -111,7 +115,7 @@ class Attempt:
             subprocess.Popen(
                 launch,
                 cwd=folder,
-                env=dict(environment),
+                env={**environment, MARK: str(self.folder)},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=log,
@@ -135,10 +139,18 @@ class Attempt:
         """End it and all that it has started, at once."""
         process = self.process
         if process is not None and process.state is not None:
-            pids = family(process.pid)
-            for pid in pids:
+            for pid in family(process.pid):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
+        self.end_rest()
+
+    def end_rest(self) -> bool:
+        """End what a process that has ended has left behind, such as Spark's; whether there was anything."""
+        left = marked(MARK, str(self.folder))
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        return bool(left)
 
     def cpu_seconds(self) -> float | None:
         """The processor time of it and all that it has started, so far; None if it has ended."""
@@ -179,6 +191,11 @@ def _reap(pid: int) -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
+def environment_for_code() -> dict[str, str]:
+    """Our environment as code of others may see it: without what opens the service."""
+    return {name: value for name, value in os.environ.items() if name != "PENSTOCK_TOKEN"}
+
+
 def environment_of(streams: Path, master: str, cores: int) -> dict[str, Any]:
     """The environment of a job.
 
@@ -187,8 +204,7 @@ def environment_of(streams: Path, master: str, cores: int) -> dict[str, Any]:
         master: The Spark cluster.
         cores: How many cores the application gets of it.
     """
-    environment = {**os.environ, "PENSTOCK_STREAMS": os.environ.get("PENSTOCK_STREAMS", str(streams))}
-    environment.pop("PENSTOCK_TOKEN", None)
+    environment = {**environment_for_code(), "PENSTOCK_STREAMS": os.environ.get("PENSTOCK_STREAMS", str(streams))}
     if master.startswith("spark://"):
         environment["PYSPARK_SUBMIT_ARGS"] = f"--conf spark.cores.max={cores} pyspark-shell"
     return environment

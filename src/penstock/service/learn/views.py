@@ -122,7 +122,7 @@ def view_jobs(
                 required=record.required,
                 templates=templates,
                 running=record.template if is_placed else None,
-                placed_seconds=max(0.0, now - record.state_since) if is_placed else 0.0,
+                placed_seconds=abs(now - record.state_since) if is_placed else 0.0,
                 mips=record.mips if is_placed else 0.0,
                 tags=submission.tags,
             )

@@ -34,6 +34,8 @@ _SECURITY = {
 }
 _MOST_LOGIN_BYTES = 4_096
 _MOST_ROWS = 500
+_RECENT_SECONDS = 12 * 3600.0
+"""What is older is shown with its date."""
 
 
 def page_routes(service: Service, token: str | None) -> list[BaseRoute]:
@@ -118,20 +120,25 @@ class _Pages:
 
     def _overview_values(self) -> dict[str, Any]:
         service = self._service
-        records = sorted(service.store.jobs(), key=_order)[:_MOST_ROWS]
+        found = service.store.jobs()
+        records = sorted(found, key=_order)[:_MOST_ROWS]
         samples = {record.id: service.store.samples(record.id, most=60) for record in records if record.template}
         nodes = service.nodes()
-        capacity = sum(node.mips for node in nodes)
-        rows = [_row(record, samples.get(record.id, []), capacity) for record in records]
-        waiting = [row for row in rows if not row["job"].mips and row["job"].state not in FINAL]
-        for row in rows:
-            # The line stands above the first that waits.
-            row["is_below"] = bool(waiting) and row is waiting[0]
+        rows = [_row(record, samples.get(record.id, [])) for record in records]
+        longest = max([max(row["used"], row["job"].mips) for row in rows], default=0.0) or 1.0
+        placed = [place for place, row in enumerate(rows) if row["job"].mips]
+        first_below = placed[-1] + 1 if placed else 0
+        for place, row in enumerate(rows):
+            # The line stands behind the last that has a place, if anybody behind it waits.
+            row["is_below"] = place == first_below and not _is_over(row["job"])
+            row["allotted_percent"] = round(100 * row["job"].mips / longest, 1)
+            row["used_percent"] = round(100 * row["used"] / longest, 1)
         return {
             "rows": rows,
-            "open_jobs": [record for record in records if record.state not in FINAL],
+            "not_shown": len(found) - len(records),
+            "open_jobs": [record for record in records if not _is_over(record)],
             "nodes": nodes,
-            "capacity": capacity,
+            "capacity": sum(node.mips for node in nodes),
             "used": sum(row["used"] for row in rows),
             "allotted": sum(record.mips for record in records),
             "importance": sum(row["importance"] for row in rows),
@@ -176,21 +183,21 @@ class _Pages:
         }
 
 
-def _order(record: JobRecord) -> tuple[bool, bool, int, int]:
-    return record.state in FINAL, not record.required, record.rank, record.number
+def _is_over(record: JobRecord) -> bool:
+    return record.state in FINAL or record.state == JobState.FAILED
 
 
-def _row(record: JobRecord, samples: list[SampleRecord], capacity: float) -> dict[str, Any]:
+def _order(record: JobRecord) -> tuple[bool, bool, int, bool, int]:
+    return _is_over(record), not record.required, record.rank, not record.mips, record.number
+
+
+def _row(record: JobRecord, samples: list[SampleRecord]) -> dict[str, Any]:
     last = samples[-1] if samples and record.mips else None
-    scale = 100 / capacity if capacity > 0 else 0.0
-    used = last.mips if last else 0.0
     return {
         "job": record,
-        "used": used,
+        "used": last.mips if last else 0.0,
         "ingest": last.ingest_tps if last else 0.0,
         "importance": last.importance if last else 0.0,
-        "allotted_percent": round(min(100.0, record.mips * scale), 1),
-        "used_percent": round(min(100.0, used * scale), 1),
         "template": record.template if len(record.templates) > 1 else None,
         "why": _why(record),
     }
@@ -207,16 +214,17 @@ def _why(record: JobRecord) -> str:
 
 
 def _sums(samples: dict[str, list[SampleRecord]], what: str, name: str) -> list[Line]:
-    """One line: the sum over all jobs, whose samples are taken together."""
-    found: dict[int, float] = {}
-    times: dict[int, float] = {}
-    for taken in samples.values():
-        for sample in taken:
-            # Samples of one look are some milliseconds apart.
-            at = round(sample.at)
-            found[at] = found.get(at, 0.0) + getattr(sample, what)
-            times[at] = sample.at
-    points = [(times[at], found[at]) for at in sorted(found)]
+    """One line: the sum over all jobs at each look, of which the samples are some milliseconds apart."""
+    points: list[tuple[float, float]] = []
+    seen: set[str] = set()
+    for sample in sorted((sample for taken in samples.values() for sample in taken), key=lambda sample: sample.at):
+        value = getattr(sample, what)
+        if points and sample.job not in seen and sample.at - points[-1][0] < sample.seconds / 2:
+            points[-1] = (points[-1][0], points[-1][1] + value)
+        else:
+            points.append((sample.at, value))
+            seen.clear()
+        seen.add(sample.job)
     return [Line(name=name, points=points, color="var(--blue)")]
 
 
@@ -229,11 +237,12 @@ def _figure(value: float) -> str:
 
 
 def _plain(value: float) -> str:
-    return f"{value:g}"
+    return f"{value:.12g}"
 
 
 def _clock(at: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(at))
+    is_recent = abs(time.time() - at) < _RECENT_SECONDS
+    return time.strftime("%H:%M:%S" if is_recent else "%Y-%m-%d %H:%M", time.localtime(at))
 
 
 def _short(text: str) -> str:

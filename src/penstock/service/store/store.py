@@ -20,6 +20,8 @@ Example:
 from __future__ import annotations
 
 import json
+import logging
+import os
 import sqlite3
 import threading
 import time
@@ -38,9 +40,14 @@ KEPT_SAMPLES = 400
 
 KEPT_DECISIONS, KEPT_EVENTS = 5_000, 50_000
 
+_LEAST_DECISIONS, _MOST_PLAN_BYTES = 200, 200 << 20
+"""A plan for many jobs is long: fewer are kept."""
+
+_log = logging.getLogger("penstock.service")
+
 _SETTABLE = frozenset(
     {"rank", "required", "weight", "wanted", "template", "mips", "ingest_tps", "cores", "attempt", "failures"}
-    | {"not_before", "error", "reason"}
+    | {"not_before", "error", "reason", "state_since"}
 )
 
 
@@ -58,21 +65,39 @@ class Store:
 
     def __init__(self, path: Path | str, clock: Callable[[], float] = time.time) -> None:
         self._lock = threading.RLock()
-        self._clock = clock
+        self._clock, self._path = clock, str(path)
         try:
-            self._connection = sqlite3.connect(str(path), check_same_thread=False, isolation_level=None)
-            self._connection.row_factory = sqlite3.Row
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.execute("PRAGMA foreign_keys = ON")
-            migrate(self._connection, str(path))
+            self._connection = _connect(self._path)
+            migrate(self._connection, self._path)
         except sqlite3.Error as error:
             raise UserError(f"`{path}` cannot be used as the service's store: {error}") from None
+        self._file = _identity(self._path)
 
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
             self._connection.close()
+
+    def keep_file(self) -> bool:
+        """Write the file anew if somebody has taken it away; whether that was so.
+
+        What was in it is still there as long as we hold it open.
+        """
+        with self._lock:
+            if self._path == ":memory:" or _identity(self._path) == self._file:
+                return False
+            fresh = Path(f"{self._path}.new")
+            fresh.unlink(missing_ok=True)
+            copy = sqlite3.connect(fresh)
+            self._connection.backup(copy)
+            copy.close()
+            for ending in ("-wal", "-shm"):
+                # They are of the file that is gone, and would spoil another.
+                Path(self._path + ending).unlink(missing_ok=True)
+            fresh.replace(self._path)
+            self._connection.close()
+            self._connection, self._file = _connect(self._path), _identity(self._path)
+            return True
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -84,10 +109,12 @@ class Store:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                # A full disk may have rolled it back already, or have stopped it at its very end.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
 
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
         with self._lock:
@@ -181,12 +208,15 @@ class Store:
             connection.execute(
                 "INSERT INTO events (at, job, kind, text) VALUES (?, ?, ?, ?)", (self._clock(), job_id, kind, text)
             )
+        _log.log(logging.ERROR if kind == "error" else logging.INFO, "%s", text, extra={"kind": kind, "job": job_id})
 
     def events(self, job_id: str | None = None, *, after: int = 0, most: int = 200) -> list[EventRecord]:
-        """The latest events, of one job or of all, the oldest first."""
+        """The latest events, or the first ones after an event; of one job or of all; the oldest first."""
         chosen, values = ("AND job = ?", [job_id]) if job_id is not None else ("", [])
-        query = f"SELECT * FROM events WHERE id > ? {chosen} ORDER BY id DESC LIMIT ?"
-        return [EventRecord(**dict(row)) for row in reversed(self._rows(query, (after, *values, most)))]
+        order = "ASC" if after else "DESC"
+        query = f"SELECT * FROM events WHERE id > ? {chosen} ORDER BY id {order} LIMIT ?"
+        found = self._rows(query, (after, *values, most))
+        return sorted((EventRecord(**dict(row)) for row in found), key=lambda event: event.id)
 
     def add_sample(self, sample: SampleRecord) -> None:
         """Keep a look at a running job."""
@@ -218,13 +248,15 @@ class Store:
     def add_decision(self, kind: str, figures: Mapping[str, float], plan: Mapping[str, Any]) -> int:
         """Keep a decision; its number."""
         names = ("importance", "waterline", "mips", "mips_used", "seconds")
+        text = json.dumps(plan)
         with self.transaction() as connection:
             done = connection.execute(
                 f"INSERT INTO decisions (at, kind, {', '.join(names)}, plan) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (self._clock(), kind, *(figures[name] for name in names), json.dumps(plan)),
+                (self._clock(), kind, *(figures[name] for name in names), text),
             )
             number = done.lastrowid or 0
-            connection.execute("DELETE FROM decisions WHERE id <= ?", (number - KEPT_DECISIONS,))
+            kept = max(_LEAST_DECISIONS, min(KEPT_DECISIONS, _MOST_PLAN_BYTES // len(text)))
+            connection.execute("DELETE FROM decisions WHERE id <= ?", (number - kept,))
             connection.execute("DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?", (KEPT_EVENTS,))
             return number
 
@@ -248,6 +280,24 @@ class Store:
         """Keep a setting of the service."""
         with self.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file a path leads to; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _decision(row: sqlite3.Row) -> DecisionRecord:

@@ -1,12 +1,21 @@
 "use strict";
 // The live part of a page is drawn by the server; we fetch it anew while the page is looked at.
 const live = document.getElementById("live");
+// What is scrolled stays where it is, and who went somewhere by keyboard is still there.
+function replace(text) {
+  const scrolled = () => [...live.querySelectorAll("pre, .scroll")];
+  const places = scrolled().map((part) => [part.scrollLeft, part.scrollTop]);
+  const focused = live.contains(document.activeElement) && document.activeElement.getAttribute("href");
+  live.innerHTML = text;
+  scrolled().forEach((part, index) => { if (places[index]) [part.scrollLeft, part.scrollTop] = places[index]; });
+  if (focused) [...live.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus({preventScroll: true});
+}
 async function refresh() {
   if (live && !document.hidden) {
     try {
       const answer = await fetch(live.dataset.from, {headers: {Accept: "text/html"}});
       if (answer.redirected || answer.status === 401) { location.href = "/login"; return; }
-      if (answer.ok) { live.innerHTML = await answer.text(); live.classList.remove("stale"); }
+      if (answer.ok) { replace(await answer.text()); live.classList.remove("stale"); }
     } catch { live.classList.add("stale"); }
   }
   setTimeout(refresh, 2000);
