@@ -140,17 +140,17 @@ def encode_partition(form: InputForm) -> Process:
     """Encodes a partition as it comes; its number is in a column, and the end of the stream in a row without one."""
 
     def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        count, partition = 0, None
+        count, is_blank, has_ended = 0, True, False
         for batch in _of_good_size(batches):
-            found = batch.column(PARTITION)[0].as_py()
-            if found is None:
-                yield from form.close(0, LAST_NUMBER)
-                continue
-            partition = found
-            yield from form.encode(form.tuples(batch), partition * _ROWS_OF_PARTITION + count)
-            count += batch.num_rows
-        if partition is not None:
-            yield from form.close(count, None)
+            partition = batch.column(PARTITION)
+            # Spark puts the end into the task of the rows where these lie in one partition.
+            rows = batch.slice(0, batch.num_rows - partition.null_count)
+            is_blank, has_ended = False, has_ended or partition.null_count > 0
+            if rows.num_rows:
+                yield from form.encode(form.tuples(rows), partition[0].as_py() * _ROWS_OF_PARTITION + count)
+                count += rows.num_rows
+        if not is_blank:
+            yield from form.close(count, LAST_NUMBER if has_ended else None)
 
     return process
 
