@@ -248,6 +248,8 @@ def test_what_is_wrong_is_said() -> None:
     assert "a scalar UDF of PySpark is wanted" in failure(lambda: trades.with_udf("x", lambda x: x, "n"))
     wrong = trades.map_in_pandas(lambda frames: (frame[["sym"]] for frame in frames), TRADES)
     assert "gives no column `price`" in failure(lambda: wrong.collect())
+    nothing = trades.map_in_pandas(lambda frames: None, TRADES)
+    assert "gives an iterator of batches, got NoneType" in failure(lambda: nothing.collect())
     batches = trades.map_in_arrow(lambda batches: (pa.table({"x": [1]}) for _ in batches), "int64 x")
     assert "gives a pyarrow RecordBatch, got Table" in failure(lambda: batches.collect())
 

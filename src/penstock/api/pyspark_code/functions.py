@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -39,13 +39,12 @@ class _MapIn(BlockRuntime):
 
     def take_block(self, block: pa.RecordBatch) -> Given:
         """What the function gives stands behind the last row."""
-        if self._of == "pandas":
-            given = (from_frame(found, self.outputs) for found in self._function(iter([to_frame(block, self.inputs)])))
-        else:
-            rows = to_rows(block, self.inputs)
-            given = (from_arrow(found, self.outputs) for found in self._function(iter([rows])))
-        for rows in given:
-            yield block.num_rows - 1, rows
+        is_pandas = self._of == "pandas"
+        given = self._function(iter([(to_frame if is_pandas else to_rows)(block, self.inputs)]))
+        if not isinstance(given, Iterable):
+            raise ConformError(f"the function gives an iterator of batches, got {type(given).__name__}")
+        for found in given:
+            yield block.num_rows - 1, (from_frame if is_pandas else from_arrow)(found, self.outputs)
 
 
 def map_in(function: Any, of: str, name: str, *, stateless: bool) -> OperatorDefinition:

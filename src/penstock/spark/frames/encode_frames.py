@@ -41,16 +41,27 @@ from penstock.spark.frames.row_types import from_rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PARTITION = "penstock_partition"
-"""The column that tells the number of a row's partition."""
+PARTITION = "number of the partition"
+"""The column that tells the number of a row's partition; no attribute can have the name."""
 
-ORDER = "penstock_order"
-"""The column by which rows are put in order."""
+ORDER = "order of rows"
+"""The column by which rows are put in order; likewise."""
 
 LAST_NUMBER = 1 << 59
 """The number of the end of a stream whose tuples were not counted."""
 
 _ROWS_OF_PARTITION = 1 << 33
+
+
+def quote_column(name: str) -> str:
+    """The name of a column as Spark takes it, whatever characters it has.
+
+    Example:
+        >>> quote_column("a.b")
+        '`a.b`'
+    """
+    return f"`{name.replace('`', '``')}`"
+
 
 Process = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """A function for `mapInArrow`."""
@@ -98,7 +109,7 @@ class InputForm:
     @property
     def columns(self) -> list[str]:
         """The columns that somebody reads, as Spark quotes them."""
-        return [f"`{name}`" for name in self._names if name not in self.dead]
+        return [quote_column(name) for name in self._names if name not in self.dead]
 
     @property
     def _names(self) -> list[str]:
