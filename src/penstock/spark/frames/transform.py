@@ -246,7 +246,7 @@ class _Arguments:
                 hint = did_you_mean(column, frame.columns)
                 raise UserError(f"the input `{name}` has no column `{column}` to be ordered by", hint=hint)
         if len({frame.isStreaming for frame in self.frames.values()}) > 1:
-            hint = "use `stream.lookup` for a table, or give all inputs as streams"
+            hint = "give all as streams, or run the application: `stream.lookup` takes a table in app.run(inputs=...)"
             raise UserError("some inputs are streams, and others are tables, which end", hint=hint)
 
     def _check_time(self, application: Application) -> None:
