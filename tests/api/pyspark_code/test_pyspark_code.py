@@ -254,6 +254,25 @@ def test_what_is_wrong_is_said() -> None:
     assert "gives a pyarrow RecordBatch, got Table" in failure(lambda: batches.collect())
 
 
+def test_keys_and_state_of_a_processor_are_those_of_pyspark() -> None:
+    class Seen(Running):
+        def init(self, handle: Any) -> None:
+            self.seen = handle.getValueState("seen", "xs array<long>")
+
+        def handleInputRows(self, key: Any, frames: Any, timers: Any) -> Iterator[pd.DataFrame]:
+            xs = self.seen.get()[0] if self.seen.exists() else []
+            for frame in frames:
+                self.seen.update(([*xs, len(frame)],))
+                # Nobody is told of this.
+                self.seen.get()[0].append(100)
+            yield pd.DataFrame({"at": [key[0].isoformat()], "xs": [self.seen.get()[0]]})
+
+    stream = App().from_rows([(NOON, 1)] * 4, "timestamp t, int32 x")
+    found = stream.transform_with_state(Seen(), "rstring at, list<int64> xs", by="t").collect(batch=2)
+    at = "2023-11-14T22:13:20.000001"
+    assert [tuple(row) for row in found] == [(at, [2]), (at, [2, 2])]
+
+
 def test_a_processor_that_asks_for_a_clock_is_refused() -> None:
     class Timed(Running):
         def init(self, handle: Any) -> None:
