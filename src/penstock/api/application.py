@@ -163,6 +163,12 @@ class App(AppSources, AppRunning):
         self._streams.extend(made)
         return made
 
+    def invoke_first(self, definition: OperatorDefinition, output: Output) -> Stream:
+        """Invoke a source that has its turn before all that there are."""
+        (stream,) = self.invoke(definition, outputs=[output])
+        self._operators.insert(0, self._operators.pop())
+        return stream
+
     def feedback(self, schema: SchemaLike, *, name: str = "Feedback") -> Feedback:
         """A stream that is connected later, to close a loop.
 

@@ -18,6 +18,7 @@ from penstock.api.column_words import Attributes, attribute_names, col, lhs, out
 from penstock.api.columns import Column, Scope, lift
 from penstock.api.ends import StreamEnds
 from penstock.api.event_time.ordered import StreamEventTime
+from penstock.api.lookup.streams import StreamLookup
 from penstock.api.outputs import Output, output_schema
 from penstock.api.placed import StreamPlacement
 from penstock.api.pyspark_code.streams import StreamPySpark
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class Stream(StreamWindows, StreamEventTime, StreamEnds, StreamPlacement, StreamRunning, StreamPySpark):
+class Stream(StreamWindows, StreamEventTime, StreamLookup, StreamEnds, StreamPlacement, StreamRunning, StreamPySpark):
     """A stream of an application.
 
     Attributes:

@@ -16,14 +16,11 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from penstock.api.rows import conformer
+from penstock.api.lookup.given_tables import conform_table
 from penstock.base.diagnostics import Diagnostics, UserError, did_you_mean
 from penstock.base.durable_files import make_folder, write_durably
-from penstock.expr.values import batch_from_rows
-from penstock.ir.arrow import arrow_schema
-from penstock.ir.types import OptionalType, Schema
+from penstock.ir.types import Schema
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.formats.conform_columns import conform_column
 from penstock.toolkit.frames.from_spark import inputs_of
 from penstock.toolkit.frames.given_table import DEFINITION as GIVEN_TABLE
 from penstock.toolkit.frames.given_table import with_table
@@ -92,40 +89,6 @@ def _check(program: Program, wanted: Mapping[str, Any], inputs: Mapping[str, Any
 
 def _write(file: Path, name: str, given: Any, schema: Schema) -> None:
     """Write a table in the types of its attributes."""
-    table = _table(name, given, schema)
-    columns = []
-    for attribute in schema.attributes:
-        if attribute.name not in table.schema.names:
-            message = f"the input `{name}` has no column `{attribute.name}`; it has {', '.join(table.schema.names)}"
-            raise UserError(message)
-        try:
-            column = conform_column(table.column(attribute.name).combine_chunks(), attribute.type)
-        except (pa.ArrowException, ValueError) as error:
-            raise UserError(f"the column `{attribute.name}` of `{name}` is not {attribute.type}: {error}") from None
-        if column.null_count and not isinstance(attribute.type, OptionalType):
-            hint = f"declare it optional<{attribute.type}>, or fill the column before"
-            raise UserError(f"there is a null in the column `{attribute.name}` of `{name}`", hint=hint)
-        columns.append(column)
     sink = pa.BufferOutputStream()
-    parquet.write_table(pa.Table.from_arrays(columns, schema=arrow_schema(schema)), sink, row_group_size=1 << 17)
+    parquet.write_table(conform_table(f"input `{name}`", given, schema), sink, row_group_size=1 << 17)
     write_durably(file, sink.getvalue().to_pybytes())
-
-
-def _table(name: str, given: Any, schema: Schema) -> pa.Table:
-    """What is at hand, as a table."""
-    if isinstance(given, str | Path):
-        return parquet.read_table(given)
-    if isinstance(given, pa.Table | pa.RecordBatch):
-        return pa.table(given) if isinstance(given, pa.RecordBatch) else given
-    module = type(given).__module__.partition(".")[0]
-    if module == "pandas":
-        return pa.Table.from_pandas(given, preserve_index=False)
-    if module == "polars":
-        return given.to_arrow()
-    if module == "pyspark":
-        return given.toArrow()
-    conform = conformer(schema)
-    try:
-        return pa.Table.from_batches([batch_from_rows([conform(row) for row in given], schema)])
-    except (TypeError, ValueError) as error:
-        raise UserError(f"the input `{name}` is no table: {error}", hint="give rows, a DataFrame or a table") from None

@@ -14,7 +14,14 @@ from penstock.compiler import CompiledJob, Options, compile
 from penstock.expr.environment import Environment
 from penstock.runtime.sources.outside_rows import source_pe
 from penstock.spark.frames.decode_frames import OutputForm, decode_output
-from penstock.spark.frames.encode_frames import PARTITION, InputForm, number_packed, pack_partition, sort_rows
+from penstock.spark.frames.encode_frames import (
+    PARTITION,
+    InputForm,
+    encode_partition,
+    number_packed,
+    pack_partition,
+    sort_rows,
+)
 from penstock.spark.sources.data_source import pickle_job
 from penstock.spark.workers.instances import stateless_pe, whole_pe
 from penstock.toolkit.frames.from_spark import inputs_of
@@ -90,6 +97,21 @@ def test_inputs_take_turns_as_the_sources_of_the_reference_do(
     for name, id_ in (("both", "Both"), ("sums", "Sums")):
         stream = next(s for s in app._streams if s.id == id_)
         assert found[name] == [tuple(row) for row in stream.collect(engine="reference", inputs=given)]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_the_end_of_a_table_may_come_with_its_rows(together: bool, tmp_path: Path) -> None:
+    app = App()
+    trades = app.from_spark("trades", TRADES)
+    trades.aggregate(tumbling(count(3)), total=agg.sum(col.n)).to_spark("sums")
+    job = compile(app.program(), Options(channels=1, fusion="all"))
+    (operator,) = inputs_of(job.plan.application).values()
+    form = InputForm(source=source_pe(job.plan, job.plan.home[operator.id]), operator=operator, ends=True)
+    given = batch(rows(7, 1), 0)
+    end = pa.RecordBatch.from_pylist([{}], given.schema)
+    tasks = [[pa.concat_batches([given, end])]] if together else [[given], [end]]
+    arrived = [row for task in tasks for row in encode_partition(form)(iter(task))]
+    assert run(job, arrived, tmp_path / "program")["sums"] == [(0 + 1 + 2,), (3 + 4 + 5,)]
 
 
 def test_rows_are_sorted_as_spark_sorts_them() -> None:

@@ -120,8 +120,11 @@ def test_inputs_take_turns_as_sources_do(sizes: tuple[int, int]) -> None:
 def test_a_column_tells_the_order() -> None:
     given = rows(400)
     shuffled = random.Random(5).sample(given, len(given))
-    found = penstock.spark.transform(both(), {"trades": table(shuffled)}, order_by="n")
-    assert collected(found["sums"]) == reference(both(), "Sums", trades=given)
+    # Names that Spark would take apart, and one that we might have given a column of ours.
+    frame = table(shuffled).selectExpr("*", "n AS `n.1 `` ü`", "n AS penstock_partition")
+    for frames in (frame, frame.coalesce(1)):
+        found = penstock.spark.transform(both(), {"trades": frames}, order_by="n.1 ` ü")
+        assert collected(found["sums"]) == reference(both(), "Sums", trades=given)
 
 
 def test_values_of_all_types_come_back() -> None:
@@ -175,6 +178,8 @@ def test_what_does_not_fit_is_refused_before_anything_runs() -> None:
     assert "the column `n` of `trades` is string, the attribute is int64" in refused(inputs={"trades": wrong})
     assert "`trades` is a DataFrame of Spark, found list" in refused(inputs={"trades": rows(3)})
     assert "no column `m` to be ordered by" in refused(order_by="m")
+    alike = table(rows(3)).selectExpr("*", "n AS N")
+    assert "`trades` has the columns n, N, which Spark does not tell apart" in refused(inputs={"trades": alike})
     sink = both()
     sink._streams[0].write_csv("out.csv")
     assert "is a sink of its own" in refused(app=sink)

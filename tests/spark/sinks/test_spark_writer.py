@@ -44,7 +44,11 @@ def test_a_job_writes_by_spark_what_it_was_fed(tmp_path):
     (tmp_path / "out").mkdir()
     settings = environment(tmp_path, tmp_path / "out")
     job = compile_fused(made, everything_fused(made.application), environment=settings, batch=25)
-    outcome = run_on_spark(job, session(), checkpoint=tmp_path / "checkpoint")
+    # Spark's part of a checkpoint lies in it, whatever its name.
+    checkpoint = tmp_path / "my checkpoint [1] %20"
+    outcome = run_on_spark(job, session(), checkpoint=checkpoint)
+    assert {path.name for path in tmp_path.iterdir()} == {"out", checkpoint.name}
+    assert (checkpoint / "spark" / "commits").is_dir()
     assert outcome.totals.received == {"Lines": [40], "Rows": [40]}
     assert rows_of(tmp_path / "out" / "lines") == rows_of(tmp_path / "out" / "rows", "orc") == sorted(ROWS)
     assert {p.name for p in (tmp_path / "out" / "lines").iterdir()} == {"name=S0", "name=S1"}
@@ -53,7 +57,10 @@ def test_a_job_writes_by_spark_what_it_was_fed(tmp_path):
 
 def test_files_of_a_batch_that_comes_again_are_there_once(tmp_path):
     session()
-    sinks = Sinks(program_of('format: "json"; path: "lines";'), tmp_path, in_tasks=True)
+    # Names that are no URIs, and that would be patterns.
+    tmp_path = tmp_path / "[a] {b} *" / "50%20 ü"
+    tmp_path.mkdir(parents=True)
+    sinks = Sinks(program_of('format: "json"; path: "my lines";'), tmp_path, in_tasks=True)
     for number, batch in enumerate(batches_of(ROWS, 20, "A")):
         for crash in ("in the middle", "before it is stored", None):
             (sink,) = sinks.sinks._writer._sinks.values()
@@ -66,7 +73,9 @@ def test_files_of_a_batch_that_comes_again_are_there_once(tmp_path):
             if crash:
                 sinks.crash()
     sinks.sinks.close()
-    assert rows_of(tmp_path / "out" / "lines") == sorted(ROWS)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"my lines"}
+    lines = [json.loads(text) for path in (tmp_path / "out" / "my lines").iterdir() for text in path.open()]
+    assert sorted((line["name"], line["n"]) for line in lines) == sorted(ROWS)
     assert not list((tmp_path / "sinks").glob("spark-Out/.staging/*"))
 
 
@@ -105,10 +114,14 @@ def test_a_table_is_told_of_a_batch_once_when_it_was_done(tmp_path):
         ),
         ('format: "jsno"; path: "d";', "writes `jsno`, which Spark has no data source for; check the name"),
         ('format: "json"; path: "s3a://bucket/d";', "writes files to `s3a://bucket/d`, which is not on this machine"),
+        ('format: "text"; path: "d";', "SparkSink `Out` cannot write text to "),
+        ('format: "json"; path: "taken";', "writes a folder, but "),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_the_first_batch(params, message, tmp_path):
     session()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "taken").touch()
     with pytest.raises(UserError) as caught:
         Sinks(program_of(params), tmp_path)
     assert message in str(caught.value)

@@ -48,6 +48,17 @@ def test_folders_are_files_too(tmp_path, more):
         raise AssertionError
 
 
+@pytest.mark.parametrize("more", ["", "format: parquet;", "partitionBy: s;"])
+def test_two_sinks_of_a_job_do_not_write_one_file(more, tmp_path):
+    twice = _program('"parts"', f'"{tmp_path}/x/../parts"', more=more)
+    with (
+        pytest.raises(UserError, match=f"`S0` and `S1` both write `{tmp_path}/parts`"),
+        hold_outputs(twice, Environment(output_directory=tmp_path)),
+    ):
+        raise AssertionError
+    assert outputs_of(_program('"/dev/null"', '"/dev/null"', "s", "s"), Environment(output_directory=tmp_path))
+
+
 def test_names_that_depend_on_tuples_have_one_lock_so_that_a_job_does_not_run_twice(tmp_path):
     environment = Environment(output_directory=tmp_path)
     with (
@@ -59,7 +70,7 @@ def test_names_that_depend_on_tuples_have_one_lock_so_that_a_job_does_not_run_tw
 
 
 def test_devices_are_not_locked_and_names_with_placeholders_as_they_are_written(tmp_path):
-    application = _program('"/dev/null"', "s", '"a.csv"', '"a.csv"', '"file:///tmp/x-{id}.csv"')
+    application = _program('"/dev/null"', "s", '"a.csv"', '"file:///tmp/x-{id}.csv"')
     found = outputs_of(application, Environment(output_directory=tmp_path))
     assert [str(path) for path in found] == [
         f"{tmp_path}/files of Main.S1",

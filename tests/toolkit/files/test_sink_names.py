@@ -150,7 +150,7 @@ def test_values_that_name_folders_stay_in_the_folder(other, tmp_path):
         @catch() () as Sink = FileSink(A) {{ param file: "by"; partitionBy: name; suppress: name; }}
         {other} }}""")
     sinks = Sinks(program, tmp_path)
-    values = [*PARTITIONS, LONG, "é" * 60]
+    values = [*PARTITIONS, LONG, "é" * 130]
     sinks.write(0, {"A": [(value, n) for n, value in enumerate(values)]})
     sinks.sinks.close()
     files = list((tmp_path / "out" / "by").glob("name=*/part-0.csv"))

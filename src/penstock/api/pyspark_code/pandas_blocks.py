@@ -1,19 +1,21 @@
 """Blocks as PySpark's functions take them, and what these give as tuples.
 
-Pandas frames have the columns that PySpark gives: points of time are `datetime64` in UTC without a zone, as in a
-session whose time zone is UTC, and integers with nulls are floats. A NaN that comes back is a null where the attribute
-is optional, as in PySpark.
+Pandas frames have the columns that PySpark gives: points of time are `datetime64[ns]` in UTC without a zone, as in a
+session whose time zone is UTC, integers with nulls are floats, maps and tuples are dicts, lists are arrays of NumPy. A
+NaN that comes back is a null where the attribute is optional, as in PySpark.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from penstock.api.pyspark_code.nested_values import nested_row_type, value_for_pandas, value_from_python
 from penstock.api.rows import ConformError
 from penstock.ir.arrow import arrow_schema
-from penstock.ir.types import OptionalType, Schema, TupleType, TypedName
+from penstock.ir.types import ListType, OptionalType, Schema, SetType, TupleType, Type, TypedName
 from penstock.toolkit.formats.conform_columns import conform_column
 from penstock.toolkit.formats.spark_columns import to_rows
 
@@ -21,10 +23,18 @@ from penstock.toolkit.formats.spark_columns import to_rows
 def to_frame(block: pa.RecordBatch, schema: Schema) -> Any:
     """A block as a frame of pandas."""
     rows = to_rows(block, schema)
-    zoned = [i for i, field in enumerate(rows.schema) if pa.types.is_timestamp(field.type)]
-    for i in zoned:
-        rows = rows.set_column(i, rows.schema.field(i).name, rows.column(i).cast(pa.timestamp("us")))
-    return rows.to_pandas(split_blocks=True)
+    nested = {}
+    for i, attribute in enumerate(schema.attributes):
+        if pa.types.is_timestamp(rows.column(i).type):
+            rows = rows.set_column(i, attribute.name, rows.column(i).cast(pa.timestamp("us")).cast(pa.timestamp("ns")))
+        elif pa.types.is_nested(rows.column(i).type):
+            nested[attribute.name] = rows.column(i)
+    frame = rows.to_pandas(split_blocks=True)
+    for name, column in nested.items():
+        convert = value_for_pandas(schema.attribute(name).type)
+        series = column.to_pandas(integer_object_nulls=True)
+        frame[name] = series if convert is None else series.map(convert, na_action="ignore")
+    return frame
 
 
 def from_frame(given: Any, schema: Schema) -> pa.RecordBatch:
@@ -46,9 +56,7 @@ def from_frame(given: Any, schema: Schema) -> pa.RecordBatch:
         raise ConformError(f"the function gives no column `{missing[0]}`, but {found or 'none'}")
     columns = []
     for attribute in schema.attributes:
-        is_optional = isinstance(attribute.type, OptionalType)
-        column = pa.array(given[attribute.name], from_pandas=is_optional)
-        columns.append(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+        columns.append(_to_column(given[attribute.name], attribute))
     return _conformed(columns, schema)
 
 
@@ -72,11 +80,28 @@ def conform_values(values: list[Any], attribute: TypedName) -> pa.Array:
     Raises:
         ConformError: One does not fit the attribute.
     """
+    return _conformed([_to_column(values, attribute)], TupleType((attribute,))).column(0)
+
+
+def _to_column(values: Any, attribute: TypedName) -> pa.Array:
+    """Values of pandas or Python as a column, which need not be of the attribute's type yet."""
+    convert = value_from_python(attribute.type)
     try:
-        column = pa.array(values, from_pandas=isinstance(attribute.type, OptionalType))
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        if convert is not None:
+            made = [None if value is None else convert(value) for value in values]
+            return pa.array(made, nested_row_type(attribute.type))
+        # Empty arrays of NumPy have a type, which need not be that of the others.
+        made = (
+            [v.tolist() if isinstance(v, np.ndarray) else v for v in values] if _has_lists(attribute.type) else values
+        )
+        column = pa.array(made, from_pandas=isinstance(attribute.type, OptionalType))
+    except (pa.ArrowException, ValueError, TypeError, AttributeError, OverflowError) as error:
         raise ConformError(f"attribute `{attribute.name}` of type {attribute.type}: {error}") from error
-    return _conformed([column], TupleType((attribute,))).column(0)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _has_lists(type_: Type) -> bool:
+    return isinstance(type_.inner if isinstance(type_, OptionalType) else type_, ListType | SetType)
 
 
 def _conformed(columns: list[pa.Array], schema: Schema) -> pa.RecordBatch:

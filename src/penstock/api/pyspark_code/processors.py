@@ -20,7 +20,7 @@ from penstock.expr.values import rows_from_batch
 from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, State
-from penstock.ir.types import TupleType
+from penstock.ir.types import TIMESTAMP, OptionalType, TupleType
 from penstock.toolkit.core.block_runtime import BlockRuntime, Given
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.memory import Keyed, same_nan
@@ -72,7 +72,7 @@ class ValueState(_Variable):
     def get(self) -> tuple[Any, ...] | None:
         """The tuple, if there is one."""
         found: tuple[Any, ...] | None = self._states.current.get(self._name)
-        return found
+        return None if found is None else _plain(found)
 
     def update(self, newValue: Any) -> None:
         """Hold another."""
@@ -84,7 +84,7 @@ class ListState(_Variable):
 
     def get(self) -> Iterator[tuple[Any, ...]]:
         """All of them."""
-        return iter(list(self._states.current.get(self._name, ())))
+        return iter(list(map(_plain, self._states.current.get(self._name, ()))))
 
     def put(self, newState: Any) -> None:
         """Hold others."""
@@ -114,7 +114,7 @@ class MapState(_Variable):
     def getValue(self, key: Any) -> tuple[Any, ...] | None:
         """The value of a key, if there is one."""
         found: tuple[Any, ...] | None = self._map.get(_plain(key))
-        return found
+        return None if found is None else _plain(found)
 
     def containsKey(self, key: Any) -> bool:
         """Whether a key has a value."""
@@ -142,8 +142,11 @@ class MapState(_Variable):
 
 
 def _plain(value: Any) -> tuple[Any, ...]:
-    """A row of state as a tuple of Python's own values."""
-    return tuple(v.item() if isinstance(v, np.generic) else v for v in value)
+    """A row of state as a tuple of Python's own values; what can be changed in place is copied."""
+    return tuple(
+        v.item() if isinstance(v, np.generic) else copy.deepcopy(v) if isinstance(v, list | dict | set) else v
+        for v in value
+    )
 
 
 class Handle:
@@ -207,6 +210,8 @@ class ProcessorRuntime(BlockRuntime):
         # Each channel has one of its own, as each task of Spark has.
         self._processor, self._by = copy.deepcopy(processor), by
         self._keys = TupleType(tuple(a for name in by for a in self.inputs.attributes if a.name == name))
+        types = [a.type.inner if isinstance(a.type, OptionalType) else a.type for a in self._keys.attributes]
+        self._is_time = [type_ == TIMESTAMP for type_ in types]
         self._processor.init(Handle(self.states))
 
     def take_block(self, block: pa.RecordBatch) -> Given:
@@ -230,7 +235,13 @@ class ProcessorRuntime(BlockRuntime):
             for found in given:
                 yield int(last[group]), found
 
-    def _call(self, key: Hashable, rows: Any) -> Any:
+    def _call(self, key: Any, rows: Any) -> Any:
+        import pandas as pd
+
+        if any(self._is_time):
+            # As PySpark has them: in a zone that is UTC and not said.
+            parts = zip(key, self._is_time, strict=True)
+            key = tuple(pd.Timestamp(v // 1000, unit="us") if is_time and v is not None else v for v, is_time in parts)
         return self._processor.handleInputRows(key, iter([rows]), _NoTime()) or ()
 
     def close(self) -> None:

@@ -41,16 +41,27 @@ from penstock.spark.frames.row_types import from_rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PARTITION = "penstock_partition"
-"""The column that tells the number of a row's partition."""
+PARTITION = "number of the partition"
+"""The column that tells the number of a row's partition; no attribute can have the name."""
 
-ORDER = "penstock_order"
-"""The column by which rows are put in order."""
+ORDER = "order of rows"
+"""The column by which rows are put in order; likewise."""
 
 LAST_NUMBER = 1 << 59
 """The number of the end of a stream whose tuples were not counted."""
 
 _ROWS_OF_PARTITION = 1 << 33
+
+
+def quote_column(name: str) -> str:
+    """The name of a column as Spark takes it, whatever characters it has.
+
+    Example:
+        >>> quote_column("a.b")
+        '`a.b`'
+    """
+    return f"`{name.replace('`', '``')}`"
+
 
 Process = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """A function for `mapInArrow`."""
@@ -98,7 +109,7 @@ class InputForm:
     @property
     def columns(self) -> list[str]:
         """The columns that somebody reads, as Spark quotes them."""
-        return [f"`{name}`" for name in self._names if name not in self.dead]
+        return [quote_column(name) for name in self._names if name not in self.dead]
 
     @property
     def _names(self) -> list[str]:
@@ -140,17 +151,17 @@ def encode_partition(form: InputForm) -> Process:
     """Encodes a partition as it comes; its number is in a column, and the end of the stream in a row without one."""
 
     def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        count, partition = 0, None
+        count, is_blank, has_ended = 0, True, False
         for batch in _of_good_size(batches):
-            found = batch.column(PARTITION)[0].as_py()
-            if found is None:
-                yield from form.close(0, LAST_NUMBER)
-                continue
-            partition = found
-            yield from form.encode(form.tuples(batch), partition * _ROWS_OF_PARTITION + count)
-            count += batch.num_rows
-        if partition is not None:
-            yield from form.close(count, None)
+            partition = batch.column(PARTITION)
+            # Spark puts the end into the task of the rows where these lie in one partition.
+            rows = batch.slice(0, batch.num_rows - partition.null_count)
+            is_blank, has_ended = False, has_ended or partition.null_count > 0
+            if rows.num_rows:
+                yield from form.encode(form.tuples(rows), partition[0].as_py() * _ROWS_OF_PARTITION + count)
+                count += rows.num_rows
+        if not is_blank:
+            yield from form.close(count, LAST_NUMBER if has_ended else None)
 
     return process
 

@@ -117,8 +117,14 @@ def _misfit(operator: Operator, attribute: str, why: str, hint: str | None = Non
     return UserError(f"operator `{operator.id}` (FromSpark) cannot take `{attribute}`: {why}", hint=hint)
 
 
-def check_columns(input_: str, columns: StructType, schema: Schema) -> None:
+def check_columns(input_: str, columns: StructType, schema: Schema, *, is_case_sensitive: bool = False) -> None:
     """Refuse a DataFrame whose columns do not fit the schema of its input.
+
+    Args:
+        input_: The name of the input.
+        columns: Of the DataFrame.
+        schema: Of the input.
+        is_case_sensitive: Whether Spark tells columns apart by the case of their letters.
 
     Raises:
         UserError: A column is missing, or of another kind; all such are named.
@@ -126,7 +132,12 @@ def check_columns(input_: str, columns: StructType, schema: Schema) -> None:
     found, types = Diagnostics(), {field.name: field.dataType for field in columns.fields}
     for attribute in schema.attributes:
         type_ = types.get(attribute.name)
-        if type_ is None:
+        fold = str if is_case_sensitive else str.lower
+        alike = [field.name for field in columns.fields if fold(field.name) == fold(attribute.name)]
+        if len(alike) > 1:
+            message = f"the input `{input_}` has the columns {', '.join(alike)}, which Spark does not tell apart"
+            found.error(message, None, hint="rename them before")
+        elif type_ is None:
             message = f"the input `{input_}` has no column `{attribute.name}`; it has {', '.join(types)}"
             found.error(message, None, hint="select it under this name, or leave it out of the schema")
         elif not _fits(type_, attribute.type):

@@ -237,14 +237,16 @@ class _Arguments:
     def _check_inputs(self) -> None:
         _check_names("input", list(self.inputs), self.frames, "give a DataFrame for each `app.from_spark`")
         for name, operator in self.inputs.items():
-            check_frame(name, self.frames[name])
-            check_columns(name, self.frames[name].schema, operator.outputs[0].schema)
+            frame = self.frames[name]
+            check_frame(name, frame)
+            by_case = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+            check_columns(name, frame.schema, operator.outputs[0].schema, is_case_sensitive=by_case)
             column = self.order.get(name)
-            if column is not None and column not in self.frames[name].columns:
-                hint = did_you_mean(column, self.frames[name].columns)
+            if column is not None and column not in frame.columns:
+                hint = did_you_mean(column, frame.columns)
                 raise UserError(f"the input `{name}` has no column `{column}` to be ordered by", hint=hint)
         if len({frame.isStreaming for frame in self.frames.values()}) > 1:
-            hint = "use `stream.lookup` for a table, or give all inputs as streams"
+            hint = "give all as streams, or run the application: `stream.lookup` takes a table in app.run(inputs=...)"
             raise UserError("some inputs are streams, and others are tables, which end", hint=hint)
 
     def _check_time(self, application: Application) -> None:

@@ -34,6 +34,7 @@ from penstock.spark.frames.encode_frames import (
     encode_partition,
     number_packed,
     pack_partition,
+    quote_column,
     with_partitions,
 )
 from penstock.spark.frames.row_types import row_schema
@@ -181,7 +182,7 @@ class _Line:
             for number, (edge, schema) in form.source.routing.items()
         }
         form = replace(form, source=replace(form.source, routing=routing))
-        frame = given.frame if given.order_by is None else given.frame.orderBy(given.order_by)
+        frame = given.frame if given.order_by is None else given.frame.orderBy(quote_column(given.order_by))
         return with_partitions(form, frame), (encode_partition(form),)
 
     def _in_place(self) -> list[int]:
@@ -207,7 +208,7 @@ class _Line:
         for given in inputs:
             form = self._form(given.operator)
             forms.append(form)
-            order = [] if given.order_by is None else [F.col(given.order_by).alias(ORDER)]
+            order = [] if given.order_by is None else [F.col(quote_column(given.order_by)).alias(ORDER)]
             rows = given.frame.select(*form.columns, *order, F.spark_partition_id().alias(PARTITION))
             packed.append(rows.mapInArrow(pack_partition(form, by_column=bool(order)), PACKED))
         together = reduce(_union, packed)

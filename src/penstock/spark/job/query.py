@@ -34,6 +34,7 @@ from penstock.spark.checkpoint.plan_record import clear_false_start
 from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.checkpoint.spark_files import SparkFiles
 from penstock.spark.gate.gating import with_gate
+from penstock.spark.job.hadoop_paths import hadoop_path
 from penstock.spark.job.layout import Layout, lay_out, run_with_state
 from penstock.spark.job.outside_sources import outside_source
 from penstock.spark.job.program_file import program_path, ship_program
@@ -155,10 +156,8 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
         writer = writer.trigger(once=True)
     else:
         writer = writer.trigger(processingTime="0 seconds") if job.continuous else writer.trigger(availableNow=True)
-    query = (
-        # As a URI, because what a bare path means to Spark depends on its settings (`fs.defaultFS`).
-        writer.option("checkpointLocation", folder.as_uri()).queryName(job.program.application.name).start()
-    )
+    named = writer.option("checkpointLocation", hadoop_path(folder)).queryName(job.program.application.name)
+    query = named.start()
     placer.follow(query)
     return Started(query=query, sinks=sinks, throttle=throttle, files=files_of(program_path(program)), status=status)
 

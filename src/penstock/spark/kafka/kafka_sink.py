@@ -10,6 +10,7 @@ from urllib.parse import quote
 from penstock.expr.values import rows_from_batch
 from penstock.ir.graph import Operator
 from penstock.runtime.sinks.order import Chunk
+from penstock.spark.job.hadoop_paths import hadoop_pattern
 from penstock.spark.kafka.kafka_parts import messages_folder
 from penstock.spark.kafka.topic import TopicWriter
 from penstock.toolkit.adapters.kafka_params import kafka_properties
@@ -47,7 +48,7 @@ class KafkaSink:
     def take_parts(self, notes: Sequence[Note]) -> None:
         """Take the messages that tasks have made."""
         for note in notes:
-            self._files.setdefault(note["folder"], []).append(str(self._staging / note["file"]))
+            self._files.setdefault(note["folder"], []).append(hadoop_pattern(self._staging / note["file"]))
 
     def commit(self, *, has_ended: bool) -> None:
         """Write what waits."""

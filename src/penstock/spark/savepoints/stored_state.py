@@ -19,6 +19,7 @@ from penstock.runtime.sources.waiting import has_gate
 from penstock.spark.checkpoint.spark_files import FOLDER
 from penstock.spark.gate.gate_memory import GateMemory, memory_of_gate, read_gate
 from penstock.spark.gate.gating import GATE, gated_sources
+from penstock.spark.job.hadoop_paths import hadoop_path
 from penstock.spark.workers.channel_state import HEAD
 from penstock.spark.workers.initial_state import INITIAL, read_initial
 
@@ -84,9 +85,9 @@ def read_gate_state(
     else:
         folder = checkpoint / FOLDER
         reader = spark.read.format("statestore").option("operatorId", _gate_operator(spark, folder))
-        (row,) = reader.option("stateVarName", "gate").load(folder.as_uri()).select("value.data").collect()
+        (row,) = reader.option("stateVarName", "gate").load(hadoop_path(folder)).select("value.data").collect()
         state = pickle.loads(row["data"])
-        held = reader.option("stateVarName", "waiting").load(folder.as_uri())
+        held = reader.option("stateVarName", "waiting").load(hadoop_path(folder))
         rows = held.selectExpr("user_map_value.edge", "user_map_value.channel", "user_map_value.tuples")
         waiting = [(row["edge"], row["channel"], bytes(row["tuples"])) for row in rows.toLocalIterator()]
     evaluator = Evaluator(functions=plan.application.functions, environment=environment)
@@ -95,7 +96,7 @@ def read_gate_state(
 
 def _gate_operator(spark: SparkSession, folder: Path) -> str | None:
     """Spark's number of the gate, which is the one that has something waiting; None if there is none."""
-    known = spark.read.format("state-metadata").load(folder.as_uri()).select("operatorId", "operatorProperties")
+    known = spark.read.format("state-metadata").load(hadoop_path(folder)).select("operatorId", "operatorProperties")
     found = {str(row["operatorId"]) for row in known.collect() if '"waiting"' in row["operatorProperties"]}
     return next(iter(found), None)
 
@@ -107,7 +108,7 @@ def _read_store(spark: SparkSession, folder: Path, leaving_out: str | None) -> d
         if operator == leaving_out:
             continue
         reader = spark.read.format("statestore").option("operatorId", operator)
-        entries = reader.option("stateVarName", "entries").load(folder.as_uri())
+        entries = reader.option("stateVarName", "entries").load(hadoop_path(folder))
         named = entries.selectExpr("key", "user_map_key.name", "user_map_value.data")
         held: dict[Any, dict[str, bytes]] = {}
         for row in named.toLocalIterator():

@@ -29,9 +29,10 @@ from penstock.ir.arrow import arrow_schema
 from penstock.ir.graph import Operator
 from penstock.runtime.sinks.kinds import JobOutput
 from penstock.runtime.sinks.order import Chunk
+from penstock.spark.job.hadoop_paths import hadoop_path, hadoop_pattern
 from penstock.spark.job.session import active_session
 from penstock.toolkit.core.task_sink import Note
-from penstock.toolkit.files.parquet_parts import STAGING, ParquetParts
+from penstock.toolkit.files.parquet_parts import STAGING, ParquetParts, check_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter
@@ -98,6 +99,9 @@ class SparkWriterSink:
         if self._is_files and "://" in str(self._path):
             message = f"`{operator.id}` writes files to `{path}`, which is not on this machine"
             raise UserError(message, hint="write to a local path, or to a table format such as delta")
+        if self._is_files:
+            check_folder(f"SparkSink `{operator.id}`", Path(str(self._path).removeprefix("file://")))
+            self._try_without_rows()
 
     @property
     def _is_files(self) -> bool:
@@ -119,7 +123,8 @@ class SparkWriterSink:
     def commit(self, *, has_ended: bool) -> None:
         """Append the batch, if it has tuples."""
         staging = self._tasks.folder / STAGING
-        files = [str(staging / name) for name in [*self._files, *(note["file"] for note in self._own.finish())]]
+        names = [*self._files, *(note["file"] for note in self._own.finish())]
+        files = [hadoop_pattern(staging / name) for name in names]
         if files:
             try:
                 self._append(active_session().read.parquet(*files))
@@ -131,9 +136,24 @@ class SparkWriterSink:
         """Let go of files that are not complete."""
         self._own.abandon()
 
-    def _append(self, frame: DataFrame) -> None:
+    def _try_without_rows(self) -> None:
+        """Let Spark's writer write no rows, so that what it does not take is refused before the first batch."""
+        self._own.add_empty()
+        staging = self._tasks.folder / STAGING
+        (file,) = (hadoop_pattern(staging / note["file"]) for note in self._own.finish())
+        try:
+            self._writer(active_session().read.parquet(file)).save(hadoop_path(staging / "without-rows"))
+        except Exception as error:
+            raise self._failure(error) from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+    def _writer(self, frame: DataFrame) -> DataFrameWriter:
         writer = frame.write.format(self._format).mode("append").options(**self._options)
-        writer = writer.partitionBy(*self._partitions) if self._partitions else writer
+        return writer.partitionBy(*self._partitions) if self._partitions else writer
+
+    def _append(self, frame: DataFrame) -> None:
+        writer = self._writer(frame)
         if self._is_files:
             self._write_files(writer)
         elif self._format == "delta":
@@ -155,7 +175,7 @@ class SparkWriterSink:
         target, aside = Path(self._path), Path(self._path) / STAGING / self._job
         shutil.rmtree(aside, ignore_errors=True)
         aside.parent.mkdir(parents=True, exist_ok=True)
-        writer.save(aside.as_uri())
+        writer.save(hadoop_path(aside))
         prefix = f"part-{self._job}-{self._batch:08d}-"
         for left in target.rglob(f"{prefix}*"):
             left.unlink()

@@ -47,7 +47,9 @@ def read_times(operator: Operator, type_: Type) -> Callable[[Any], int]:
 def _seconds_ns(value: float) -> int:
     if not math.isfinite(value):
         raise UserError(f"{value} is not an event time")
-    return _checked(round(value * 1e9))
+    # Whole seconds apart: their product with 1e9 would be rounded to some 200 ns in our time.
+    whole = math.floor(value)
+    return _checked(whole * 1_000_000_000 + round((value - whole) * 1e9))
 
 
 def _checked(time_ns: int) -> int:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from penstock.base.diagnostics import UserError
+from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.base.holders import Holder, Process, decode_holder, this_process
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
@@ -39,7 +39,7 @@ def hold_outputs(
         predecessor: A process whose locks we take over.
 
     Raises:
-        UserError: Another job writes one of the files.
+        UserError: Another job writes one of the files, or two sinks of this one do.
     """
     with ExitStack() as held:
         for path, operator in outputs_of(application, environment).items():
@@ -48,7 +48,11 @@ def hold_outputs(
 
 
 def outputs_of(application: Application, environment: Environment) -> dict[Path, str]:
-    """The files and folders that FileSinks write, as far as they are known, each with its operator."""
+    """The files and folders that FileSinks write, as far as they are known, each with its operator.
+
+    Raises:
+        UserError: Two of them write one file.
+    """
     evaluator = Evaluator(functions=application.functions, environment=environment)
     found: dict[Path, str] = {}
     for operator in application.operators:
@@ -59,9 +63,16 @@ def outputs_of(application: Application, environment: Environment) -> dict[Path,
             path = environment.output_path(f"files of {application.name}.{operator.id}")
         else:
             path = environment.output_path(evaluator.constant(name))
-        found.setdefault(Path(os.path.abspath(path)), operator.id)
-    own = {path: id_ for path, id_ in found.items() if opened_descriptor(path) is None}
-    return {path: id_ for path, id_ in own.items() if path.is_file() or path.is_dir() or not path.exists()}
+        path = Path(os.path.abspath(path))
+        is_device = path.exists() and not path.is_file() and not path.is_dir()
+        if is_device or opened_descriptor(path) is not None:
+            continue
+        if path in found:
+            message = f"`{found[path]}` and `{operator.id}` both write `{path}`"
+            hint = "give each a file of its own, or let one sink take both streams"
+            raise UserError(Diagnostic(message=message, span=operator.span, hint=hint))
+        found[path] = operator.id
+    return found
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
+from penstock.base.diagnostics import UserError
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.graph import Operator
 from penstock.ir.types import Schema, TupleType
@@ -175,6 +176,16 @@ class _Whole(io.RawIOBase):
     def write(self, data: bytes) -> int:  # type: ignore[override]  # any buffer
         self._raw.write_all(data)
         return len(data)
+
+
+def check_folder(owner: str, folder: Path) -> None:
+    """Refuse a folder whose name something else has.
+
+    Raises:
+        UserError: There is a file of its name.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{owner} writes a folder, but `{folder}` is a file", hint="remove it, or choose another name")
 
 
 def file_schema(operator: Operator) -> Schema:

@@ -28,7 +28,7 @@ from penstock.toolkit.core.memory import Parts, Whole
 from penstock.toolkit.core.runtime import Context, FatalUserError, Submit
 from penstock.toolkit.core.task_sink import Note
 from penstock.toolkit.files.file_records import FileRecord, FileRecords
-from penstock.toolkit.files.parquet_parts import STAGING, parquet_parts
+from penstock.toolkit.files.parquet_parts import STAGING, check_folder, parquet_parts
 
 ROWS_AT_ONCE = 20_000
 
@@ -41,6 +41,7 @@ class ParquetSinkRuntime(LogicRuntime):
         self._schema = operator.inputs[0].schema
         self._is_partitioned = bool(operator.param("partitionBy"))
         self._folder = context.environment.output_path(self.constant("file"))
+        check_folder(f"FileSink `{operator.id}`", self._folder)
         self._records = FileRecords(f"FileSink `{operator.id}`", self._folder)
         self._numbers: Counter[str] = Counter()
         self._files = parquet_parts(operator, self._folder, context.reject)

@@ -39,12 +39,21 @@ def folder_of(names: Sequence[str], values: Iterable[str]) -> str:
 
 def _folder_name(name: str, value: str) -> str:
     # A string that is spelled as what stands for null is told from it.
-    text = quote(value, "", errors="surrogatepass") if value != NO_VALUE else f"%5F{value[1:]}"
+    text = _escape(value) if value != NO_VALUE else f"%5F{value[1:]}"
     folder = f"{name}={text or NO_VALUE}"
-    if len(folder) > LONGEST_PART_BYTES:
-        message = f"`{name}` cannot name a folder: its value has {len(value)} characters, {len(folder)} in a name"
+    length = len(folder.encode())
+    if length > LONGEST_PART_BYTES:
+        message = f"`{name}` cannot name a folder: its value has {len(value)} characters, {length} bytes in a name"
         raise UserError(message, hint=f"a name has at most {LONGEST_PART_BYTES}")
     return folder
+
+
+def _escape(value: str) -> str:
+    """A value as part of a path: other letters than those of ASCII stay, because Spark reads each `%C3` as a letter."""
+    if value.isascii():
+        return quote(value, "")
+    is_plain = str.isprintable
+    return "".join(c if ord(c) > 127 and is_plain(c) else quote(c, "", errors="surrogatepass") for c in value)
 
 
 class PartitionedFiles:

@@ -29,7 +29,7 @@ def to_rows(tuples: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
 
 
 def _as_row_type(column: pa.Array, type_: Type) -> pa.Array:
-    nanoseconds, wanted = (_row_arrow_type(type_, unit) for unit in ("ns", "us"))
+    nanoseconds, wanted = (row_arrow_type(type_, unit) for unit in ("ns", "us"))
     if column.type == wanted:
         return column
     # The unit of time first: an integer counts nanoseconds.
@@ -37,23 +37,19 @@ def _as_row_type(column: pa.Array, type_: Type) -> pa.Array:
     return found if nanoseconds == wanted else found.cast(wanted, safe=False)
 
 
-def _row_arrow_type(type_: Type, unit: str) -> pa.DataType:
-    """The Arrow type of a column of Spark's, with time in a unit."""
+def row_arrow_type(type_: Type, unit: str) -> pa.DataType:
+    """The Arrow type of a column of Spark's, with time in a unit; within values it allows nulls, as Spark's do."""
     match type_:
         case OptionalType(inner=inner):
-            return _row_arrow_type(inner, unit)
+            return row_arrow_type(inner, unit)
         case ListType(element=element) | SetType(element=element):
-            return pa.list_(_row_field("element", element, unit))
+            return pa.list_(pa.field("element", row_arrow_type(element, unit)))
         case MapType(key=key, value=value):
-            return pa.map_(_row_field("key", key, unit), _row_field("value", value, unit))
+            return pa.map_(row_arrow_type(key, unit), row_arrow_type(value, unit))
         case TupleType(attributes=attributes):
-            return pa.struct([_row_field(a.name, a.type, unit) for a in attributes])
+            return pa.struct([pa.field(a.name, row_arrow_type(a.type, unit)) for a in attributes])
         case Primitive(name="uint64"):
             return pa.decimal128(20, 0)
         case Primitive(name=name) if name.startswith("uint"):
             return {"uint8": pa.int16(), "uint16": pa.int32(), "uint32": pa.int64()}[name]
     return pa.timestamp(unit, "UTC") if type_ == TIMESTAMP else arrow_type(type_)
-
-
-def _row_field(name: str, type_: Type, unit: str) -> pa.Field:
-    return pa.field(name, _row_arrow_type(type_, unit), isinstance(type_, OptionalType))

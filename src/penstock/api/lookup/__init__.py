@@ -1,0 +1,1 @@
+"""Tables in which a stream looks things up."""
