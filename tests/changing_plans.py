@@ -33,8 +33,10 @@ from penstock.toolkit.core.program import Program
 from plan_runner import take_letters
 
 
-def run_changing(program: Program, environment: Environment, rng: Random, changes: int) -> list[PhysicalPlan]:
-    """Run until all sources have ended; returns the plans that it had."""
+def run_changing(
+    program: Program, environment: Environment, rng: Random, changes: int
+) -> tuple[list[PhysicalPlan], JobState]:
+    """Run until all sources have ended; returns the plans that it had, and the last state."""
     plans: list[PhysicalPlan] = []
     state: JobState | None = None
     has_ended = False
@@ -44,7 +46,8 @@ def run_changing(program: Program, environment: Environment, rng: Random, change
         plans.append(plan)
         state, has_ended = _run_for_a_while(program, plan, code, environment, rng, state, is_last)
         state = through_files(state, program.application)
-    return plans
+    assert state is not None
+    return plans, state
 
 
 def through_files(state: JobState, application: Application) -> JobState:
@@ -114,14 +117,15 @@ def _run_for_a_while(
 def assert_equal_while_plans_change(program: Program, data: Path, folder: Path, rng: Random, changes: int = 3) -> None:
     """Every sink gets what the reference gives it, in the same order, whatever changes meanwhile."""
     with _environment(data, folder / "reference") as environment:
-        told = run(program, environment=environment).dead_letters
+        told = run(program, environment=environment)
     with _environment(data, folder / "changing") as environment:
-        plans = run_changing(program, environment, rng, changes)
+        plans, state = run_changing(program, environment, rng, changes)
         letters = take_letters(environment)
     found, wanted = _files(folder / "changing"), _files(folder / "reference")
     shown = [([pe.operators for pe in plan.pes], plan.channels) for plan in plans]
     assert found == wanted, shown
-    assert sorted(map(str, letters)) == sorted(map(str, told)), shown
+    assert sorted(map(str, letters)) == sorted(map(str, told.dead_letters)), shown
+    assert state.totals["expired"] == told.expired, shown
 
 
 @contextmanager

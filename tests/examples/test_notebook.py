@@ -30,7 +30,7 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     assert "key {name}" in cells[5]
     assert "did you mean `price`?" in cells[6]
     assert "Cell In[7]:1:1: error" in cells[6]
-    assert "Counts(received=8, submitted=0, rejected=0, late=0)" in cells[7]
+    assert "Counts(received=8, submitted=0, rejected=0, late=0, expired=0)" in cells[7]
     assert (tmp_path / "vwap.json").read_text().count("\n") == 8
 
 

@@ -250,6 +250,7 @@ class Engine:
             self.hold(node)
             return
         self._waiting.pop(node.id, None)
+        node.guard(node.runtime.forget_expired)
         node.guard(node.runtime.finish)
         node.has_ended = True
         for stream in node.streams:

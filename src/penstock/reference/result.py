@@ -52,6 +52,7 @@ class RunResult:
         received: For each operator, the tuples that came in by each input port.
         submitted: For each operator, the tuples that went out by each output port.
         dead_letters: What was set aside, in order.
+        expired: For each operator that dropped some, the keys whose time to live was over.
         collected: The tuples of each stream that the caller asked for; of the reference interpreter punctuations, too.
 
     Example:
@@ -71,6 +72,7 @@ class RunResult:
     received: Mapping[str, tuple[int, ...]]
     submitted: Mapping[str, tuple[int, ...]]
     dead_letters: tuple[DeadLetter, ...] = ()
+    expired: Mapping[str, int] = field(default_factory=dict)
     collected: Mapping[str, list[Tuple | Punctuation]] = field(default_factory=dict)
 
     @property

@@ -29,13 +29,14 @@ class Counts(NamedTuple):
 
     Example:
         >>> Counts(received=3, submitted=2)
-        Counts(received=3, submitted=2, rejected=0, late=0)
+        Counts(received=3, submitted=2, rejected=0, late=0, expired=0)
     """
 
     received: int
     submitted: int
     rejected: int = 0
     late: int = 0
+    expired: int = 0
 
 
 class Progress(NamedTuple):
@@ -61,6 +62,7 @@ class Outcome:
         submitted: The tuples of each output port, by operator.
         rejected: The tuples that were set aside, by operator.
         late: The tuples that came too late, by operator: behind the clock, or behind the watermark.
+        expired: The keys that were dropped because their time to live was over, by operator.
         batches: How many batches there were.
     """
 
@@ -69,6 +71,7 @@ class Outcome:
     submitted: Ports
     rejected: Mapping[str, int]
     late: Mapping[str, int] = field(default_factory=dict)
+    expired: Mapping[str, int] = field(default_factory=dict)
     batches: int = 1
 
     @staticmethod
@@ -81,13 +84,14 @@ class Outcome:
             submitted=totals.submitted,
             rejected=totals.rejected,
             late=totals.late,
+            expired=totals.expired,
             batches=run.batches,
         )
 
     @property
     def totals(self) -> dict[str, Counts]:
         """The counts of all operators."""
-        return count_operators(self.received, self.submitted, self.rejected, self.late)
+        return count_operators(self.received, self.submitted, self.rejected, self.late, self.expired)
 
 
 @dataclass(slots=True)
@@ -113,7 +117,8 @@ class Control:
         """Take what an engine tells behind a batch."""
         totals = progress["totals"]
         self.batches += 1
-        self.totals = count_operators(totals.received, totals.submitted, totals.rejected, totals.late)
+        counted = (totals.received, totals.submitted, totals.rejected, totals.late, totals.expired)
+        self.totals = count_operators(*counted)
 
     def stop(self) -> None:
         """Ask the engine to stop."""
@@ -188,7 +193,7 @@ class Run:
             >>> app = App()
             >>> app.from_rows([(1,), (2,)], "int32 x", name="Numbers").for_each(lambda t: None)
             >>> app.run(engine="reference").wait().totals["Numbers"]
-            Counts(received=0, submitted=2, rejected=0, late=0)
+            Counts(received=0, submitted=2, rejected=0, late=0, expired=0)
         """
         return self._outcome.totals if self._outcome is not None else dict(self._control.totals)
 
@@ -326,14 +331,18 @@ def _end_all() -> None:
 
 
 def count_operators(
-    received: Ports, submitted: Ports, rejected: Mapping[str, int], late: Mapping[str, int] | None = None
+    received: Ports,
+    submitted: Ports,
+    rejected: Mapping[str, int],
+    late: Mapping[str, int] | None = None,
+    expired: Mapping[str, int] | None = None,
 ) -> dict[str, Counts]:
     """The counts of all operators.
 
     Example:
         >>> count_operators({"B": (2,)}, {"A": (2,), "B": (1, 1)}, {"B": 1})
-        {'A': Counts(received=0, submitted=2, rejected=0, late=0),
-         'B': Counts(received=2, submitted=2, rejected=1, late=0)}
+        {'A': Counts(received=0, submitted=2, rejected=0, late=0, expired=0),
+         'B': Counts(received=2, submitted=2, rejected=1, late=0, expired=0)}
     """
     return {
         id_: Counts(
@@ -341,6 +350,7 @@ def count_operators(
             submitted=sum(submitted.get(id_, ())),
             rejected=rejected.get(id_, 0),
             late=(late or {}).get(id_, 0),
+            expired=(expired or {}).get(id_, 0),
         )
         for id_ in dict.fromkeys([*submitted, *received])
     }

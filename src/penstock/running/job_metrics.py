@@ -47,6 +47,7 @@ _COUNTED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("penstock_tuples_submitted", "Tuples that went out by an output port.", ("operator", "port")),
     ("penstock_dead_letters", "Records that an operator set aside.", ("operator",)),
     ("penstock_late_tuples", "Tuples that came too late: behind the clock, or behind the watermark.", ("operator",)),
+    ("penstock_expired_keys", "Keys that were dropped because their time to live was over.", ("operator",)),
 )
 
 
@@ -145,7 +146,8 @@ def _families_of_tuples(jobs: Mapping[str, Job]) -> Iterator[Metric]:
             for id_, ports in by_port.items():
                 for port, n in enumerate(ports):
                     families[f"penstock_tuples_{family}"].add_metric([application, id_, str(port)], n)
-        for family, by_operator in (("dead_letters", totals.rejected), ("late_tuples", totals.late)):
+        counted = {"dead_letters": totals.rejected, "late_tuples": totals.late, "expired_keys": totals.expired}
+        for family, by_operator in counted.items():
             for id_, n in by_operator.items():
                 families[f"penstock_{family}"].add_metric([application, id_], n)
     yield from families.values()

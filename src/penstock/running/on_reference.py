@@ -40,4 +40,5 @@ def _run(program: Program, options: RunOptions, environment: Environment, contro
         submitted=result.submitted,
         rejected=result.rejected,
         late=count_late(program.application, result.submitted),
+        expired=result.expired,
     )

@@ -75,5 +75,6 @@ def _describe(progress: dict[str, Any]) -> dict[str, Any]:
         "submitted": totals.submitted,
         "rejected": totals.rejected,
         "late": totals.late,
+        "expired": totals.expired,
         "behind": sum(float(lag) for lag in behind if lag is not None),
     }

@@ -8,7 +8,7 @@ from feeding import SECOND, WINDOW, after, feed, items_of, program, tuples_of
 from penstock import App, agg, col, count, sliding, time, tumbling
 from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Clock
-from penstock.toolkit.windows.age import FEW, AgingPartitions
+from penstock.toolkit.windows.age import AgingPartitions
 from penstock.toolkit.windows.tumbling import TumblingCount
 
 GAPS = [("a", 1), after(2.5), ("a", 2), ("b", 3), after(3), ("a", 4), ("b", 5), after(2), ("a", 6), ("b", 7)]
@@ -51,12 +51,13 @@ def test_memory_is_bounded_by_the_keys_that_are_not_idle():
     clock = Clock()
     parts = AgingPartitions(lambda t: t, lambda key: TumblingCount(2, print), ("k",), age_ns=10, clock=clock)
     most = 0
-    for key in range(20 * FEW):
+    for key in range(200):
         clock.advance_to(key)
         parts.of((key,)).insert((key,), key)
         most = max(most, len(parts.parts))
-    assert most == FEW
-    assert sorted(parts.snapshot_parts()) == [(key,) for key in range(20 * FEW - 10, 20 * FEW)]
+    assert most == 10
+    assert sorted(parts.snapshot_parts()) == [(key,) for key in range(190, 200)]
+    assert parts.expired == 190
 
 
 def test_ages_go_on_in_another_instance():
@@ -85,9 +86,20 @@ def test_ages_go_on_in_another_instance():
             "partitionAge needs a partitioned window",
         ),
         (
-            "stream<A> B = Sort(A) { window A: tumbling, count(2), partitioned, partitionAge(1); "
-            "param sortBy: n; partitionBy: k; }",
-            "only the partitions of an Aggregate or a Join have an age, found partitionAge on a Sort",
+            "stream<A> B = Sort(A) { window A: tumbling, count(2), partitionAge(1); param sortBy: n; }",
+            "partitionAge needs a partitioned window",
+        ),
+        (
+            "stream<A> B = Barrier(A; A) { param partitionAge: 2.0; }",
+            "partitionAge needs a partitioned operator",
+        ),
+        (
+            "stream<A> B = Pair(A; A) { param partitionBy: k; partitionAge: 0.0; }",
+            "found partitionAge(0.0)",
+        ),
+        (
+            'stream<A> B = Match(A) { param pattern: "x"; predicates: {x = true}; partitionAge: 1.0; }',
+            "partitionAge needs a partitioned operator",
         ),
     ],
 )

@@ -170,7 +170,7 @@ class KeyedRuntime(Runtime):
         seat.last_ns = self.clock.now_ns
         self.entries.move_to_end(seat.key)
         if not self.says_farewell:
-            self._forget_old()
+            self.forget_expired()
             return
         self.expiries.set(seat.key, seat.last_ns + ttl_ns)
 
@@ -200,11 +200,12 @@ class KeyedRuntime(Runtime):
         self._submit_all(seat.instance.on_expire())
 
     def _forget(self, key: Hashable) -> None:
+        self.expired += 1
         del self.entries[key]
         self.wakes.cancel(key)
         self.expiries.cancel(key)
 
-    def _forget_old(self) -> None:
+    def forget_expired(self) -> None:
         """Forget what nobody asks for any more, where nothing waits for that."""
         while self.entries and not self.says_farewell:
             key = next(iter(self.entries))
@@ -264,7 +265,7 @@ class KeyedRuntime(Runtime):
 
     def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Add what every instance needs to go on."""
-        self._forget_old()
+        self.forget_expired()
         if self.entries:
             stored = {key: self.stored(entry) for key, entry in self.entries.items()}
             parts[self.stamp.keys] = self.names, stored

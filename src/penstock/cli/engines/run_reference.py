@@ -54,6 +54,7 @@ def run_on_reference(
         submitted=result.submitted,
         rejected=result.rejected,
         late=_count_late(programs, result.submitted),
+        expired=result.expired,
         dead_letters_file=result.write_dead_letters(environment.output_directory),
         more={"metrics": dict(result.metrics)},
     )

@@ -162,5 +162,6 @@ def _merge(summaries: Mapping[str, Summary], seconds: float) -> Summary:
         rejected=merged(lambda s: s.rejected),  # type: ignore[arg-type]
         dead_letters_file=files[0] if files else None,
         late=merged(lambda s: s.late),  # type: ignore[arg-type]
+        expired=merged(lambda s: s.expired),  # type: ignore[arg-type]
         more={"applications": {name: dict(s.more) for name, s in summaries.items()}},
     )

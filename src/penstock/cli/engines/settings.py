@@ -93,6 +93,7 @@ def summarize(
         rejected=totals.rejected,
         dead_letters_file=environment.output_directory / environment.dead_letters if totals.rejected else None,
         late=totals.late,
+        expired=totals.expired,
         more={"batches": run.batches, **_state(totals.held), **more},
     )
 

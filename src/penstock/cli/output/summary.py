@@ -25,6 +25,7 @@ class Summary:
     dead_letters_file: Path | None
     more: Mapping[str, object]
     late: Mapping[str, int] = field(default_factory=dict)
+    expired: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tuples(self) -> int:
@@ -51,6 +52,7 @@ class Summary:
                     "submitted": list(self.submitted.get(id_, ())),
                     "rejected": self.rejected.get(id_, 0),
                     "late": self.late.get(id_, 0),
+                    "expired": self.expired.get(id_, 0),
                 }
                 for id_ in self.operators
             },
@@ -88,3 +90,6 @@ def print_summary(summary: Summary) -> None:
     if summary.late:
         late = ", ".join(f"{count:,} of {id_}" for id_, count in summary.late.items())
         console.print(f"came late: {late}")
+    if summary.expired:
+        expired = ", ".join(f"{count:,} by {id_}" for id_, count in summary.expired.items())
+        console.print(f"keys dropped, their time to live was over: {expired}")

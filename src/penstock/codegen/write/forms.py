@@ -75,6 +75,8 @@ def _has_list(operator: Operator) -> bool:
 
 
 def _why_no_custom(operator: Operator) -> str | None:
+    if operator.param("ttl"):
+        return "forgets entries of its maps (`ttl`)"
     return "does nothing" if operator.logic is None else None
 
 

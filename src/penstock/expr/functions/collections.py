@@ -7,6 +7,7 @@ collection is left out, as in SPL. A position before the start of a list means i
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import setitem
 from typing import Any
 
 import pyarrow as pa
@@ -66,7 +67,9 @@ def map_values(values: Map) -> List:
 def get_or_else(type_: MapType, _: Type, __: Type) -> Callable[[Map, Any, Any], Any]:
     """The value of a key, or another one if the key is not there."""
     copy = copier(type_.value)
-    return dict.get if copy is None else lambda values, key, otherwise: copy(values.get(key, otherwise))
+    if copy is None:
+        return lambda values, key, otherwise: values.get(key, otherwise)
+    return lambda values, key, otherwise: copy(values.get(key, otherwise))
 
 
 @function("<collection T> void clearM(mutable T values)")
@@ -156,7 +159,7 @@ def insert_in_set(type_: SetType, _: Type) -> Callable[[Set, Any], None]:
 def insert_in_map(type_: MapType, _: Type, __: Type) -> Callable[[Map, Any, Any], None]:
     """Set the value of a key."""
     bound = type_.bound
-    return dict.__setitem__ if bound is None else lambda values, k, v: _put_into_map(values, k, v, bound)
+    return setitem if bound is None else lambda values, k, v: _put_into_map(values, k, v, bound)
 
 
 @function("<any T> list<T> insert(list<T> values, T value, int32 index)")

@@ -9,6 +9,7 @@ the others.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -54,6 +55,7 @@ class Container:
         self._has_clock = _has_clock(plan)
         self._pulse = PULSE_NUMBER
         self._reported: tuple[Counts, Counts] = ({}, {})
+        self._expired: Counter[str] = Counter()
         registry = program.registry.extended(self._ends())
         self.signals = _signals(plan, pe)
         if self.signals is not None:
@@ -175,12 +177,21 @@ class Container:
             received=_difference(received, self._reported[0]),
             submitted=left,
             late=count_late(self.plan.application, left),
+            expired=self._count_expired(),
             dead_letters=letters,
             prints=self.prints.take(),
             signals=() if self.signals is None else (self._collected(self.signals),),
         )
         self._reported = (received, submitted)
         return since
+
+    def _count_expired(self) -> dict[str, int]:
+        """The keys that operators have dropped since the last report, because their time to live was over."""
+        for node in self.nodes:
+            if not node.has_ended:
+                node.guard(node.runtime.forget_expired)
+        before, self._expired = self._expired, Counter({n.id: n.runtime.expired for n in self.nodes})
+        return dict(self._expired - before)
 
     def _collected(self, signals: ContainerSignals) -> dict[str, Any]:
         """The statistics of the signals since the last report; a source has worked from its first turn until now."""

@@ -210,4 +210,5 @@ def _added(report: Report, more: Report) -> Report:
         prints=report.prints + more.prints,
         signals=report.signals + more.signals,
         late=report.late | more.late,
+        expired=report.expired | more.expired,
     )

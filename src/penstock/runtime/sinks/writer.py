@@ -48,6 +48,7 @@ class Totals:
         rejected: For each operator, the records that it set aside.
         letters: What the file of dead letters holds; None before it is there.
         late: For each operator, the tuples that came too late: behind the clock, or behind the watermark.
+        expired: For each operator, the keys that it has dropped because their time to live was over.
         held: For each operator how many keys it holds behind the last batch, and how many bytes.
     """
 
@@ -56,6 +57,7 @@ class Totals:
     rejected: dict[str, int] = field(default_factory=dict)
     letters: FileRecord | None = None
     late: dict[str, int] = field(default_factory=dict)
+    expired: dict[str, int] = field(default_factory=dict)
     held: Counts = field(default_factory=dict)
 
     def add(self, report: Report) -> None:
@@ -65,6 +67,8 @@ class Totals:
         self.submitted = add(self.submitted, {id_: ports for id_, ports in report.submitted.items() if ports})
         for source, count in report.late.items():
             self.late[source] = self.late.get(source, 0) + count
+        for id_, count in report.expired.items():
+            self.expired[id_] = self.expired.get(id_, 0) + count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -215,6 +215,11 @@ class Watcher(Runtime):
         """As the instance does."""
         return self._inner.is_waiting()
 
+    def forget_expired(self) -> None:
+        """As the instance does; its replicas, which see a part of the tuples, count for nothing."""
+        self._inner.forget_expired()
+        self.expired = self._inner.expired
+
     def finish(self) -> None:
         """As the instance does."""
         self._inner.finish()

@@ -95,9 +95,14 @@ class Keyed:
 
     Attributes:
         names: The attributes that are the key, in order; None where it is computed, or where there is none.
+        expired: How many keys it has forgotten, with what it held of them, because their time to live was over.
     """
 
     names: tuple[str, ...] | None
+    expired: int = 0
+
+    def forget_old(self) -> None:
+        """Forget the keys whose time to live is over; by default none has one."""
 
     def snapshot_parts(self) -> dict[Hashable, Any]:
         """The memory of each key, as plain data."""
@@ -220,6 +225,10 @@ class Queues(list[deque[Any]], Remembering):
     def snapshot(self) -> list[list[Any]]:
         """The items that wait at each port."""
         return [list(queue) for queue in self]
+
+    def is_blank(self) -> bool:
+        """Whether nothing waits."""
+        return not any(self)
 
     def restore(self, state: list[list[Any]]) -> None:
         """Let the same wait."""

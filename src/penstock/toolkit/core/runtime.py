@@ -72,9 +72,11 @@ class Runtime:
         submit: A function for each output port; calling it sends a tuple.
         punctuate: Likewise for punctuation.
         remembers: The names of the attributes that are its memory, see `memory`.
+        expired: How many keys it has dropped with what it held of them, because their time to live was over.
     """
 
     remembers: tuple[str, ...] = ()
+    expired = 0
 
     def __init__(self, operator: Operator, context: Context) -> None:
         self.operator = operator
@@ -113,6 +115,13 @@ class Runtime:
     def is_waiting(self) -> bool:
         """Whether a timer will still make it submit something; the interpreter finishes it only when this is false."""
         return False
+
+    def forget_expired(self) -> None:
+        """Drop, and count, the keys whose time to live is over by now."""
+        keyed = [value for value in map(self.__getattribute__, self.remembers) if isinstance(value, Keyed)]
+        for value in keyed:
+            value.forget_old()
+        self.expired = sum(value.expired for value in keyed)
 
     def finish(self) -> None:
         """All input ports have ended; the interpreter then ends every output."""

@@ -107,6 +107,7 @@ class AggregateRuntime(LogicRuntime):
     def _make_idle_window(self, key: Hashable, age_ns: int) -> IdleWindow:
         def evict() -> None:
             self.partitions.parts.pop(key).cease()
+            self.partitions.expired += 1
             self._fire(window.items, self.wholes)
 
         window = tumbling(self.window.eviction, self.context, lambda rows: self._fire(rows, self.wholes))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from penstock.expr.environment import Tuple
 from penstock.toolkit.core.memory import Keyed, same_nan
 from penstock.toolkit.core.runtime import Context
-from penstock.toolkit.windows.age import FEW
 from penstock.toolkit.windows.eviction import Eviction
 from penstock.toolkit.windows.partition import Key, Partitions
 
@@ -48,6 +49,7 @@ class Side:
         equal: Gives the equality key, if there is one.
         keeps_ns: How long tuples stay, if that is a matter of time.
         age_ns: How long a partition is kept into which no tuple comes, if not for ever.
+        expired: How many partitions have gone so with tuples in them.
         unmatched: Told of every tuple that leaves without having matched, in an outer join.
     """
 
@@ -68,8 +70,8 @@ class Side:
         self.context = context
         self.keeps_ns = keeps_ns
         self.age_ns = age_ns
-        self._last_ns: dict[Hashable, int] = {}
-        self._many = FEW
+        self._last_ns: OrderedDict[Hashable, int] = OrderedDict()
+        self.expired = 0
         self.unmatched: Callable[[Tuple], None] | None = None
         self._index: dict[Hashable, dict[int, Entry]] = {}
         self._number = 0
@@ -100,8 +102,7 @@ class Side:
             self.memories.at(None).expire()
         found = self._index.get(key)
         if found and self.age_ns is not None:
-            for partition in {entry.partition: None for entry in found.values()}:
-                self._forget_if_old(partition)
+            self.forget_old()
             found = self._index.get(key)
         return found.values() if found else ()
 
@@ -109,26 +110,22 @@ class Side:
         """Let the partition that an entry comes into live on, anew if it was idle for too long."""
         assert self.memories.key is not None
         entry.partition = self.memories.key(entry.tuple)
-        if not self._forget_if_old(entry.partition) and len(self.memories.parts) >= self._many:
-            self._forget_all_old()
+        self.forget_old()
         self._last_ns[entry.partition] = self.context.environment.clock.now_ns
+        self._last_ns.move_to_end(entry.partition)
 
-    def _forget_if_old(self, partition: Hashable) -> bool:
-        """Forget a partition if it was idle for too long; tells whether it was."""
-        last_ns = self._last_ns.get(partition)
-        assert self.age_ns is not None
-        if last_ns is None or self.context.environment.clock.now_ns - last_ns < self.age_ns:
-            return False
-        del self._last_ns[partition]
-        memory = self.memories.parts.pop(partition, None)
-        for entry in () if memory is None else memory.items:
-            self._take_out(entry)
-        return True
-
-    def _forget_all_old(self) -> None:
-        for partition in list(self._last_ns):
-            self._forget_if_old(partition)
-        self._many = max(FEW, 2 * len(self._last_ns))
+    def forget_old(self) -> None:
+        """Forget the partitions that were idle for too long; the oldest stand first."""
+        if self.age_ns is None:
+            return
+        since_ns = self.context.environment.clock.now_ns - self.age_ns
+        while self._last_ns and next(iter(self._last_ns.values())) <= since_ns:
+            partition, _ = self._last_ns.popitem(last=False)
+            memory = self.memories.parts.pop(partition, None)
+            items = () if memory is None else memory.items
+            self.expired += bool(items)
+            for entry in items:
+                self._take_out(entry)
 
     def _evicted(self, entry: Entry) -> None:
         self._take_out(entry)
@@ -151,8 +148,7 @@ class Side:
 
     def records(self) -> Iterator[tuple[Hashable, Record]]:
         """Every entry as plain data, with its equality key."""
-        if self.age_ns is not None:
-            self._forget_all_old()
+        self.forget_old()
         for partition, memory in self.memories.parts.items():
             memory.expire()
             for entry, mark in zip(memory.items, memory.marks(), strict=True):
@@ -174,6 +170,7 @@ class Side:
             self.memories.at(same_nan(partition)).put_back(entry, mark)
             if ticket is not None and not matched:
                 self._wait(entry, mark, ticket)
+        self._last_ns = OrderedDict(sorted(self._last_ns.items(), key=itemgetter(1)))
 
     def _place(self, found: tuple[Hashable, Record]) -> tuple[int, int]:
         # Entries that come from several places are numbered apart, but a window that keeps by time is in order of time.
@@ -187,6 +184,12 @@ class Entries(Keyed):
     def __init__(self, sides: Sequence[Side], names: tuple[str, ...] | None) -> None:
         self.sides = sides
         self.names = names
+
+    def forget_old(self) -> None:
+        """Forget the partitions of both sides that were idle for too long."""
+        for side in self.sides:
+            side.forget_old()
+        self.expired = sum(side.expired for side in self.sides)
 
     def snapshot_parts(self) -> dict[Hashable, list[list[Record]]]:
         """The entries of each side with a key."""

@@ -20,7 +20,8 @@ Semantics:
     longer one that begins with it is not looked for. When several are complete with the same tuple, the one that began
     first wins. Matches do not overlap: after a complete one everything begins anew with the next tuple. For the first
     tuple of a match, output functions in predicates have the default value of their type (0, empty). The markers of
-    the input do not go through, and what is not complete at the end is not sent.
+    the input do not go through, and what is not complete at the end is not sent. With `partitionAge` the matches that
+    have begun in a partition are dropped when no tuple of it has come for so many seconds.
 
 Algorithm:
     Every tuple may begin a match. A partial match is the set of pattern positions that its last tuple may stand at,
@@ -36,7 +37,7 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,7 +57,9 @@ from penstock.toolkit.core.memory import Remembering
 from penstock.toolkit.core.runtime import Context, Submit
 from penstock.toolkit.relational.aggregate import picks_key
 from penstock.toolkit.relational.match_pattern import Pattern, Positions, parse_pattern
-from penstock.toolkit.windows.partition import Partitions, check_keys, key_attributes, key_function, key_names
+from penstock.toolkit.windows.age import partitions_by
+from penstock.toolkit.windows.partition import check_keys, key_attributes, key_function, key_names
+from penstock.toolkit.windows.policy import AGE, check_param_age, param_age_ns
 
 START: Positions = frozenset({-1})
 """Where a match stands that has no tuple yet."""
@@ -168,9 +171,8 @@ class MatchRuntime(LogicRuntime):
             self.predicates[name] = _Predicate(function, [(self.wholes[i], defaults[i]) for i in used])
         self.pattern = _pattern(self.constant("pattern"), names)
         by = operator.param("partitionBy")
-        self.matchers = Partitions(
-            key_function(by, self.row), lambda _: Matcher(self.pattern, self.predicates), key_names(by)
-        )
+        age_ns, clock = param_age_ns(operator, context.evaluator), context.environment.clock
+        self.matchers = partitions_by(key_function(by, self.row), self._make_matcher, key_names(by), age_ns, clock)
 
     def taker(self, port: int) -> Submit:
         """Let the matcher of each tuple's partition take it, and send what it completes."""
@@ -186,6 +188,9 @@ class MatchRuntime(LogicRuntime):
 
     def take_window_marker(self, port: int) -> None:
         """Markers of the input stop here."""
+
+    def _make_matcher(self, key: Hashable) -> Matcher:
+        return Matcher(self.pattern, self.predicates)
 
 
 def _predicates(operator: Operator) -> tuple[tuple[str, ...], tuple[Expression, ...]]:
@@ -205,6 +210,7 @@ def _pattern(text: str, names: Sequence[str]) -> Pattern:
 def check(operator: Operator, found: Diagnostics) -> None:
     """Find what the declarations of the parameters cannot express."""
     check_keys(operator, ("partitionBy",), found)
+    check_param_age(operator, operator.param("partitionBy"), found)
     check_outputs((a.value for a in operator.outputs[0].assignments), operator.span, found)
     (literal,) = operator.param("predicates")
     if not isinstance(literal, TupleLiteral) or not isinstance(literal.type, TupleType):
@@ -249,6 +255,7 @@ DEFINITION = OperatorDefinition(
         ),
         ParamSpec(name="predicates", required=True, doc="A tuple literal of conditions, one for each name."),
         ParamSpec(name="partitionBy", many=True, doc="Matches hold tuples with equal values of these."),
+        AGE,
     ),
     output=OutputClause.AGGREGATE,
     output_functions=OUTPUT_FUNCTIONS,

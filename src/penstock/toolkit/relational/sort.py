@@ -3,8 +3,9 @@
 A tumbling window is sorted and sent when it is full, followed by a window marker; what it holds at the end of the input
 is not sent. A sliding window of `count(n)` sorts progressively: it holds back n tuples, and each tuple that comes after
 them first makes room: the first in order of those n is sent. At the end the rest follow, in order. Tuples that compare
-equal keep their order of arrival. With `partitionBy` each partition sorts for itself. The window markers of the input
-do not go through.
+equal keep their order of arrival. With `partitionBy` each partition sorts for itself; with `partitionAge` in the window
+clause one is dropped, with what it holds, when no tuple has come into it for so many seconds. The window markers of the
+input do not go through.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.memory import Remembering
 from penstock.toolkit.core.runtime import Context, Punctuation, Submit
 from penstock.toolkit.relational.aggregate import check_partitioned, fires_by_time
-from penstock.toolkit.windows.partition import Partitions, check_keys, key_attributes, key_function, key_names
-from penstock.toolkit.windows.policy import check_window, fires_on_every_tuple, ready_window
+from penstock.toolkit.windows.age import partitions_by
+from penstock.toolkit.windows.partition import check_keys, key_attributes, key_function, key_names
+from penstock.toolkit.windows.policy import check_window, fires_on_every_tuple, ready_age_ns, ready_window
 from penstock.toolkit.windows.tumbling import WindowOfPartition, tumbling
 
 Rank = tuple[Any, ...]
@@ -91,6 +93,10 @@ class Progressive(Remembering):
         else:
             self.send(heapq.heapreplace(self.heap, entry)[3] if self.size else tuple_)
 
+    def is_blank(self) -> bool:
+        """Whether nothing is held back."""
+        return not self.heap
+
     def flush(self) -> None:
         """Let all go, in order."""
         while self.heap:
@@ -120,8 +126,9 @@ class SortRuntime(LogicRuntime):
         self.rank = rank_function([e.type for e in by], _descends(operator))
         self.window = ready_window(port.window, context.evaluator, self.scalar)
         key, names = key_function(partition_by, self.row), key_names(partition_by)
-        self.windows: Partitions[WindowOfPartition] = Partitions(key, self._make_window, names)
-        self.progressive: Partitions[Progressive] = Partitions(key, self._make_progressive, names)
+        age_ns, clock = ready_age_ns(port.window, context.evaluator), context.environment.clock
+        self.windows = partitions_by(key, self._make_window, names, age_ns, clock)
+        self.progressive = partitions_by(key, self._make_progressive, names, age_ns, clock)
 
     def taker(self, port: int) -> Submit:
         """Insert each tuple with what it is sorted by into the window of its partition."""
@@ -145,7 +152,12 @@ class SortRuntime(LogicRuntime):
             held.flush()
 
     def _make_window(self, key: Hashable) -> WindowOfPartition:
-        return tumbling(self.window.eviction, self.context, self._fire)
+        def fire(held: list[tuple[Tuple, Tuple]]) -> None:
+            self.windows.forget_old()
+            if key in self.windows.parts:
+                self._fire(held)
+
+        return tumbling(self.window.eviction, self.context, fire)
 
     def _make_progressive(self, key: Hashable) -> Progressive:
         return Progressive(self.window.eviction.size, self.rank, self.submit[0])

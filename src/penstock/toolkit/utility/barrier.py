@@ -1,8 +1,9 @@
 """Barrier: waits for a tuple from every input port and makes one output tuple of them.
 
 The n-th tuple of each port meets the n-th tuples of the others; with `partitionBy`, the n-th of its partition. Tuples
-without partners wait; those that still wait at the end are not sent. The output clause speaks of all ports. The window
-markers of the inputs do not go through.
+without partners wait; those that still wait at the end are not sent, nor are those of a partition into which no tuple
+has come by any port for `partitionAge` seconds. The output clause speaks of all ports. The window markers of the inputs
+do not go through.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, P
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.memory import Queues
 from penstock.toolkit.core.runtime import Context
+from penstock.toolkit.windows.age import partitions_by
 from penstock.toolkit.windows.partition import (
-    Partitions,
     check_keys_by_port,
     key_attributes,
     key_function,
@@ -30,6 +31,7 @@ from penstock.toolkit.windows.partition import (
     keys_by_port,
     of_port,
 )
+from penstock.toolkit.windows.policy import AGE, check_param_age, param_age_ns
 
 KEYS = ("partitionBy", "partitionByLHS", "partitionByRHS")
 """The parameters that give keys; an expression belongs to the port that it speaks of, whichever it stands in."""
@@ -46,6 +48,7 @@ PARAMS = (
         types=(UINT32,),
         doc="How many tuples of a port may wait before it is held up; the order of the results is the same without it.",
     ),
+    AGE,
 )
 
 
@@ -62,18 +65,19 @@ class MeetingRuntime(LogicRuntime):
             key_function(expressions, lambda e, port=port: of_port(self.row(e), port, ports))  # type: ignore[misc]
             for port, expressions in enumerate(by)
         ]
-        self.waiting: Partitions[Queues] = Partitions(None, lambda key: Queues(ports), key_names(by[0]))
+        age_ns, clock = param_age_ns(operator, context.evaluator), context.environment.clock
+        self.waiting = partitions_by(None, lambda key: Queues(ports), key_names(by[0]), age_ns, clock)
 
     def process(self, port: int, tuple_: Tuple) -> None:
         """Let a tuple wait, and send the meeting that it completes."""
         key_of = self.keys[port]
         key = None if key_of is None else key_of(tuple_)
-        queues = self.waiting.at(key)
+        queues = self.waiting.reach(key)
         queues[port].append(tuple_)
         if all(queues):
             met = [queue.popleft() for queue in queues]
             if not any(queues):
-                del self.waiting.parts[key]
+                self.waiting.drop(key)
             self.send(met)
 
     def send(self, met: Sequence[Tuple]) -> None:
@@ -99,6 +103,7 @@ class BarrierRuntime(MeetingRuntime):
 def check_meeting(operator: Operator, found: Diagnostics) -> None:
     """Report keys that do not fit each other."""
     check_keys_by_port(operator, KEYS, found)
+    check_param_age(operator, [key for name in KEYS for key in operator.param(name)], found)
 
 
 def meeting_model(operator: Operator, why: str, markers: Markers) -> OperatorModel:

@@ -2,8 +2,9 @@
 
 A partition into which no tuple has been inserted for so many seconds is deleted with all that it holds, and its window
 never fires; a tuple that comes later starts a new one. Nobody can tell when exactly that happens, so nothing waits for
-it: the age is looked at when the partition is next asked for something (by a tuple, a marker or its own timer), when
-state is stored, and when there are twice as many partitions as were left the last time.
+it: partitions stand in the order of their last tuples, and old ones go from the front when anything is next asked for
+(by a tuple, a marker or a timer), when state is stored, and behind a batch, which tells how many have gone. A partition
+that holds nothing is not counted.
 
 Where what a partition held is aggregated as it goes (`aggregateEvictedPartitions`), everybody can tell: an
 `IdleWindow` waits for the very moment.
@@ -11,6 +12,7 @@ Where what a partition held is aggregated as it goes (`aggregateEvictedPartition
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -19,9 +21,6 @@ from penstock.toolkit.core.memory import Remembering, Timer, same_nan
 from penstock.toolkit.core.runtime import Context
 from penstock.toolkit.windows.partition import Key, Part, Partitions
 from penstock.toolkit.windows.tumbling import WindowOfPartition
-
-FEW = 1024
-"""So many partitions are never looked through."""
 
 
 class AgingPart(Part, Protocol):
@@ -43,24 +42,42 @@ class AgingPartitions(Partitions[A]):
         names: The attributes that are the key.
         age_ns: How long a partition is kept without a tuple.
         clock: Of the application.
+
+    Attributes:
+        last_ns: The time of the last tuple of each partition, the oldest first.
+        expired: How many partitions have gone with something in them.
     """
 
     def __init__(
-        self, key: Key, make: Callable[[Hashable], A], names: tuple[str, ...] | None, *, age_ns: int, clock: Clock
+        self,
+        key: Key | None,
+        make: Callable[[Hashable], A],
+        names: tuple[str, ...] | None,
+        *,
+        age_ns: int,
+        clock: Clock,
     ) -> None:
         super().__init__(key, make, names)
         self.age_ns, self.clock = age_ns, clock
-        self.last_ns: dict[Hashable, int] = {}
-        self.many = FEW
+        self.last_ns: OrderedDict[Hashable, int] = OrderedDict()
+        self.expired = 0
 
     def of(self, tuple_: Tuple) -> A:
         """The part that a tuple is about to be inserted into."""
         assert self.key is not None
-        key = self.key(tuple_)
-        if not self.forget_if_old(key) and len(self.parts) >= self.many:
-            self._forget_all_old()
+        return self.reach(self.key(tuple_))
+
+    def reach(self, key: Hashable) -> A:
+        """The part of a key, into which something is about to come."""
+        self.forget_old()
         self.last_ns[key] = self.clock.now_ns
+        self.last_ns.move_to_end(key)
         return self.at(key)
+
+    def drop(self, key: Hashable) -> None:
+        """Let go of the part of a key, which holds nothing any more."""
+        super().drop(key)
+        del self.last_ns[key]
 
     def forget_if_old(self, key: Hashable) -> bool:
         """Forget the part of a key if it has been idle for too long; tells whether it has."""
@@ -68,27 +85,39 @@ class AgingPartitions(Partitions[A]):
         is_old = last_ns is not None and self.clock.now_ns - last_ns >= self.age_ns
         if is_old:
             del self.last_ns[key]
-            self.parts.pop(key).cease()
+            part = self.parts.pop(key)
+            self.expired += not part.is_blank()
+            part.cease()
         return is_old
+
+    def forget_old(self) -> None:
+        """Forget the parts that have been idle for too long."""
+        while self.last_ns and self.forget_if_old(next(iter(self.last_ns))):
+            pass
 
     def snapshot_parts(self) -> dict[Hashable, Any]:
         """The place, the memory and the last time of each part that is neither blank nor old."""
-        self._forget_all_old()
+        self.forget_old()
         return {key: (*part, self.last_ns[key]) for key, part in super().snapshot_parts().items()}
 
     def restore_parts(self, parts: Mapping[Hashable, Any]) -> None:
         """Make the parts again, in their old order."""
         super().restore_parts({key: part[:2] for key, part in parts.items()})
-        self.last_ns.update({same_nan(key): part[2] for key, part in parts.items()})
+        aged = sorted(parts.items(), key=lambda entry: entry[1][2])
+        self.last_ns.update({same_nan(key): part[2] for key, part in aged})
 
     def __iter__(self) -> Iterator[A]:
-        self._forget_all_old()
+        self.forget_old()
         return super().__iter__()
 
-    def _forget_all_old(self) -> None:
-        for key in list(self.parts):
-            self.forget_if_old(key)
-        self.many = max(FEW, 2 * len(self.parts))
+
+def partitions_by(
+    key: Key | None, make: Callable[[Hashable], A], names: tuple[str, ...] | None, age_ns: int | None, clock: Clock
+) -> Partitions[A]:
+    """Partitions with an age, or without one where none is given."""
+    if age_ns is None:
+        return Partitions(key, make, names)
+    return AgingPartitions(key, make, names, age_ns=age_ns, clock=clock)
 
 
 class IdleWindow(Remembering):

@@ -67,6 +67,14 @@ class Partitions(Keyed, Generic[W]):
         part = self.parts.get(key)
         return self.at(key) if part is None else part
 
+    def reach(self, key: Hashable) -> W:
+        """The part of a key, into which something is about to come."""
+        return self.at(key)
+
+    def drop(self, key: Hashable) -> None:
+        """Let go of the part of a key, which holds nothing any more."""
+        del self.parts[key]
+
     def at(self, key: Hashable) -> W:
         """The part of a key."""
         part = self.parts.get(key)

@@ -6,7 +6,7 @@ off a tuple. A delta on a timestamp may be given as a number: it then means seco
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,8 @@ from penstock.expr.environment import Tuple
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.expressions import Attribute, Expression, InputTuple, Literal, Variable
 from penstock.ir.graph import InputPort, Operator, Policy, PolicyKind, Window, WindowKind
-from penstock.ir.types import TIMESTAMP, is_integer, is_numeric
+from penstock.ir.types import FLOAT64, TIMESTAMP, is_integer, is_numeric
+from penstock.toolkit.core.definition import ParamKind, ParamSpec
 
 NANOSECONDS = 1_000_000_000
 
@@ -59,11 +60,42 @@ def ready_age_ns(window: Window, evaluator: Evaluator) -> int | None:
     """
     if window.partition_age is None:
         return None
-    seconds: Any = evaluator.constant(window.partition_age)
+    return _age_ns(evaluator.constant(window.partition_age))
+
+
+def _age_ns(seconds: Any) -> int:
     problem = _age_problem(seconds)
     if problem is not None:
         raise UserError(problem)
     return round(float(seconds) * NANOSECONDS)
+
+
+AGE = ParamSpec(
+    name="partitionAge",
+    kind=ParamKind.CONSTANT,
+    types=(FLOAT64,),
+    doc="Seconds without a tuple after which what is held of a key is dropped; without it, it is kept for ever.",
+)
+"""The age of partitions as a parameter, of operators that have no window clause."""
+
+
+def param_age_ns(operator: Operator, evaluator: Evaluator) -> int | None:
+    """For how long an idle partition is kept, by the parameter; none for ever.
+
+    Raises:
+        UserError: The age, known only now, from a submission-time value, is out of range.
+    """
+    return next((_age_ns(evaluator.constant(value)) for value in operator.param(AGE.name)), None)
+
+
+def check_param_age(operator: Operator, keys: Sequence[Expression], found: Diagnostics) -> None:
+    """Report an age that is none, or that is not one of partitions."""
+    for value in operator.param(AGE.name):
+        where = value.span or operator.span
+        if not keys:
+            found.error("partitionAge needs a partitioned operator", where, hint="add `param partitionBy: k;`")
+        elif isinstance(value, Literal) and (problem := _age_problem(value.value)) is not None:
+            found.error(problem, where)
 
 
 def _age_problem(seconds: Any) -> str | None:
@@ -141,10 +173,7 @@ def check_window(operator: Operator, port: InputPort, found: Diagnostics) -> Non
 
 def _check_age(operator: Operator, window: Window, age: Expression, found: Diagnostics) -> None:
     where = age.span or operator.span
-    if operator.kind not in ("Aggregate", "Join"):
-        message = f"only the partitions of an Aggregate or a Join have an age, found partitionAge on a {operator.kind}"
-        found.error(message, where, hint="use a window by time, which empties by itself")
-    elif operator.kind == "Join" and window.eviction.kind is PolicyKind.TIME:
+    if operator.kind == "Join" and window.eviction.kind is PolicyKind.TIME:
         message = "the window of a Join that evicts by time has no partitions that could be idle"
         found.error(message, where, hint="remove partitionAge: what is older than the window leaves by itself")
     elif not window.partitioned:
