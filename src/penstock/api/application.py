@@ -58,6 +58,7 @@ class App(AppSources, AppRunning):
         self.directory = Path(directory) if directory is not None else Path(span.source.path).parent if span else Path()
         self._operators: list[Operator] = []
         self._streams: list[Stream] = []
+        self._first_streams: set[str] = set()
         self._constraints: list[Constraint] = []
         self._groups: dict[tuple[ConstraintKind, str], list[str]] = {}
         self._definitions: dict[str, OperatorDefinition] = {}
@@ -167,7 +168,12 @@ class App(AppSources, AppRunning):
         """Invoke a source that has its turn before all that there are."""
         (stream,) = self.invoke(definition, outputs=[output])
         self._operators.insert(0, self._operators.pop())
+        self._first_streams.add(stream.id)
         return stream
+
+    def is_first(self, stream: str) -> bool:
+        """Whether a stream is that of a source which has its turn before all others."""
+        return stream in self._first_streams
 
     def feedback(self, schema: SchemaLike, *, name: str = "Feedback") -> Feedback:
         """A stream that is connected later, to close a loop.

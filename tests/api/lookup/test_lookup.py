@@ -91,6 +91,12 @@ def test_a_lookup_is_partitioned_by_its_key() -> None:
     assert plan.pes[plan.home[found.operator]].channels == 3
 
 
+def test_a_lookup_keeps_the_order_of_event_time() -> None:
+    in_order, _ = App().from_rows([(1.0, "IBM"), (12.0, "IBM")], "float64 at, rstring sym").by_event_time("at")
+    counts = in_order.lookup(TITLES, on="sym", schema=NAMES).aggregate(w.tumbling_time("10 s"), n=agg.count())
+    assert [row.n for row in counts.collect()] == [2, 2]
+
+
 def refused(**given: Any) -> str:
     table = given.pop("table", TITLES)
     with pytest.raises(UserError) as caught:

@@ -169,6 +169,7 @@ def test_values_with_parts_are_those_of_pyspark() -> None:
 def test_lists_of_numbers_may_be_arrays_of_numpy_and_empty() -> None:
     def give(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for _ in frames:
+            yield pd.DataFrame()
             yield pd.DataFrame({"v": [np.array([1, 2]), np.array([]), [3.0], (4,), {5}]})
 
     stream = App().from_rows([(0,)], "int32 x").map_in_pandas(give, "list<int32> v")

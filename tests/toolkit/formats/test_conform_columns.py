@@ -62,6 +62,7 @@ def test_slices_and_nulls_of_collections_keep_their_values() -> None:
 def test_what_lies_within_is_of_its_own_type() -> None:
     assert conform(pa.array([[1.5, 2.25]]), "list<decimal64>") == [[Decimal("1.5"), Decimal("2.25")]]
     assert conform(pa.array([[[2, 1, 2]]]), "list<set<int32>>") == [[{1, 2}]]
+    assert conform(pa.array([], pa.string()), "enum{a, b}") == conform(pa.nulls(0), "enum{a, b}") == []
     with pytest.raises(ValueError, match="`c` is not a symbol"):
         conform(pa.array([["a", "c"]]), "list<enum{a, b}>")
     with pytest.raises(ValueError, match=r"there is no `c` in struct"):

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from penstock.api.pyspark_code.nested_values import nested_row_type, value_for_pandas, value_from_python
 from penstock.api.rows import ConformError
+from penstock.expr.values import batch_from_rows
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.types import ListType, OptionalType, Schema, SetType, TupleType, Type, TypedName
 from penstock.toolkit.formats.conform_columns import conform_column
@@ -47,6 +48,9 @@ def from_frame(given: Any, schema: Schema) -> pa.RecordBatch:
 
     if not isinstance(given, pd.DataFrame):
         raise ConformError(f"the function gives a pandas DataFrame, got {type(given).__name__}")
+    if not len(given) and not len(given.columns):
+        # As PySpark takes `pd.DataFrame()`.
+        return batch_from_rows([], schema)
     names = list(schema.names)
     if not all(isinstance(name, str) for name in given.columns) and len(given.columns) == len(names):
         given = given.set_axis(names, axis=1)
@@ -68,6 +72,8 @@ def from_arrow(given: Any, schema: Schema) -> pa.RecordBatch:
     """
     if not isinstance(given, pa.RecordBatch):
         raise ConformError(f"the function gives a pyarrow RecordBatch, got {type(given).__name__}")
+    if not given.num_rows and not given.num_columns:
+        return batch_from_rows([], schema)
     missing = [name for name in schema.names if name not in given.schema.names]
     if missing:
         raise ConformError(f"the function gives no column `{missing[0]}`, but {', '.join(given.schema.names)}")

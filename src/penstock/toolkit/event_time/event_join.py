@@ -7,6 +7,9 @@ an output tuple. So what leaves is in the order in which the later tuple of each
 
 A tuple is held until the other side has come to a time that is too late for it; which tuples are held does not change
 what leaves. Window markers of the inputs do not go through.
+
+A stream that is not in order ends the run when two tuples that come to one channel show it; so where there are several
+channels, the disorder of tuples with other keys may stay unseen.
 """
 
 from __future__ import annotations

@@ -160,6 +160,6 @@ def _finest(type_: pa.DataType) -> pa.DataType:
 
 def _check_symbols(found: pa.Array, type_: EnumType) -> None:
     known = pc.is_in(found, pa.array([*type_.symbols, None], pa.string()))
-    if not pc.all(known).as_py():
+    if known.false_count:
         stranger = found.filter(pc.invert(known))[0].as_py()
         raise ValueError(f"`{stranger}` is not a symbol of {type_}")
