@@ -264,3 +264,13 @@ def test_hard_capacities_hold_where_neither_moves_nor_exchanges_of_two_tasks_hel
     graph = communication_graph([2, 5, 2, 3, 3], *zip(*pairs, strict=True))
     problem = PlacementProblem(graph=graph, machines=sized_machines([4.125, 8.25, 4.125]), imbalance=1.03)
     assert is_within(problem, place(problem, algorithm).machine_of, np.inf)
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e-9, 1.0, 1e9, 1e90])
+@pytest.mark.parametrize("algorithm", ["greedy", "metis"])
+def test_a_packing_that_is_hard_to_find_is_found_in_any_unit(algorithm, unit):
+    weights = np.array([[3, 1], [0, 2], [5, 5], [5, 2], [4, 2], [2, 4]]) * [unit, 1.0]
+    graph = communication_graph(weights, [0, 4], [2, 5], [1.0, 1.0])
+    machines = sized_machines(np.array([[8, 11], [8, 5], [8, 5]]) * [unit, 1.0])
+    problem = PlacementProblem(graph=graph, machines=machines)
+    assert is_within(problem, place(problem, algorithm).machine_of, np.inf)

@@ -40,6 +40,7 @@ from penstock.placement.measure import fair_loads, is_within, largest_ratio, lim
 from penstock.placement.problem import Floats, Ints, PlacementProblem
 
 _NEXT_TO_NOTHING = 1e-100
+_LEAST_UNIT = 1e-6
 _EXACT_CELLS = 600
 # The nodes bound the work in the same way on every machine; the seconds are for the rare hard node.
 _EXACT_NODES, _EXACT_SECONDS, _EXACT_GAP = 500, 5.0, 0.005
@@ -150,15 +151,24 @@ def _pack_exactly(problem: PlacementProblem, packed: Ints) -> Ints:
     program.rows((dict.fromkeys(machines, 1.0) for machines in is_on), least=1.0, most=1.0)
     fair, room = fair_loads(problem), limits(problem, np.inf)
     for resource, weights in enumerate(problem.graph.weights.T.tolist()):
+        least_unit = _LEAST_UNIT * (sum(weights) or 1.0)
         for machine in range(count):
+            share, most = float(fair[machine, resource]), float(room[machine, resource])
             load = {is_on[task][machine]: weight for task, weight in enumerate(weights)}
-            program.row(load | {worst: -float(fair[machine, resource])}, most=0.0)
-            program.row(load, most=float(room[machine, resource]))
+            # Each row in units of what the load is held to, because the solver's tolerances have none.
+            program.row(_in_units(load | {worst: -share}, max(share, least_unit)), most=0.0)
+            if most < np.inf:
+                unit = max(most, least_unit)
+                program.row(_in_units(load, unit), most=most / unit)
     values = program.solve(seconds=_EXACT_SECONDS, nodes=_EXACT_NODES, gap=_EXACT_GAP).values
     if values is None:
         return packed
     exact = values[:worst].reshape(tasks, count).argmax(axis=1).astype(np.int64)
     return _better(problem, exact, packed)
+
+
+def _in_units(terms: dict[int, float], unit: float) -> dict[int, float]:
+    return {column: factor / unit for column, factor in terms.items()}
 
 
 def _better(problem: PlacementProblem, one: Ints, other: Ints) -> Ints:

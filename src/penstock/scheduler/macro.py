@@ -4,13 +4,17 @@ Introduction. macroQ sees one sum of mips and knows nothing of nodes. A job that
 take: its hardware is down, its PEs exclude each other on too few nodes. The paper lets macroW have the last word and
 has no way back from it. Then one such job would freeze all the others.
 
-Algorithm. Jobs with a PE that no node can take are left out at once (`_without_nodes`). When macroW finds no placement
-for the others, the admitted jobs are put in order, required ones first, then by rank, then
-by importance for each mips, and the first of them with which those before it cannot be placed is found by halving
-(`_last_that_fits`). It is left out with macroW's reason, and macroQ decides again without it; when the time is up, all
-behind it are left out with it. A job whose goals do not fit, but whose minima do, is cut down by macroW itself.
+Algorithm. Templates with a PE that no node can take are put aside at once (`_with_nodes`), and so are jobs that have no
+other (`_without_nodes`). When macroW finds no placement for what macroQ chose, the admitted jobs are put in order,
+required ones first, then by rank, then by importance for each mips, and the first of them with which those before it
+cannot be placed is found by halving (`_last_that_fits`). Its template is put aside, or, where it was the last one, the
+job is left out with macroW's reason, and macroQ decides again; when the time is up, all behind it are left out with it.
+Of a required job the templates are not put aside one by one: all combinations of the required jobs' templates are
+tried at their minima (`_with_required_placed`). A job whose goals do not fit, but whose minima do, is cut down by
+macroW itself.
 
-When it does not apply. Where a required job cannot be placed nothing can: `Infeasible`, with the reason.
+When it does not apply. Where the required jobs cannot be placed with any templates nothing can: `Infeasible`, with the
+reason.
 
 Reference. Wolf et al., JSSPP 2009, section 3; the way back is ours.
 """
@@ -19,10 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import Infeasible
-from penstock.scheduler.macroq.macroq import SETTLING_SECONDS, solve
+from penstock.scheduler.macroq.macroq import PROOF, SETTLING_SECONDS, solve
 from penstock.scheduler.macroq.settle import Settlement, answer_of
 from penstock.scheduler.macrow.macrow import Candidates, choose_candidates
 from penstock.scheduler.macrow.task import allowed_nodes
@@ -90,20 +95,33 @@ def decide(
         (True, {'a': 'no placement keeps all of: what `a.p` needs (gpu)'})
     """
     left_out = _without_nodes(problem, cluster, deadline)
+    possible: Problem = _with_nodes(problem, cluster)
+    bound: float | None = None
     while True:
-        open_jobs = replace(problem, jobs=tuple(job for job in problem.jobs if job.id not in left_out))
+        open_jobs = replace(possible, jobs=tuple(job for job in possible.jobs if job.id not in left_out))
         answer = solve(open_jobs, deadline=deadline.share(QUANTITY_SHARE), progress=progress)
+        # What is put aside because of other jobs may be part of a better answer, so the first bound is the one for all.
+        bound = answer.bound if bound is None else bound
         order = sorted((job for job in open_jobs.jobs if answer.jobs[job.id].admitted), key=lambda j: _order(j, answer))
         try:
             candidates = _place(open_jobs, answer, list(answer.jobs), cluster, deadline, exact=exact)
         except Infeasible as error:
             fits, reason, candidates = _last_that_fits(open_jobs, answer, order, cluster, deadline, error)
-            left_out[order[fits].id] = reason
+            stuck = order[fits]
+            if stuck.required:
+                clash = Infeasible(reason, conflicts=error.conflicts)
+                possible = _with_required_placed(possible, answer, cluster, deadline, clash)
+                continue
+            if len(stuck.choices) > 1 and not deadline.has_passed():
+                possible = _without_template(possible, stuck, answer.jobs[stuck.id].template)
+                continue
+            left_out[stuck.id] = reason
             if not deadline.has_passed():
                 continue
             left_out |= {job.id: "there was no time to find nodes for it" for job in order[fits + 1 :]}
             answer = _limited_to(open_jobs, answer, order[:fits], deadline.later_by(SETTLING_SECONDS))
-        return MacroDecision(answer=_with_left_out(problem, answer), candidates=candidates, left_out=left_out)
+        whole = replace(answer, bound=bound, exact=answer.importance >= bound * (1 - PROOF))
+        return MacroDecision(answer=_with_left_out(problem, whole), candidates=candidates, left_out=left_out)
 
 
 def _without_nodes(problem: Problem, cluster: Cluster, deadline: Deadline) -> dict[str, str]:
@@ -121,6 +139,58 @@ def _without_nodes(problem: Problem, cluster: Cluster, deadline: Deadline) -> di
             except Infeasible as error:
                 left_out[job.id] = error.reason
     return left_out
+
+
+def _with_nodes(problem: Problem, cluster: Cluster) -> Problem:
+    """The problem without the templates that have a PE no node takes, of the jobs that have others."""
+
+    def narrowed(job: Job) -> Job:
+        if len(job.choices) == 1:
+            return job
+        kept = tuple(template for template in job.templates if _stuck_pe(template, cluster) is None)
+        return replace(job, templates=kept or job.templates)
+
+    return replace(problem, jobs=tuple(map(narrowed, problem.jobs)))
+
+
+def _without_template(problem: Problem, job: Job, template_id: str | None) -> Problem:
+    kept = tuple(template for template in job.templates if template.id != template_id)
+    return replace(problem, jobs=tuple(replace(j, templates=kept) if j.id == job.id else j for j in problem.jobs))
+
+
+def _with_required_placed(
+    problem: Problem, answer: Answer, cluster: Cluster, deadline: Deadline, error: Infeasible
+) -> Problem:
+    """The problem with the required jobs' templates settled so that these can be placed; those chosen come first.
+
+    Raises:
+        Infeasible: There are none, or none was found in time.
+    """
+
+    def chosen_first(job: Job) -> list[Template]:
+        return sorted(job.choices, key=lambda template: template.id != answer.jobs[job.id].template)
+
+    required = [job for job in problem.jobs if job.required]
+    choices = list(map(chosen_first, required))
+    if all(len(templates) == 1 for templates in choices):
+        raise error
+    for templates in product(*choices):
+        if sum(template.min_mips for template in templates) > problem.mips:
+            continue
+        if deadline.has_passed():
+            raise Infeasible("no templates of the required jobs that can be placed were found before the deadline")
+        pes, soon = [pe for template in templates for pe in template.pes], deadline.share(PLACE_SHARE)
+        try:
+            choose_candidates(pes, {pe.id: pe.min_mips for pe in pes}, cluster, deadline=soon, exact=False)
+        except Infeasible as other:
+            if not other.conflicts:
+                raise
+        else:
+            settled = {job.id: (template,) for job, template in zip(required, templates, strict=True)}
+            jobs = (replace(job, templates=settled.get(job.id, job.templates)) for job in problem.jobs)
+            return replace(problem, jobs=tuple(jobs))
+    reason = f"{error.reason}; nor can the required jobs be placed with other templates"
+    raise Infeasible(reason, conflicts=error.conflicts)
 
 
 def _stuck_pe(template: Template, cluster: Cluster) -> str | None:
@@ -179,8 +249,8 @@ def _last_that_fits(
             fits = middle
         except Infeasible as smaller:
             fails, reason = middle, smaller.reason
-    if not order or order[fits].required:
-        raise Infeasible(reason, conflicts=error.conflicts) from error
+    if not order:
+        raise error
     return fits, reason, candidates
 
 

@@ -225,6 +225,24 @@ def test_a_rate_that_bends_where_nothing_was_seen_is_covered_too() -> None:
     assert (high > 1.5 * true).mean() > 0.2
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.02, 0.1])
+def test_a_few_samples_of_several_inputs_that_never_starve_make_nobody_sure(noise: float) -> None:
+    covered = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        inputs = rng.uniform(10, 100, (20, 2))
+        mips, rates = (f * inputs.sum(axis=1) * (1 + noise * rng.standard_normal(20)) for f in (2.0, 0.5))
+        learned = learn([sample(np.array([*r, g]), y) for r, g, y in zip(inputs, mips, rates, strict=True)])
+        assert learned.uncertainty() > 0.1
+        points = rng.uniform(learned.lowest, learned.highest, (400, 3))
+        starved = points[points[:, 2] < 0.8 * 2.0 * points[:, :2].sum(axis=1)]
+        # What the samples cannot tell from a flow: a PE that needs fewer mips than it takes.
+        offered, low, high = 0.5 * starved[:, :2].sum(axis=1), *learned.band(starved, 0.9)
+        for true in (offered, np.minimum(offered, starved[:, 2] / 4)):
+            covered.append(float(((low <= true) & (true <= high)).mean()))
+    assert np.mean(covered) >= 0.9
+
+
 def test_a_profile_speaks_until_there_are_samples_and_is_unsure() -> None:
     prior = Prior(mips_per_tps=2.0, selectivity=0.5, most_tps=100.0)
     learner = ResourceFunctionLearner(prior=prior)

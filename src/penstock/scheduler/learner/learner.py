@@ -263,7 +263,7 @@ def _in_units(learned: LearnedFunction, sizes: Matrix, size: float, points: Matr
         leave_outs=tuple(function.in_units(sizes, size) for function in learned.leave_outs),
         noise=(u * size, v),
         left_out_errors=learned.left_out_errors * size,
-        support=Support.of(points),
+        support=Support.of(points, is_on_a_line=is_on_a_line(points / sizes)),
         lowest=points.min(axis=0),
         highest=points.max(axis=0),
     )

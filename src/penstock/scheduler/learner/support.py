@@ -2,7 +2,8 @@
 
 A PE that is never starved uses mips in proportion to what comes in: its samples lie on a line, and a fit through a
 line says nothing of the plane beside it. So a band is that of the fit only where samples are near, in parts of the
-range that was seen and against how near samples are to each other. Elsewhere the true rate lies above that of every
+range that was seen and against how near samples are to each other; beside a line, or the plane that several inputs
+make of it, only as far as samples stray from it. Elsewhere the true rate lies above that of every
 sample with less of everything, and below that of every sample with more of everything.
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 from scipy.spatial import cKDTree
 
 from penstock.scheduler.learner.samples import Matrix
@@ -32,16 +34,27 @@ class Support:
     Attributes:
         points: Input rates and mips of each.
         span: The range of each coordinate.
+        costs: The mips for a tuple of each input, where the samples show nothing else; None otherwise.
+        strays: How far mips may lie from that, up or down, to have been seen.
     """
 
     points: Matrix
     span: Matrix
+    costs: Matrix | None = None
+    strays: float = 0.0
 
     @staticmethod
-    def of(points: Matrix) -> Support:
+    def of(points: Matrix, *, is_on_a_line: bool = False) -> Support:
         """The support of some samples, of which a thousand are enough."""
         kept = points[:: -(-len(points) // MOST_SAMPLES)]
-        return Support(points=kept, span=np.maximum(np.ptp(kept, axis=0), 1e-12))
+        span = np.maximum(np.ptp(kept, axis=0), 1e-12)
+        if not is_on_a_line:
+            return Support(points=kept, span=span)
+        sizes = np.where(kept.max(axis=0) > 0, kept.max(axis=0), 1.0)
+        costs = nnls((kept / sizes)[:, :-1], (kept / sizes)[:, -1])[0] * sizes[-1] / sizes[:-1]
+        usual = float(np.median(np.abs(kept[:, :-1] @ costs - kept[:, -1])))
+        strays = max(REACH * usual, LEAST_REACH * np.sqrt(kept.shape[1]) * float(span[-1]))
+        return Support(points=kept, span=span, costs=costs, strays=strays)
 
     def is_near(self, points: Matrix) -> NDArray[np.bool_]:
         """Whether samples were taken near each point.
@@ -55,7 +68,10 @@ class Support:
         between = np.asarray(tree.query(self.points / self.span, k=[min(2, len(self.points))])[0])
         usual = float(np.quantile(between, 0.9))
         reach = max(REACH * usual, LEAST_REACH * np.sqrt(self.points.shape[1]))
-        return np.asarray(tree.query(points / self.span)[0] <= reach)
+        is_near = np.asarray(tree.query(points / self.span)[0] <= reach)
+        if self.costs is None:
+            return is_near
+        return is_near & (np.abs(points[:, :-1] @ self.costs - points[:, -1]) <= self.strays)
 
     def bounds(self, points: Matrix, low: Matrix, high: Matrix) -> tuple[Matrix, Matrix]:
         """The least and the most value at each point that monotonicity allows, given bands at the samples.
