@@ -260,6 +260,11 @@ def test_a_lone_carriage_return_ends_a_record_and_the_reason_says_so():
     ]
 
 
+def test_half_a_character_in_an_escape_is_replaced_and_a_whole_pair_is_one():
+    found = read("rstring s", '"\\ud800"\n"a\\udc00\\u0041"\n"\\ud83d\\ude00"\n')
+    assert found == [("\ufffd",), ("a\ufffdA",), ("\U0001f600",)]
+
+
 def test_a_carriage_return_in_quotes_belongs_to_the_string():
     assert read("int32 a, rstring b", '1,"x\ry\rz"\n2,"p\nq"\n') == [(1, "x\ry\rz"), (2, "p\nq")]
     unclosed = read("int32 a, rstring b", '1,"x\r2,y\n')

@@ -181,5 +181,5 @@ def interpret_literal(literal: str) -> str:
 def _unescape(match: re.Match[str]) -> str:
     escape = match[0]
     if len(escape) > 2:
-        return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "surrogatepass")
+        return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "replace")
     return _LETTERS.get(escape[1], escape[1])

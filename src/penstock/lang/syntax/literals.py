@@ -30,7 +30,8 @@ _NUMBER = re.compile(
 _KINDS = {"s": "int", "u": "uint", "f": "float", "d": "decimal"}
 _WIDTHS = {"b": 8, "h": 16, "w": 32, "l": 64, "q": 128}
 _DEFAULT_WIDTH = {"int": 32, "uint": 32, "float": 64, "decimal": 64}
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|[\s\S])")
+_PAIR = r"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPE = re.compile(rf"\\({_PAIR}|x[0-9a-fA-F]{{2}}|u[0-9a-fA-F]{{4}}|U[0-9a-fA-F]{{8}}|[0-7]{{1,3}}|[\s\S])")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\n": ""}
 
 
@@ -102,6 +103,8 @@ def string(text: str, span: Span | None = None) -> Literal:
 
 def _unescape(match: re.Match[str]) -> str:
     code = match[1]
+    if "\\u" in code:
+        return bytes.fromhex(code.replace("\\u", "")[1:]).decode("utf-16-be")
     if code[0] in "xuU" and len(code) > 1:
         point = int(code[1:], 16)
         return chr(point) if point <= 0x10FFFF and not 0xD800 <= point < 0xE000 else "\ufffd"
