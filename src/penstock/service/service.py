@@ -235,11 +235,13 @@ class Service:
             number = self.store.add_decision(kind, figures, plan.to_json())
             if kind == "macro" and (last is None or last.templates != plan.templates):
                 self.store.note("decision", f"decision {number}: {plan.in_words()}")
-        for job, reason in plan.refusals.items():
-            record = self.store.job(job)
-            if record is not None and record.reason != reason:
-                self.store.set(job, reason=reason)
-                self.store.note("decision", reason, job)
+        with self.store.transaction():
+            # At once: a thousand jobs would be a thousand writes to the disk.
+            for job, reason in plan.refusals.items():
+                record = self.store.job(job)
+                if record is not None and record.reason != reason:
+                    self.store.set(job, reason=reason)
+                    self.store.note("decision", reason, job)
 
     def _last_plan(self) -> Plan | None:
         """The plan that held when the service was stopped, or killed."""
