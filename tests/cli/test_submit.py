@@ -89,6 +89,14 @@ def test_where_no_service_answers_it_is_said_what_to_do() -> None:
         assert "is not the URL of a service" in str(done.exception)
 
 
+def test_an_authority_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "empty.pem").touch()
+    for path in (tmp_path / "nowhere.pem", tmp_path / "empty.pem"):
+        monkeypatch.setenv("PENSTOCK_CA", str(path))
+        done = CliRunner().invoke(cli, ["status", "--server", "https://127.0.0.1:9"])
+        assert f"PENSTOCK_CA is `{path}`" in str(done.exception)
+
+
 def test_serve_refuses_what_does_not_go_together(tmp_path: Path) -> None:
     nodes = tmp_path / "nodes.json"
     nodes.write_text('{"nodes": []}')
