@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
 import ssl
 import threading
 import time
@@ -243,6 +244,22 @@ def test_so_many_jobs_at_a_time_are_taken_and_no_more(api: Api, monkeypatch: pyt
     status, answer = api.ask("POST", "/api/jobs", submission("crowd"))
     assert (status, answer["error"]["message"]) == (503, "too many jobs are being submitted")
     assert api.ask("GET", "/api/jobs/crowd")[0] == 404
+
+
+def test_a_full_disk_is_said_and_changes_nothing(
+    running: tuple[Api, Service], job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, service = running
+    before = api.ask("GET", f"/api/jobs/{job}")[1]["weight"]
+
+    def is_full(*arguments: object, **values: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as full:
+        full.setattr(service, "set_importance", is_full)
+        status, answer = api.ask("PUT", f"/api/jobs/{job}/weight", {"weight": 9})
+    assert (status, answer["error"]["message"]) == (503, "the service cannot do that now: database or disk is full")
+    assert api.ask("GET", f"/api/jobs/{job}")[1]["weight"] == before
 
 
 def test_health_says_when_the_work_is_not_done(running: tuple[Api, Service], monkeypatch: pytest.MonkeyPatch) -> None:
