@@ -59,6 +59,7 @@ def test_a_job_goes_through_its_life_by_commands(api: Api, tmp_path: Path) -> No
     ("arguments", "message"),
     [
         (("submit", "nowhere.spl"), "there is no file `nowhere.spl`"),
+        (("submit", __file__, "--toolkit", "nowhere"), "there is no toolkit folder `nowhere`"),
         (("status", "nobody"), "there is no job `nobody`"),
         (("cancel", "nobody"), "there is no job `nobody`"),
         (("set-weight", "nobody", "2"), "there is no job `nobody`"),
@@ -88,6 +89,14 @@ def test_where_no_service_answers_it_is_said_what_to_do() -> None:
         assert "is not the URL of a service" in str(done.exception)
 
 
+def test_an_authority_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "empty.pem").touch()
+    for path in (tmp_path / "nowhere.pem", tmp_path / "empty.pem"):
+        monkeypatch.setenv("PENSTOCK_CA", str(path))
+        done = CliRunner().invoke(cli, ["status", "--server", "https://127.0.0.1:9"])
+        assert f"PENSTOCK_CA is `{path}`" in str(done.exception)
+
+
 def test_serve_refuses_what_does_not_go_together(tmp_path: Path) -> None:
     nodes = tmp_path / "nodes.json"
     nodes.write_text('{"nodes": []}')
@@ -95,6 +104,16 @@ def test_serve_refuses_what_does_not_go_together(tmp_path: Path) -> None:
         (["--mips", "5", "--nodes", str(nodes)], "exclude each other"),
         (["--nodes", str(nodes), "--home", str(tmp_path / "h")], "has no nodes"),
         (["--host", "0.0.0.0"], "others could run code here"),
+        (["--mips", "inf"], "is not in the range"),
+        (["--macro", "inf"], "is not in the range"),
+        (["--macro", "5", "--micro", "6"], "longer than --macro"),
+        (["--master", "nonsense"], "give local, or a URL"),
+        (["--certificate", str(nodes), "--home", str(tmp_path / "h")], "no TLS with"),
+        (
+            ["--certificate", str(nodes), "--key", str(nodes), "--home", str(tmp_path / "h")],
+            "give a certificate and its key",
+        ),
+        (["--key", str(nodes), "--home", str(tmp_path / "h")], "without its --certificate"),
     ):
         done = CliRunner().invoke(cli, ["serve", *arguments])
         assert message in f"{done.output}{done.exception}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +19,16 @@ from penstock.cli import print_json
 from penstock.cli.options.option_types import LocalFolder, Number
 from penstock.scheduler.io.nodes_reader import cluster_from_json
 from penstock.scheduler.problem.nodes import Node
+from penstock.service.jobs.submission import LARGEST
 
 if TYPE_CHECKING:
     from penstock.service.simulate.simulate import Epoch
 
 CORE_MIPS = 1000.0
 """What a core gives, as `penstock optimize` counts."""
+
+_LONGEST_EPOCH = 86_400.0
+_MASTER = re.compile(r"local(\[[^\]]+\])?|yarn|spark://.+|k8s://.+")
 
 
 @click.command()
@@ -43,7 +48,10 @@ CORE_MIPS = 1000.0
     help="Where jobs, their checkpoints and all decisions are kept. Default: `service` in the cache folder.",
 )
 @click.option(
-    "--mips", type=Number(min=0.0), metavar="N", help="The capacity of the cluster. Default: 1,000 for each core here."
+    "--mips",
+    type=Number(min=0.0, max=LARGEST),
+    metavar="N",
+    help="The capacity of the cluster. Default: 1,000 for each core here.",
 )
 @click.option(
     "--nodes",
@@ -53,7 +61,7 @@ CORE_MIPS = 1000.0
 )
 @click.option(
     "--macro",
-    type=Number(min=0.5),
+    type=Number(min=0.5, max=_LONGEST_EPOCH),
     metavar="SECONDS",
     default=60.0,
     show_default=True,
@@ -61,7 +69,7 @@ CORE_MIPS = 1000.0
 )
 @click.option(
     "--micro",
-    type=Number(min=0.2),
+    type=Number(min=0.2, max=_LONGEST_EPOCH),
     metavar="SECONDS",
     help="How often mips and limits are adjusted. Default: a fifth of --macro.",
 )
@@ -105,6 +113,8 @@ def command(
         penstock serve --home jobs --master spark://host:7077 --mips 64000
         penstock serve --simulate scenario.json
     """
+    if micro is not None and micro > macro:
+        raise click.UsageError(f"--micro is {micro:g} s, longer than --macro, {macro:g} s")
     if simulate is not None:
         return _play(simulate, macro, micro or macro / 5, as_json=as_json)
     from penstock.service.api.server import Address, log_to_stderr, serve
@@ -113,6 +123,8 @@ def command(
 
     if mips is not None and nodes is not None:
         raise click.UsageError("--mips and --nodes exclude each other")
+    if not _MASTER.fullmatch(master):
+        raise click.UsageError(f"--master is `{master}`; give local, or a URL such as spark://host:7077")
     token = os.environ.get("PENSTOCK_TOKEN") or None
     if token is not None:
         protect(token)

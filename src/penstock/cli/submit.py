@@ -65,6 +65,9 @@ def command(app: str, client: Client, as_json: bool, job: Path | None, **given: 
         raise UserError(f"there is no file `{path}`", hint="give FILE.spl or FILE.py:app; modules are given as files")
     document = _document(app, path, job, given)
     toolkits = [Path(toolkit) for toolkit in given["toolkit"]]
+    for toolkit in toolkits:
+        if not toolkit.is_dir():
+            raise UserError(f"there is no toolkit folder `{toolkit}`")
     document["files"] = pack(path.resolve().parent, toolkits)
     answer = client.post("jobs", body=document)
     if as_json:

@@ -67,7 +67,7 @@ class Client:
             headers["Authorization"] = f"Bearer {self._token}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, headers, method=method)
-        context = ssl.create_default_context(cafile=os.environ.get("PENSTOCK_CA")) if url[:5] == "https" else None
+        context = _trust() if url[:5] == "https" else None
         try:
             with urllib.request.urlopen(request, timeout=_PATIENCE_SECONDS, context=context) as answer:
                 content = answer.read().decode()
@@ -75,9 +75,21 @@ class Client:
             raise _refusal(error) from None
         except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
             reason = getattr(error, "reason", error)
+            if isinstance(reason, ssl.SSLError):
+                hint = "set PENSTOCK_CA to the file of the authority that has signed its certificate"
+                raise UserError(f"{self.url} is not to be trusted: {reason}", hint=hint) from None
             hint = "start one with `penstock serve`, or give --server URL"
             raise UserError(f"no service answers at {self.url}: {reason}", hint=hint) from None
         return content if as_text else json.loads(content)
+
+
+def _trust() -> ssl.SSLContext:
+    authority = os.environ.get("PENSTOCK_CA")
+    try:
+        return ssl.create_default_context(cafile=authority)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(f"PENSTOCK_CA is `{authority}`: {reason}", hint="name a file of certificates as PEM") from None
 
 
 def _is_url(text: str) -> bool:

@@ -26,9 +26,9 @@ from penstock.running.run_report import read_report
 from penstock.scheduler.problem.nodes import Cluster, Node
 from penstock.service.carry_out.carrier import Carrier, Command
 from penstock.service.carry_out.settings import Settings
-from penstock.service.decide.decide import decide
 from penstock.service.decide.micro import decide_micro
 from penstock.service.decide.plan import Grant, Plan
+from penstock.service.decide.possible import decide_possible
 from penstock.service.decide.snapshot import Snapshot
 from penstock.service.decide.what_if import change
 from penstock.service.home import set_aside, stop_strangers, take_home
@@ -146,7 +146,7 @@ class Service:
             self._has_changed.clear()
             self._macro_at = now
             seconds = min(_MOST_DECIDING_SECONDS, self.settings.macro_seconds * _DECIDING_SHARE)
-            self._decision = self._thinking.submit(decide, self.snapshot(), Deadline.after(seconds))
+            self._decision = self._thinking.submit(decide_possible, self.snapshot(), Deadline.after(seconds))
             with suppress(FutureTimeout):
                 # Most decisions take a moment; others are taken at a later tick.
                 self._decision.exception(self.settings.look_seconds)
@@ -235,11 +235,13 @@ class Service:
             number = self.store.add_decision(kind, figures, plan.to_json())
             if kind == "macro" and (last is None or last.templates != plan.templates):
                 self.store.note("decision", f"decision {number}: {plan.in_words()}")
-        for job, reason in plan.refusals.items():
-            record = self.store.job(job)
-            if record is not None and record.reason != reason:
-                self.store.set(job, reason=reason)
-                self.store.note("decision", reason, job)
+        with self.store.transaction():
+            # At once: a thousand jobs would be a thousand writes to the disk.
+            for job, reason in plan.refusals.items():
+                record = self.store.job(job)
+                if record is not None and record.reason != reason:
+                    self.store.set(job, reason=reason)
+                    self.store.note("decision", reason, job)
 
     def _last_plan(self) -> Plan | None:
         """The plan that held when the service was stopped, or killed."""
@@ -370,7 +372,7 @@ class Service:
             self._check_node(node)
         changed = change(snapshot, changes, {record.id: record.weight for record in self.store.jobs()})
         try:
-            return decide(changed, Deadline.after(self.settings.micro_seconds * _DECIDING_SHARE))
+            return decide_possible(changed, Deadline.after(self.settings.micro_seconds * _DECIDING_SHARE))
         except Infeasible as error:
             raise Conflict(f"no plan: {error.reason}") from None
 

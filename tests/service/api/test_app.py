@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
 import ssl
 import threading
 import time
@@ -245,6 +246,22 @@ def test_so_many_jobs_at_a_time_are_taken_and_no_more(api: Api, monkeypatch: pyt
     assert api.ask("GET", "/api/jobs/crowd")[0] == 404
 
 
+def test_a_full_disk_is_said_and_changes_nothing(
+    running: tuple[Api, Service], job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, service = running
+    before = api.ask("GET", f"/api/jobs/{job}")[1]["weight"]
+
+    def is_full(*arguments: object, **values: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as full:
+        full.setattr(service, "set_importance", is_full)
+        status, answer = api.ask("PUT", f"/api/jobs/{job}/weight", {"weight": 9})
+    assert (status, answer["error"]["message"]) == (503, "the service cannot do that now: database or disk is full")
+    assert api.ask("GET", f"/api/jobs/{job}")[1]["weight"] == before
+
+
 def test_health_says_when_the_work_is_not_done(running: tuple[Api, Service], monkeypatch: pytest.MonkeyPatch) -> None:
     def is_full() -> None:
         raise OSError("the disk is full")
@@ -271,7 +288,8 @@ def test_others_are_let_in_with_a_token_and_tls_alone(tmp_path: Path) -> None:
     for address in (Address(host="0.0.0.0"), Address(host="0.0.0.0", token="x"), Address(host="::")):
         with pytest.raises(UserError, match="others could run code here"):
             address.check()
-    Address(host="0.0.0.0", token="x", certificate=tmp_path, key=tmp_path).check()
+    with pytest.raises(UserError, match="no TLS with"):
+        Address(host="0.0.0.0", token="x", certificate=tmp_path, key=tmp_path).check()
     Address(host="::1").check()
     assert ssl.HAS_TLSv1_3
 

@@ -271,3 +271,18 @@ def test_a_thousand_jobs_have_a_plan() -> None:
     assert all(f"j{n}" in plan.grants for n in range(5))
     assert plan.importance > 0
     assert len(plan.grants) + len(plan.refusals) == 1000
+
+
+def test_who_stays_and_starts_others_does_not_give_way_at_the_next_decision() -> None:
+    """The price of what both would start counts for neither."""
+    kept = template(least=300.0, most=300.0, offered=300.0)
+    better = template("better", least=300.0, most=300.0, offered=300.0, weight=1.43)
+    shared = template(least=400.0, most=400.0, offered=400.0, weight=2.5)
+    first = world(
+        job("a", 1, kept, better, running="t", placed_seconds=600.0),
+        job("b", 1, shared),
+        mips=700.0,
+    )
+    plan = after(first)
+    again = after(carried_out(first, plan))
+    assert again.templates == plan.templates

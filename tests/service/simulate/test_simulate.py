@@ -51,11 +51,11 @@ def test_a_quiet_world_has_no_changes_after_its_first_epoch() -> None:
     assert [(epoch.started, epoch.stopped) for epoch in played[1:]] == [((), ())] * 29
 
 
-def test_required_jobs_that_do_not_fit_leave_things_as_they_were() -> None:
+def test_required_jobs_that_do_not_fit_keep_nobody_waiting() -> None:
     events = [{"epoch": 3, "arrives": {**job("big", min_mips=5000, max_mips=6000), "required": True}}]
     played = play([job("a")], events, epochs=6)
-    assert "big" in played[3].reason or "required" in played[3].reason
-    assert set(played[5].plan.grants) == {"a"}
+    assert played[3].plan.refusals["big"] == "rejected: required, needs 4,000 mips more"
+    assert [set(epoch.plan.grants) for epoch in played] == [{"a"}] * 6
 
 
 @pytest.mark.parametrize("seed", range(3))

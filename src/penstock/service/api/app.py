@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -55,6 +56,8 @@ def make_app(service: Service, guard: Guard, pages: list[BaseRoute]) -> ASGIApp:
         Refused: _refused,
         UserError: _mistaken,
         HTTPException: _other,
+        sqlite3.OperationalError: _unable,
+        OSError: _unable,
         Exception: _broken,
     }
     return _Guarded(Starlette(routes=routes, exception_handlers=handlers), guard)
@@ -105,6 +108,14 @@ async def _other(request: Request, error: HTTPException) -> Response:
         routes = [route for route in request.app.routes if isinstance(route, Route) and route.path_regex.match(path)]
         answer.headers["Allow"] = ", ".join(sorted({method for route in routes for method in route.methods or ()}))
     return answer
+
+
+async def _unable(request: Request, error: Exception) -> Response:
+    _log.error("a request cannot be served: %s", error)
+    reason = getattr(error, "strerror", None) or str(error)
+    return _answer(
+        503, f"the service cannot do that now: {reason}", "nothing was changed; see to its disk, and try again"
+    )
 
 
 async def _broken(request: Request, error: Exception) -> Response:

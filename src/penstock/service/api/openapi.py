@@ -91,7 +91,7 @@ def _operation(
 ) -> Schema:
     content = {text: {"schema": {"type": "string"}}} if schema is None else _json(schema)
     statuses = sorted(
-        {400, 401, 403, 408, 413, 415, 421, *refusals} if body is not None else {400, 401, 421, *refusals}
+        {400, 401, 403, 408, 413, 415, 421, 503, *refusals} if body is not None else {400, 401, 421, 503, *refusals}
     )
     answers: Schema = {str(status): {"description": "It is done.", "content": content}}
     answers |= {str(code): {"description": _REFUSALS[code], "content": _json(_ERROR)} for code in statuses}
@@ -120,12 +120,10 @@ def _of_job(summary: str, *, status: int = 200, body: Schema | None = None) -> S
 _LIST: Schema = {"type": "array", "items": {"type": "object"}}
 
 _PATHS: Schema = {
-    "/api/health": {
-        "get": _operation("Whether the service works.", _object({"status": _ANY, "jobs": _ANY}), refusals=(503,))
-    },
+    "/api/health": {"get": _operation("Whether the service works.", _object({"status": _ANY, "jobs": _ANY}))},
     "/api/jobs": {
         "get": _operation("All jobs.", {"type": "array", "items": _JOB}),
-        "post": _operation("Submit a job.", _JOB, status=201, body=_SUBMISSION, refusals=(409, 503)),
+        "post": _operation("Submit a job.", _JOB, status=201, body=_SUBMISSION, refusals=(409,)),
     },
     "/api/jobs/{job}": {"get": _operation("One job in full.", _JOB, parameters=(_JOB_ID,), refusals=(404,))},
     "/api/jobs/{job}/cancel": {"post": _of_job("Cancel a job.", status=202)},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -48,13 +49,24 @@ class Address:
     names: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Refuse an address that everybody could use.
+        """Refuse an address that everybody could use, and TLS that does not work.
 
         Raises:
-            UserError: It is open to others without a token or TLS.
+            UserError: It is open to others without a token or TLS, or a file is no certificate or key.
         """
-        if is_loopback(self.host):
-            return
+        if self.key is not None and self.certificate is None:
+            raise UserError("there is a --key without its --certificate", hint="give both for TLS")
+        if not is_loopback(self.host):
+            self._check_open()
+        if self.certificate is not None:
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
+            except (OSError, ValueError) as error:
+                files = f"`{self.certificate}`" + (f" and `{self.key}`" if self.key is not None else "")
+                hint = "give a certificate and its key as PEM; the key may be in the file of the certificate"
+                raise UserError(f"no TLS with {files}: {getattr(error, 'reason', None) or error}", hint=hint) from None
+
+    def _check_open(self) -> None:
         missing = [
             what for what, given in (("a token", self.token), ("TLS", self.certificate and self.key)) if not given
         ]

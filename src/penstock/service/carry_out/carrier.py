@@ -303,15 +303,18 @@ def command_of(submission: Submission, grant: Grant, settings: Settings, attempt
 
 
 def last_error(text: str) -> str:
-    """The last error in what a job has printed, or its last line.
+    """The last error in what a job has printed, or that there is none, as when it was killed, and its last line.
 
     Example:
         >>> last_error("starting Spark\\nerror: the disk is full\\nto resume, run it again\\n")
         'error: the disk is full'
+        >>> last_error("batch 7: 2 s\\n")
+        'it ended without an error; its last line: batch 7: 2 s'
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
-    return (errors or lines or [""])[-1][:500]
+    said = errors[-1] if errors else f"it ended without an error; its last line: {lines[-1]}" if lines else ""
+    return said[:500]
 
 
 def _granted(grant: Grant) -> dict[str, object]:

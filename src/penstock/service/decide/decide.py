@@ -12,8 +12,9 @@ Formulation:
         importance(F) - price(F) > (1 + margin) importance(S),
 
     where price(F) is the sum, over the jobs that F starts or moves to another template, of their importance in F times
-    `start_seconds / horizon_seconds`. A job that got its place less than `least_seconds` ago keeps it against jobs of
-    its own rank or a worse one.
+    `start_seconds / horizon_seconds`. S may start jobs as well, where there is room; the price of F is then the less of
+    its price from now and from S, so that S, once carried out, is not left for F at the next decision. A job that got
+    its place less than `least_seconds` ago keeps it against jobs of its own rank or a worse one.
 
 Example:
     A and B run and earn 100 together. A without B would earn 104: B stays. C arrives, of a better rank, and does not
@@ -146,15 +147,21 @@ def _choose(snapshot: Snapshot, best: _Option, deadline: Deadline) -> _Option:
     if not _is_legal(snapshot, stay):
         return replace(best, why="a better rank goes first")
     prices = snapshot.prices
-    share = prices.start_seconds / prices.horizon_seconds
-    verdicts = best.decision.answer.jobs
-    price = share * sum(verdicts[job].importance for job, t in best.templates.items() if present.get(job) != t)
+    # What stays may start jobs, too; from there, the best plan must not be worth its price at the next decision.
+    price = min(_price(snapshot, best, present), _price(snapshot, best, stay.templates))
     if best.importance - price <= (1 + prices.margin) * stay.importance:
         return replace(stay, why=f"another set of jobs would earn {best.importance:,.4g}, too little to change")
     fresh = [job.id for job in snapshot.jobs if job.running and job.placed_seconds < prices.least_seconds]
     if any(best.templates.get(job) != present[job] for job in fresh):
         return replace(stay, why=f"another set of jobs would be better, but {', '.join(fresh)} have just been started")
     return replace(best, why=f"better than the jobs of now, which would earn {stay.importance:,.4g}")
+
+
+def _price(snapshot: Snapshot, option: _Option, running: Mapping[str, str]) -> float:
+    """What the jobs that an option starts do not earn while they start."""
+    verdicts, prices = option.decision.answer.jobs, snapshot.prices
+    started = [job for job, template in option.templates.items() if running.get(job) != template]
+    return prices.start_seconds / prices.horizon_seconds * sum(verdicts[job].importance for job in started)
 
 
 def _staying(snapshot: Snapshot, present: Mapping[str, str], deadline: Deadline) -> _Option | None:

@@ -54,6 +54,9 @@ def _refused(job: JobView, snapshot: Snapshot, plan: Plan, cannot: str | None) -
     if missing > _NOTHING:
         text = f"rejected: rank {job.rank}, would earn less than the jobs whose {_rounded(missing)} mips it needs"
         return text
+    first = [other for other in snapshot.jobs if other.id not in plan.grants and _rank(other) < _rank(job)]
+    if first:
+        return f"rejected: rank {job.rank}, waits for {first[0].id} of rank {first[0].rank}, which has no place"
     return f"rejected: rank {job.rank}, a place would not pay: {plan.note}"
 
 

@@ -15,9 +15,9 @@ from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import Infeasible
 from penstock.scheduler.problem.composition import compose
 from penstock.scheduler.problem.nodes import Cluster, Node
-from penstock.service.decide.decide import decide
 from penstock.service.decide.micro import decide_micro
 from penstock.service.decide.plan import Plan
+from penstock.service.decide.possible import decide_possible
 from penstock.service.decide.problem_of import problem_of
 from penstock.service.decide.snapshot import JobView, Prices, Snapshot
 from penstock.service.simulate.scenario import Event, Scenario
@@ -86,7 +86,7 @@ def simulate(
         kind = "macro" if events or number % per_macro == 0 else "micro"
         deadline, reason, before = Deadline.after(micro_seconds / 2), "", plan
         try:
-            plan = decide(snapshot, deadline) if kind == "macro" else decide_micro(snapshot, plan, deadline)
+            plan = decide_possible(snapshot, deadline) if kind == "macro" else decide_micro(snapshot, plan, deadline)
         except Infeasible as error:
             reason = error.reason
             plan = decide_micro(snapshot, plan, deadline)
