@@ -2,7 +2,7 @@
 
 Between two plans nothing is left but a savepoint, and the files of the sinks. As a program it tries many seeds::
 
-    python tests/changing_plans.py timed|keyed|fixtures COUNT [--start SEED]
+    python tests/changing_plans.py timed|keyed|hostile|fixtures COUNT [--start SEED]
 """
 
 from __future__ import annotations
@@ -152,6 +152,12 @@ def _programs(kind: str, seeds: range) -> Iterator[tuple[object, Callable[[], Pr
         from keyed_programs import draw_program
 
         yield from ((seed, partial(draw_program, Random(seed)), Path()) for seed in seeds)
+    elif kind == "hostile":
+        for seed in seeds:
+            with tempfile.TemporaryDirectory() as data:
+                program = hostile_program(seed, Path(data))
+                if program is not None:
+                    yield seed, partial(_same, program), Path(data)
     else:
         folder = Path(__file__).parent / "fixtures" / "spl" / "valid"
         for path in sorted(folder.glob("*.spl")):
@@ -159,9 +165,24 @@ def _programs(kind: str, seeds: range) -> Iterator[tuple[object, Callable[[], Pr
                 yield (path.stem, seed), partial(compile_text, path.read_text(), path=path.name), folder / "data"
 
 
+def _same(program: Program) -> Program:
+    return program
+
+
+def hostile_program(seed: int, data: Path) -> Program | None:
+    """A random program whose keys come and go, with times to live and keys of every type; none if it fails."""
+    from fuzz.execute import compile_program, run_reference, write_files
+    from fuzz.keyed import generate_keyed
+
+    drawn = generate_keyed(seed)
+    write_files(drawn, data)
+    program = compile_program(drawn)
+    return program if run_reference(program, data).error is None else None
+
+
 def _main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=["timed", "keyed", "fixtures"])
+    parser.add_argument("kind", choices=["timed", "keyed", "hostile", "fixtures"])
     parser.add_argument("count", type=int)
     parser.add_argument("--start", type=int, default=0)
     given = parser.parse_args()

@@ -14,7 +14,7 @@ import pytest
 from keyed_programs import draw_program
 from test_plans import FIXTURES, PROGRAMS
 
-from changing_plans import assert_equal_while_plans_change
+from changing_plans import assert_equal_while_plans_change, hostile_program
 from penstock.lang import compile_text
 from timed_programs import timed_program
 
@@ -33,6 +33,13 @@ def test_operators_that_act_by_time_while_their_plans_change(seed, tmp_path):
 @pytest.mark.parametrize("seed", range(10))
 def test_keyed_classes_while_their_plans_change(seed, tmp_path):
     assert_equal_while_plans_change(draw_program(Random(seed)), Path(), tmp_path, Random(seed))
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 12, 19, 24])
+def test_keys_of_every_type_that_come_and_go_while_plans_change(seed, tmp_path):
+    program = hostile_program(seed, tmp_path)
+    assert program is not None
+    assert_equal_while_plans_change(program, tmp_path, tmp_path, Random(seed))
 
 
 BETWEEN_EFFECTS = """composite Main { graph

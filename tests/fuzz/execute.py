@@ -75,6 +75,7 @@ def run_reference(program: Program, data: Path) -> Outcome:
             return _failed(error, read_outputs(Path(out), printed.getvalue()))
         counts = {**{f"{k} in": list(v) for k, v in result.received.items()}}
         counts |= {f"{k} out": list(v) for k, v in result.submitted.items()}
+        counts |= {"expired": dict(result.expired)}
         outputs = read_outputs(Path(out), printed.getvalue())
         return Outcome(outputs=outputs, letters=_by_operator(result.dead_letters), counts=counts)
 
@@ -95,6 +96,7 @@ def run_compiled(program: Program, data: Path, setting: Setting) -> Outcome:
         totals = job.sinks.totals
         counts = {**{f"{k} in": v for k, v in totals.received.items()}}
         counts |= {f"{k} out": v for k, v in totals.submitted.items()}
+        counts |= {"expired": totals.expired}
         outputs = read_outputs(Path(out), printed.getvalue())
         return Outcome(outputs=outputs, letters=letters, counts=counts, widths=widths)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from .draft import Draft
@@ -28,7 +29,8 @@ def generate_keyed(seed: int) -> FuzzProgram:
         draft.add(op)
         files[f"S{i}.csv"] = lines
     for i in range(rng.randint(1, 3)):
-        draft.add(rng.choices([_aggregate, _de_duplicate, _join, _custom, _python], [3, 1, 2, 1, 2])[0](draft, f"A{i}"))
+        makers = [_aggregate, _de_duplicate, _join, _custom, _python, _sort, _match, _meeting]
+        draft.add(rng.choices(makers, [3, 1, 2, 2, 2, 1, 1, 1])[0](draft, f"A{i}"))
     inner = [op.name for op in draft.ops if op.inputs]
     sinks = [
         Op(name=f"K{i}", kind="FileSink", inputs=((name,),), params=(("file", f'"K{i}"'),))
@@ -81,6 +83,16 @@ def _key(draft: Draft, port: str) -> str:
     return draft.rng.choice([f"{port}.k", f"{port}.k", f"{port}.k, {port}.j", f"{port}.j", f"{port}.s, {port}.k"])
 
 
+def _age(draft: Draft, often: float = 0.4) -> str:
+    """How long a key may be idle: now and then exactly as long as keys are."""
+    return f"{draft.rng.choice([0.25, 0.5, 1.0, 1.0, 2.0, 10.0])}" if draft.rng.random() < often else ""
+
+
+def _aged(draft: Draft, window: str) -> str:
+    age = _age(draft)
+    return f"{window}, partitioned" + (f", partitionAge({age})" if age else "")
+
+
 def _aggregate(draft: Draft, name: str) -> Op:
     rng = draft.rng
     streams, schema = draft.port()
@@ -93,13 +105,16 @@ def _aggregate(draft: Draft, name: str) -> Op:
     params = [("partitionBy", _key(draft, "I0"))]
     if window.startswith("sliding") and rng.random() < 0.5:
         params.append(("aggregateIncompleteWindows", "true"))
+    aged = _aged(draft, window)
+    if "partitionAge" in aged and window.startswith("tumbling") and draft.takes_time():
+        params.append(("aggregateEvictedPartitions", "true"))
     assigned = tuple((a, _summary(rng, a, type_)) for a, type_ in schema)
     return Op(
         name=name,
         kind="Aggregate",
         inputs=(streams,),
         outputs=(Output(stream=name, schema=schema, assignments=assigned),),
-        windows=(f"I0: {window}, partitioned",),
+        windows=(f"I0: {aged}",),
         params=tuple(params),
     )
 
@@ -136,7 +151,7 @@ def _join(draft: Draft, name: str) -> Op:
         kind="Join",
         inputs=(left, right),
         outputs=(Output(stream=name, schema=schema, assignments=assigned),),
-        windows=tuple(f"I{i}: sliding, count({size}), partitioned" for i, size in enumerate(sizes)),
+        windows=tuple(f"I{i}: {_aged(draft, f'sliding, count({size})')}" for i, size in enumerate(sizes)),
         params=tuple(params),
     )
 
@@ -149,7 +164,72 @@ def _custom(draft: Draft, name: str) -> Op:
         ("state", (f"mutable map<{type_}, int32> seen = {{}};",)),
         ("onTuple I0", ("if (!(I0.j in seen)) seen[I0.j] = 0;", "seen[I0.j] += 1;", f"submit({record}, O0);")),
     )
-    return Op(name=name, kind="Custom", inputs=(streams,), outputs=(Output(stream=name, schema=schema),), logic=logic)
+    age = _age(draft)
+    return Op(
+        name=name,
+        kind="Custom",
+        inputs=(streams,),
+        outputs=(Output(stream=name, schema=schema),),
+        params=(("ttl", age),) if age else (),
+        logic=_whole(draft, logic) if draft.rng.random() < 0.3 else logic,
+    )
+
+
+def _whole(draft: Draft, logic: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """A logic clause that also looks at its map as a whole, so that there is one for all keys."""
+    (state, declared), (handler, (begun, counted, sent)) = logic
+    more = draft.rng.choice(
+        (
+            "seen[I0.j] += size(seen);",
+            "for (TYPE other in seen) seen[I0.j] += seen[other] % 5;",
+            "if (size(seen) > 4) seen = {};  if (!has(seen, I0.j)) insertM(seen, I0.j, 1);",
+            "if (I0.n % 3 == 0) removeM(seen, I0.j);  if (!has(seen, I0.j)) seen[I0.j] = getOrElse(seen, I0.j, 2);",
+        )
+    )
+    type_ = declared[0].partition("<")[2].rpartition(", int32>")[0]
+    return (state, declared), (handler, (begun, counted, more.replace("TYPE", type_), sent))
+
+
+def _sort(draft: Draft, name: str) -> Op:
+    rng = draft.rng
+    window = f"tumbling, count({rng.choice([1, 2, 3])})"
+    if draft.takes_time():
+        window = f"tumbling, time({rng.choice([0.5, 2.0])})"
+    elif rng.random() < 0.3:
+        window = f"sliding, count({rng.choice([1, 2])})"
+    params = (("partitionBy", _key(draft, "I0")), ("sortBy", "I0.n"))
+    return draft.plain(name, "Sort", *params, windows=(f"I0: {_aged(draft, window)}",))
+
+
+def _match(draft: Draft, name: str) -> Op:
+    age = _age(draft, 0.7)
+    made = draft.plain(
+        name,
+        "Match",
+        ("pattern", draft.rng.choice(['"low high"', '". low* high"', '"low{2} high?"', '". high"'])),
+        ("predicates", "{low = I0.n < 5, high = I0.n >= 2}"),
+        ("partitionBy", _key(draft, "I0")),
+        *([("partitionAge", age)] if age else []),
+    )
+    (output,) = made.outputs
+    assigned = tuple((a, _summary(draft.rng, a, type_)) for a, type_ in output.schema)
+    return replace(made, outputs=(replace(output, assignments=assigned),))
+
+
+def _meeting(draft: Draft, name: str) -> Op:
+    rng = draft.rng
+    (left, schema), (right, _) = draft.port(), draft.port()
+    keys, age = _key(draft, "I0"), _age(draft, 0.7)
+    params = [("partitionByLHS", keys), ("partitionByRHS", keys.replace("I0", "I1"))]
+    kind = rng.choice(["Barrier", "Pair"])
+    assigned = tuple((a, f"I{rng.choice([0, 1])}.{a}") for a, _ in schema) if kind == "Barrier" else ()
+    return Op(
+        name=name,
+        kind=kind,
+        inputs=(left, right),
+        outputs=(Output(stream=name, schema=schema, assignments=assigned),),
+        params=(*params, *([("partitionAge", age)] if age else [])),
+    )
 
 
 def _python(draft: Draft, name: str) -> Op:

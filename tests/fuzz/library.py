@@ -124,6 +124,12 @@ class PyKeyedList(KeyedOperator):
             self.submit(t._replace(n=len(self.seen)))
 
 
+class PyKeyedExpiring(PyKeyedList):
+    """Forgets without a word."""
+
+    ttl = 1.0
+
+
 class PyKeyedWake(KeyedOperator):
     """Wakes, expires, and says so."""
 
@@ -176,7 +182,7 @@ def PyPrint(t, *, label: str, environment):
 
 FUNCTIONS = ("PyAdd", "PyShout", "PyOdd", "PyShort", "PyTwice")
 CLASSES = ("PyChanges", "PyTotals", "PyNumbered")
-KEYED_CLASSES = ("PyKeyed", "PyKeyedList")
+KEYED_CLASSES = ("PyKeyed", "PyKeyedList", "PyKeyedExpiring")
 DEFINED = (
     PySource,
     PyAdd,
@@ -190,6 +196,7 @@ DEFINED = (
     PyNumbered,
     PyKeyed,
     PyKeyedList,
+    PyKeyedExpiring,
     PyKeyedWake,
     PyMeet,
     PyPrint,

@@ -447,6 +447,11 @@ class Dying(Numbered):
     ttl = 3.0
 
 
+class Parting(Dying):
+    def on_expire(self):
+        return []
+
+
 class Seeing(Operator):
     def __init__(self, environment):
         self.environment = environment
@@ -461,10 +466,11 @@ class Printing(Numbered):
         yield t
 
 
-@pytest.mark.parametrize("kind", [Woken, Finishing, Marked, Dying, Seeing, Printing], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [Woken, Finishing, Marked, Parting, Seeing, Printing], ids=lambda kind: kind.__name__)
 def test_what_the_loop_does_not_cover_stays_in_a_container(kind):
     assert not is_generated(chain(kind))
     assert is_generated(chain(Numbered))
+    assert is_generated(chain(Dying))
 
 
 def test_classes_that_may_share_state_stay_in_a_container():

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pes import inner_pe, plan_of
-from test_class_calls import Numbered, chain
+from test_class_calls import Dying, Numbered, chain
 
 from penstock import App, KeyedOperator
 from penstock.codegen.functions import class_rounds
@@ -18,6 +18,7 @@ from penstock.codegen.transport.batches import REPORT, TUPLE, Item, encode
 from penstock.expr.environment import Environment
 from penstock.runtime.pes import state_log
 from penstock.runtime.pes.instances import instance_maker
+from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.pes.state_log import Head
 from penstock.runtime.pes.table_files import TableFiles
 from penstock.testing import feed
@@ -84,19 +85,29 @@ class Job:
         self.make = instance_maker(program, plan, pieces_of(program, plan, self.pe), Environment())
         self.head, self.store, self.folder = Head(), Store(), folder
         self.has_run = False
-        self.number = 0
+        self.number = self.seconds = self.expired = 0
 
     def values(self, rows: list[Any]) -> list[Any]:
-        items = [Item(0, self.number + i, b"0000", TUPLE, row) for i, row in enumerate(rows)]
+        at_ns = self.seconds * 1_000_000_000
+        items = [Item(at_ns, self.number + i, b"0000", TUPLE, row) for i, row in enumerate(rows)]
         self.number += len(rows)
         return [(self.edge.index, value) for value in encode(items, self.schema)]
+
+    def process(self, instance: Any, rows: list[Any]) -> list[Any]:
+        left = []
+        for edge, values in instance.process_batch(self.values(rows)):
+            if edge == REPORT:
+                self.expired += sum(sum(decode_report(value).expired.values()) for value in values)
+            else:
+                left.append((edge, values))
+        return left
 
     def run(self, rows: list[Any], *, uses_files: bool = False) -> list[Any]:
         instance = self.make()
         with TableFiles(self.folder) as files:
             if self.has_run and not (uses_files and files.attach(instance, self.head, self.store)):
                 state_log.resume(instance, self.head, self.store)
-            left = [pair for pair in instance.process_batch(self.values(rows)) if pair[0] != REPORT]
+            left = self.process(instance, rows)
             state_log.record(instance, self.head, self.store)
             self.head = pickle.loads(pickle.dumps(self.head))
             files.hold(instance)
@@ -123,7 +134,36 @@ def test_a_job_whose_instances_are_stored_goes_on_like_one_whose_are_not(kind, u
         assert job.run(rows, uses_files=uses_files) == wanted
 
 
-@pytest.mark.parametrize("kind", [Numbered, Held])
+class HeldForAWhile(Held):
+    ttl = 3.0
+
+
+@pytest.mark.parametrize("kind", [Dying, HeldForAWhile])
+@pytest.mark.parametrize("uses_files", [False, True])
+def test_instances_that_are_stored_expire_and_are_counted_like_those_that_are_not(kind, uses_files, tmp_path):
+    chosen = random.Random(5)
+    job, forever = Job(chain(kind), tmp_path / "job"), Job(chain(kind), tmp_path / "forever")
+    instance = forever.make()
+    for size in (5, 1, 40, 3, 1, 60, 31, 1, 1, 45):
+        job.seconds = forever.seconds = job.seconds + chosen.choice([0, 1, 1, 2, 3])
+        rows = [(chosen.randrange(9), chosen.choice("abcdefgh"), chosen.random() * 9) for _ in range(size)]
+        assert job.run(rows, uses_files=uses_files) == forever.process(instance, rows)
+        assert job.expired == forever.expired
+    assert job.expired > 8
+
+
+def test_instances_that_have_expired_are_counted_once_and_leave_the_table(tmp_path):
+    job = Job(chain(HeldForAWhile), tmp_path)
+    job.run([(i, f"key {i}", 0.5) for i in range(3_000)])
+    job.seconds = 3
+    job.run([(0, "key 0", 0.5)], uses_files=True)
+    assert job.expired == 3_000
+    job.run([(0, "key 0", 0.5)], uses_files=True)
+    assert job.expired == 3_000
+    assert sum(job.head.logs["C0 0"].entries.values()) <= 2
+
+
+@pytest.mark.parametrize("kind", [Numbered, Held, HeldForAWhile])
 def test_a_batch_stores_the_instances_that_it_has_touched(kind, tmp_path):
     job = Job(chain(kind), tmp_path)
     job.run([(i, f"key {i}", 0.5) for i in range(3_000)])
@@ -162,13 +202,17 @@ class ByKey(KeyedOperator):
         yield {"n": self.count * 1000 + t.n}
 
 
+class ByKeyDying(ByKey):
+    ttl = 2.0
+
+
 class ByKeyHeld(ByKey):
     def process(self, t):
         self.seen = [*getattr(self, "seen", []), t.n]
         yield {"n": sum(self.seen)}
 
 
-@pytest.mark.parametrize("kind", [ByKey, ByKeyHeld])
+@pytest.mark.parametrize("kind", [ByKey, ByKeyHeld, ByKeyDying])
 @pytest.mark.parametrize("type_", KEYS)
 def test_a_key_of_any_type_finds_its_instance_again(type_, kind, tmp_path):
     def program():
@@ -181,6 +225,7 @@ def test_a_key_of_any_type_finds_its_instance_again(type_, kind, tmp_path):
     job, forever = Job(program(), tmp_path / "job"), Job(program(), tmp_path / "forever")
     instance = forever.make()
     for number, size in enumerate((6, 45, 2, 60, 33)):
+        job.seconds = forever.seconds = number
         rows = [(chosen.choice(KEYS[type_]), chosen.randrange(9)) for _ in range(size)]
         wanted = [pair for pair in instance.process_batch(forever.values(rows)) if pair[0] != REPORT]
         assert job.run(rows, uses_files=number % 2 == 0) == wanted

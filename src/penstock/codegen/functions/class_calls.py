@@ -43,6 +43,7 @@ from penstock.codegen.functions.row_calls import (
     rows_of,
     whole_columns,
 )
+from penstock.codegen.kernels.key_tables import AgingState
 from penstock.codegen.rows.frames import Frame
 from penstock.codegen.rows.places import Array, Places, merge
 from penstock.expr.environment import Clock
@@ -53,7 +54,7 @@ Times = Callable[[Frame], Array]
 """The application's time at each row of a frame, in ns."""
 
 
-class ClassCalls:
+class ClassCalls(AgingState):
     """The state of an operator that is a class of the user's, and the loop over it.
 
     Args:
@@ -72,6 +73,7 @@ class ClassCalls:
         self._settled: Any = None
         self._found = Collected(self._outputs[0])
         self._light: Any = _UNKNOWN
+        self._dropped = 0
         runtime.submit[:] = self._collectors()
         self._checked = [runtime.receiver(port) for port in range(len(self._inputs))]
 
@@ -82,6 +84,14 @@ class ClassCalls:
     def restore(self, state: Any) -> None:
         """Go on with a memory."""
         self._runtime.restore(state)
+
+    def forget_expired(self, now_ns: int) -> int:
+        """Drop the instances whose time to live is over; tells how many have been dropped since the last call."""
+        runtime: Any = getattr(self._runtime, "inner", self._runtime)
+        self._clock.now_ns = now_ns
+        runtime.forget_expired()
+        self._dropped, before = runtime.expired, self._dropped
+        return int(runtime.expired - before)
 
     def process(self, times: Times, frames: Sequence[Frame]) -> list[Frame]:
         """The frames that the operator gives by each output port for those of its input ports."""
@@ -291,6 +301,11 @@ class _Instances(dict[Any, Any]):
 def calls_by_key(runtime: KeyedRuntime) -> Call | _Instances:
     """The call of the instance of a row's key; the instances where the key is a plain attribute of one port."""
     key_of = runtime.key_of
+    if runtime.ttl_ns is not None:
+        # Each tuple is asked for its instance anew: it may have expired, and lives on with the tuple.
+        if len(key_of) == 1:
+            return lambda row: runtime.instance_for(key_of[0](row)).process(row)
+        return lambda row: runtime.instance_for(key_of[row[0]](row[1])).process_port(row[1], row[0])
     if len(key_of) == 1 and len(runtime.names) == 1 and not runtime.has_floats:
         return _Instances(runtime, runtime.operator.inputs[0].schema.position[runtime.names[0]])
     instances, own_key = _Instances(runtime, -1), key_of[0]

@@ -43,6 +43,9 @@ from penstock.toolkit.core.memory import Memory, Parts
 NOT_MADE, PICKLED, IN_COLUMNS = range(3)
 """The form of a row: of a key that has no instance yet, or of its attributes."""
 
+FEW = 1024
+"""A table of so many rows is not made smaller."""
+
 _TYPES: dict[str, Any] = {"bool": np.bool_, "int": np.int64, "float": np.float64, "str": RSTRING}
 
 
@@ -169,6 +172,7 @@ class InstanceTable:
             return
         codes, self._dirty = np.unique(np.concatenate(self._dirty)), []
         entries = [self._runtime.entries.get(self._loaded[code]) for code in codes.tolist()]
+        self._clear(codes[[entry is None for entry in entries]])
         stored = [self._runtime.stored(entry) for entry in entries if entry is not None]
         codes = codes[[entry is not None for entry in entries]]
         if not len(codes):
@@ -181,6 +185,34 @@ class InstanceTable:
             b"" if is_in else pickle.dumps(own[3], 5) for is_in, own in zip(in_columns.tolist(), stored, strict=True)
         ]
         self.table.put("state", codes, pa.array(pickled, pa.binary()))
+
+    def forget_old(self, since_ns: int) -> int:
+        """Forget the instances whose last tuple came by then; tells how many the runtime has not counted itself."""
+        self.flush()
+        form = self.table.head("form")
+        old = np.flatnonzero((form != NOT_MADE) & (self.table.head("last_ns") <= since_ns))
+        self._clear(old)
+        # Those that were loaded, and that the runtime has forgotten meanwhile, it has counted.
+        known = 0
+        for code in set(old.tolist()) & self._loaded.keys():
+            known += self._runtime.entries.pop(self._loaded.pop(code), None) is None
+        self._make_smaller()
+        return len(old) - known
+
+    def _clear(self, codes: Array) -> None:
+        """Let the rows of some keys stand for no instance."""
+        codes = codes[self.table.take("form", codes) != NOT_MADE] if len(codes) else codes
+        if len(codes):
+            self.table.put("form", codes, np.full(len(codes), NOT_MADE))
+            self.table.put("state", codes, pa.array([b""] * len(codes), pa.binary()))
+
+    def _make_smaller(self) -> None:
+        """Let go of the keys without an instance, once they are most of all."""
+        kept = self.table.head("form") != NOT_MADE
+        if len(kept) > FEW and 2 * np.count_nonzero(kept) < len(kept):
+            self._loaded.clear()
+            self._runtime.entries.clear()
+            self.table.keep(kept)
 
     def _put_columns(self, codes: Array, states: Sequence[Any]) -> Array:
         """Write attributes as columns; tells of which instances these hold all there is."""

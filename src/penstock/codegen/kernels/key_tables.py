@@ -280,6 +280,14 @@ class TabledState:
         self.restore_whole(state["whole"])
 
 
+class AgingState:
+    """The base of states whose keys may have a time to live."""
+
+    def forget_expired(self, now_ns: int) -> int:
+        """Drop the keys whose time is over by now; tells how many have been dropped since the last call."""
+        return 0
+
+
 def assemble(changes: Sequence[Table]) -> Table:
     """The table that changes add up to, the oldest first.
 

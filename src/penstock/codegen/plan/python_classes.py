@@ -55,8 +55,6 @@ def why_no_loop(operator: Operator, owner: PythonClass) -> str | None:
     for hook, what in _HOOKS.items():
         if getattr(owner, hook, None) is not getattr(base, hook, None):
             return f"is a class that {what} (`{hook}`)"
-    if operator.param("ttl") or getattr(owner, "ttl", None) is not None:
-        return "is a class that forgets keys (`ttl`)"
     if not operator.outputs:
         return "gives nothing"
     if operator.model.side_effects or "environment" in inspect.signature(owner).parameters:
@@ -73,6 +71,8 @@ def compile_python_class(program: Program, operator: Operator, owner: PythonClas
     """A class as columns, or why it is called row by row."""
     if len(operator.inputs) != 1 or len(operator.outputs) != 1:
         return "it has several ports"
+    if operator.param("ttl") or getattr(owner, "ttl", None) is not None:
+        return "it forgets keys (`ttl`)"
     params = program.registry.get(operator.kind).params
     given = constants_given(operator, [spec for spec in params if spec.kind is ParamKind.CONSTANT])
     if isinstance(given, str):

@@ -47,6 +47,10 @@ class Endings:
                 waiting.extend(reversed([taker for stream in ended for taker in self._subscribers[stream]]))
         return exits
 
+    def has_ended(self, operator: str) -> bool:
+        """Whether all streams have ended that an operator takes."""
+        return not any(self.open[port] for port in self._ports.get(operator, ()))
+
     def _end_of_port(self, port: str) -> Sequence[str]:
         self.open[port] -= 1
         operator = port.rpartition(":")[0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.base.diagnostics import UserError
-from penstock.codegen.kernels.key_tables import KeyTable, Outline, Table, TabledState
+from penstock.codegen.kernels.key_tables import AgingState, KeyTable, Outline, Table, TabledState
 from penstock.codegen.kernels.time_windows import Firings, Moments, rebased
 from penstock.codegen.plan.part import Part, Target
 from penstock.codegen.rows.frames import Frame
@@ -86,6 +86,7 @@ class PieceInstance:
     Attributes:
         received: For each operator, the tuples that came in by each input port with the last batch.
         submitted: Likewise, those that went out.
+        expired: For each operator that dropped some, the keys whose time to live was over.
         signals: What its submit signals have collected, if it has any.
     """
 
@@ -103,6 +104,7 @@ class PieceInstance:
         self._time_ns = 0
         self.received: Counts = {}
         self.submitted: Counts = {}
+        self.expired: dict[str, int] = {}
         self.signals = _signals(module)
 
     def take(self, frames: PlacedFrames, receive_ns: int = 0) -> dict[int, PlacedFrame]:
@@ -128,6 +130,8 @@ class PieceInstance:
         left = Leaving(came, self._leaving)
         batch = Batch(came, left, self._states, self._time_ns)
         batch.ends(sum(self._endings.open.values()))
+        lives_on = [id_ for id_ in self._aging if not self._endings.has_ended(id_)]
+        until_ns: dict[str, int] = {}
         with np.errstate(all="ignore"):
             self._process(batch, receive_ns)
         streams = {e.index: e.stream for e in self._module.code.part.entering}
@@ -135,12 +139,20 @@ class PieceInstance:
             self._ended.add(streams[edge])
             for rank, subscriber in enumerate(self._endings.end(f"feed {edge}")):
                 left.add_final(exit_edge(subscriber), item, rank)
+            at_ns = max(int(came.time_ns[item]), self._time_ns)
+            until_ns = {id_: at_ns for id_ in lives_on if self._endings.has_ended(id_)} | until_ns
         self._time_ns = max(self._time_ns, came.latest_ns)
+        dropped = {id_: self._aging[id_].forget_expired(until_ns.get(id_, self._time_ns)) for id_ in lives_on}
+        self.expired = {id_: count for id_, count in dropped.items() if count}
         self.received, self.submitted = batch.received, batch.submitted
         began = cpu_ns()
         frames = left.frames(self._time_ns)
         self.sent(cpu_ns() - began, sum(len(frame.tuples) for frame in frames.values()))
         return frames
+
+    @property
+    def _aging(self) -> dict[str, AgingState]:
+        return {id_: state for id_, state in self._states.items() if isinstance(state, AgingState)}
 
     def sent(self, took_ns: int, tuples: int = 0) -> None:
         """Note what it took to give tuples their places, or to encode them for other PEs."""

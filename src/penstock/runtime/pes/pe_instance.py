@@ -197,7 +197,13 @@ def _report_of(instance: PieceInstance | ContainerInstance) -> Report:
     if isinstance(instance, ContainerInstance):
         return instance.report()
     collected = () if instance.signals is None else (instance.signals.take().to_json(),)
-    return Report(pe=0, received=instance.received, submitted=instance.submitted, signals=collected)
+    return Report(
+        pe=0,
+        received=instance.received,
+        submitted=instance.submitted,
+        signals=collected,
+        expired=instance.expired,
+    )
 
 
 def _added(report: Report, more: Report) -> Report:
