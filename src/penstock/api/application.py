@@ -164,14 +164,14 @@ class App(AppSources, AppRunning):
         self._streams.extend(made)
         return made
 
-    def invoke_first(self, definition: OperatorDefinition, output: Output) -> Stream:
+    def _invoke_first(self, definition: OperatorDefinition, output: Output) -> Stream:
         """Invoke a source that has its turn before all that there are."""
         (stream,) = self.invoke(definition, outputs=[output])
         self._operators.insert(0, self._operators.pop())
         self._first_streams.add(stream.id)
         return stream
 
-    def is_first(self, stream: str) -> bool:
+    def _is_first(self, stream: str) -> bool:
         """Whether a stream is that of a source which has its turn before all others."""
         return stream in self._first_streams
 

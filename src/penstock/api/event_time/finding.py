@@ -53,7 +53,7 @@ def _follow_back(stream: Stream) -> tuple[str | None, str | None]:
             words = [v.name for v in operator.param("resolution") if isinstance(v, Symbol)]
             return (time.name if isinstance(time, Attribute) else None), (words[0] if words else None)
         # The rows of a table that tuples are looked up in do not change the order of these.
-        streams = [s for port in operator.inputs for s in port.streams if not stream.app.is_first(s)]
+        streams = [s for port in operator.inputs for s in port.streams if not stream.app._is_first(s)]
         before = operators.get(streams[0]) if len(streams) == 1 else None
         if operator.kind == _AGGREGATE and before is not None:
             return _start_or_end(before), None

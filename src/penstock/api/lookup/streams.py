@@ -99,7 +99,7 @@ class StreamLookup:
             is_row += "_"
         schema = TupleType((*table.schema.attributes, TypedName(is_row, BOOLEAN)))
         definition = versions_of(table, self.app.new_kind("Table"))
-        return self.app.invoke_first(definition, Output(schema=schema))
+        return self.app._invoke_first(definition, Output(schema=schema))
 
     def _table_schema(self, table: Any, schema: SchemaLike | None) -> Schema:
         if schema is not None:
