@@ -26,7 +26,7 @@ from textwrap import indent
 
 from penstock.base.redaction import redact
 from penstock.ir.constraints import Constraint
-from penstock.ir.expressions import Expression
+from penstock.ir.expressions import Expression, OutputCall
 from penstock.ir.graph import Annotation, Application, InputPort, Operator, OutputPort, Policy, Window
 from penstock.ir.pretty_expressions import expression_text
 from penstock.ir.pretty_statements import INDENT, PortNames, function_text, statement_text
@@ -91,6 +91,11 @@ def _values(values: tuple[Expression, ...], ports: PortNames | None = None) -> s
     return ", ".join(expression_text(v, ports.inputs if ports else ()) for v in values)
 
 
+def _is_read(value: Expression) -> bool:
+    """Whether a value is what the operator reads: nobody writes that, an attribute without assignment means it."""
+    return isinstance(value, OutputCall) and value.function == "Read"
+
+
 def _clauses(operator: Operator, ports: PortNames) -> Iterator[str]:
     if operator.logic is not None:
         yield f"logic\n{indent(chr(10).join(_logic(operator.logic, ports)), INDENT)}"
@@ -98,8 +103,9 @@ def _clauses(operator: Operator, ports: PortNames) -> Iterator[str]:
     yield from (f"window {name}: {_window(window, ports)};" for name, window in windows if window is not None)
     yield from (f"param {p.name}: {_values(p.values, ports)};" for p in operator.params)
     for port in operator.outputs:
-        if port.assignments:
-            values = (f"{a.attribute} = {expression_text(a.value, ports.inputs)}" for a in port.assignments)
+        written = [a for a in port.assignments if not _is_read(a.value)]
+        if written:
+            values = (f"{a.attribute} = {expression_text(a.value, ports.inputs)}" for a in written)
             yield f"output {port.stream}: {', '.join(values)};"
     yield from (f"config {setting.name}: {_values(setting.values)};" for setting in operator.config)
 
