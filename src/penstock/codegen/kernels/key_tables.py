@@ -283,6 +283,9 @@ class TabledState:
 class AgingState:
     """The base of states whose keys may have a time to live."""
 
+    def stand_at(self, now_ns: int) -> None:
+        """Take note of the time at which it goes on, before it is restored."""
+
     def forget_expired(self, now_ns: int) -> int:
         """Drop the keys whose time is over by now; tells how many have been dropped since the last call."""
         return 0
