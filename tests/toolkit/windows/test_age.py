@@ -47,6 +47,9 @@ def test_a_marker_does_not_reach_forgotten_partitions():
     assert tuples_of(graph, "B", A=given) == [("b", 2)]
 
 
+TWO = """stream<A> F = Filter(A) { param filter: n % 2 == 0; }
+stream<A> G = Filter(A) { param filter: n % 2 == 1; }
+"""
 IDLE = [("a", 1), ("b", 2), after(1), ("b", 3), after(1), ("a", 4), ("b", 5), after(1.75), ("a", 6), ("b", 7)]
 
 
@@ -72,14 +75,13 @@ IDLE = [("a", 1), ("b", 2), after(1), ("b", 3), after(1), ("a", 4), ("b", 5), af
             1,
         ),
         (
-            "stream<A> F = Filter(A) { param filter: n % 2 == 0; }\nstream<A> G = Filter(A) { param filter: n % 2 == 1; }\n"
-            "stream<A> B = Barrier(F; G) { param partitionBy: F.k; partitionAge: 2.0; output B: n = F.n * 10 + G.n; }",
+            TWO + "stream<A> B = Barrier(F; G) { param partitionBy: F.k; partitionAge: 2.0; "
+            "output B: n = F.n * 10 + G.n; }",
             [("b", 23)],
             1,
         ),
         (
-            "stream<A> F = Filter(A) { param filter: n % 2 == 0; }\nstream<A> G = Filter(A) { param filter: n % 2 == 1; }\n"
-            "stream<A> B = Pair(F; G) { param partitionBy: k; partitionAge: 2.0; }",
+            TWO + "stream<A> B = Pair(F; G) { param partitionBy: k; partitionAge: 2.0; }",
             [("b", 2), ("b", 3)],
             1,
         ),
