@@ -17,6 +17,7 @@ from penstock.codegen.plan.pieces import pieces_of
 from penstock.codegen.transport.batches import REPORT, TUPLE, Item, encode
 from penstock.expr.environment import Environment
 from penstock.runtime.pes import state_log
+from penstock.runtime.pes.held_state import measure_state
 from penstock.runtime.pes.instances import instance_maker
 from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.pes.state_log import Head
@@ -197,6 +198,16 @@ def test_a_time_to_live_that_is_new_or_another_holds_for_what_there_is(
         second.seconds = seconds
         second.run([(1, "d", 0.0)], uses_files=uses_files)
         assert min(second.expired, 2) == expired, seconds
+
+
+def test_what_is_held_are_the_instances_that_have_not_expired():
+    job = Job(chain(HeldForAWhile))
+    instance = job.make()
+    job.process(instance, [(i, f"key {i}", 0.5) for i in range(9)])
+    assert measure_state(instance, 0)["C0"][0] == 9
+    job.seconds = 3
+    job.process(instance, [(0, "key 0", 0.5)])
+    assert measure_state(instance, 0)["C0"][0] == 1
 
 
 def test_instances_that_have_expired_are_counted_once_and_leave_the_table(tmp_path):

@@ -211,6 +211,7 @@ class InstanceTable:
     def _make_smaller(self) -> None:
         """Let go of the keys without an instance, once they are most of all."""
         kept = self.table.head("form") != NOT_MADE
+        self.table.unused = len(kept) - int(np.count_nonzero(kept))
         if len(kept) > FEW and 2 * np.count_nonzero(kept) < len(kept):
             self._loaded.clear()
             self._runtime.entries.clear()
