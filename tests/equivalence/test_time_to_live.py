@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from penstock import App, KeyedOperator, after, agg, col, count, source, tumbling
+from penstock.cli.output.summary import Summary, print_summary
 from penstock.runtime.pes.reports import Report, decode_report
 from penstock.runtime.sinks.writer import Totals
 
@@ -68,6 +69,26 @@ def test_a_window_that_holds_nothing_is_not_counted_when_it_goes(tmp_path):
         engine="reference",
     )
     assert found["B"].expired == 0
+
+
+def test_the_summary_of_a_run_tells_what_has_expired(capsys):
+    summary = Summary(
+        application="Main",
+        engine="local",
+        stopped="done",
+        seconds=1.0,
+        received={"B": [3]},
+        submitted={"B": [3]},
+        rejected={},
+        dead_letters_file=None,
+        more={},
+        expired={"B": 1200},
+    )
+    print_summary(summary)
+    assert "keys dropped, their time to live was over: 1,200 by B" in capsys.readouterr().err
+    assert summary.to_json()["operators"] == {
+        "B": {"received": [3], "submitted": [3], "rejected": 0, "late": 0, "expired": 1200}
+    }
 
 
 def test_reports_of_channels_add_up():

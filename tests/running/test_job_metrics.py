@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from penstock.running import job_metrics
+from penstock.runtime.sinks.writer import Totals
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "operating.md"
 
@@ -29,3 +30,9 @@ def test_metrics_say_what_channels_cost_where_they_run_and_what_crosses() -> Non
     assert f"penstock_channel_state_bytes{{{who}}} 70.0" in text
     assert 'penstock_between_hosts_bytes{application="Main"} 12.0' in text
     assert 'penstock_channel_moves_total{application="Main"} 4.0' in text
+
+
+def test_metrics_say_how_many_keys_have_expired() -> None:
+    metrics = job_metrics.Metrics()
+    metrics.watch("Main")({"batchId": 4, "batchDuration": 250, "totals": Totals(expired={"Sessions": 7})})
+    assert 'penstock_expired_keys_total{application="Main",operator="Sessions"} 7.0' in metrics.text()

@@ -17,6 +17,7 @@ from penstock.codegen.plan.pieces import pieces_of
 from penstock.codegen.transport.batches import REPORT, TUPLE, Item, encode
 from penstock.expr.environment import Environment
 from penstock.runtime.pes import state_log
+from penstock.runtime.pes.held_state import measure_state
 from penstock.runtime.pes.instances import instance_maker
 from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.pes.state_log import Head
@@ -150,6 +151,63 @@ def test_instances_that_are_stored_expire_and_are_counted_like_those_that_are_no
         assert job.run(rows, uses_files=uses_files) == forever.process(instance, rows)
         assert job.expired == forever.expired
     assert job.expired > 8
+
+
+class Parting(Held):
+    def on_expire(self):
+        yield {"n": len(self.rows), "s": "expired", "f": 0.0}
+
+
+class Waking(Held):
+    def on_wake(self):
+        return []
+
+
+def with_ttl(kind: type[KeyedOperator], seconds: float | None) -> Any:
+    given = {} if seconds is None else {"ttl": seconds}
+    app = App("Test")
+    made = app.source(feed([]), SCHEMA, name="A").apply(kind, SCHEMA, partition_by="s", name="C0", **given)
+    made.write_file("out.csv", name="Sink")
+    return app.program()
+
+
+@pytest.mark.parametrize("uses_files", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "before", "now", "lives_until"),
+    [
+        # Where nothing expired nobody knows when the last tuple came: time begins when the job goes on.
+        (Numbered, None, 3.0, 13),
+        (Held, None, 3.0, 13),
+        (Waking, None, 3.0, 13),
+        (Held, 30.0, 12.0, 12),
+        (Held, 12.0, 30.0, 30),
+        (Parting, 12.0, 30.0, 30),
+        (Parting, 30.0, 12.0, 12),
+        (Waking, 12.0, 30.0, 30),
+    ],
+)
+def test_a_time_to_live_that_is_new_or_another_holds_for_what_there_is(
+    kind, before, now, lives_until, uses_files, tmp_path
+):
+    first, second = Job(with_ttl(kind, before), tmp_path / "first"), Job(with_ttl(kind, now), tmp_path / "second")
+    first.run([(1, "a", 0.0), (2, "b", 0.0)])
+    first.seconds = 10
+    first.run([(3, "c", 0.0)], uses_files=uses_files)
+    second.head, second.store, second.has_run, second.number = first.head, first.store, True, first.number
+    for seconds, expired in ((10, 0), (lives_until - 1, 0), (lives_until, 2)):
+        second.seconds = seconds
+        second.run([(1, "d", 0.0)], uses_files=uses_files)
+        assert min(second.expired, 2) == expired, seconds
+
+
+def test_what_is_held_are_the_instances_that_have_not_expired():
+    job = Job(chain(HeldForAWhile))
+    instance = job.make()
+    job.process(instance, [(i, f"key {i}", 0.5) for i in range(9)])
+    assert measure_state(instance, 0)["C0"][0] == 9
+    job.seconds = 3
+    job.process(instance, [(0, "key 0", 0.5)])
+    assert measure_state(instance, 0)["C0"][0] == 1
 
 
 def test_instances_that_have_expired_are_counted_once_and_leave_the_table(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from feeding import SECOND, WINDOW, after, feed, items_of, program, tuples_of
+from feeding import SECOND, WINDOW, after, feed, items_of, program, run_graph, tuples_of
 from penstock import App, agg, col, count, sliding, time, tumbling
 from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Clock
@@ -45,6 +45,52 @@ def test_a_marker_does_not_reach_forgotten_partitions():
     given = feed("rstring k, int32 n", [("a", 1), after(2), ("b", 2), after(1), WINDOW])
     graph = aggregate("tumbling, punct(), partitioned, partitionAge(3)")
     assert tuples_of(graph, "B", A=given) == [("b", 2)]
+
+
+TWO = """stream<A> F = Filter(A) { param filter: n % 2 == 0; }
+stream<A> G = Filter(A) { param filter: n % 2 == 1; }
+"""
+IDLE = [("a", 1), ("b", 2), after(1), ("b", 3), after(1), ("a", 4), ("b", 5), after(1.75), ("a", 6), ("b", 7)]
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected", "expired"),
+    [
+        (
+            "stream<A> B = Sort(A) { window A: tumbling, count(2), partitioned, partitionAge(2); "
+            "param partitionBy: k; sortBy: n; order: descending; }",
+            [("b", 3), ("b", 2), ("a", 6), ("a", 4), ("b", 7), ("b", 5)],
+            1,
+        ),
+        (
+            "stream<A> B = Sort(A) { window A: sliding, count(1), partitioned, partitionAge(2); "
+            "param partitionBy: k; sortBy: n; }",
+            [("b", 2), ("b", 3), ("a", 4), ("b", 5), ("b", 7), ("a", 6)],
+            1,
+        ),
+        (
+            'stream<A> B = Match(A) { param pattern: "x x"; predicates: {x = true}; partitionBy: k; '
+            "partitionAge: 2.0; output B: n = Sum(n); }",
+            [("b", 5), ("a", 10), ("b", 12)],
+            1,
+        ),
+        (
+            TWO + "stream<A> B = Barrier(F; G) { param partitionBy: F.k; partitionAge: 2.0; "
+            "output B: n = F.n * 10 + G.n; }",
+            [("b", 23)],
+            1,
+        ),
+        (
+            TWO + "stream<A> B = Pair(F; G) { param partitionBy: k; partitionAge: 2.0; }",
+            [("b", 2), ("b", 3)],
+            1,
+        ),
+    ],
+)
+def test_what_other_operators_hold_of_an_idle_key_is_dropped_and_counted(graph, expected, expired):
+    given = feed("rstring k, int32 n", IDLE)
+    assert tuples_of(graph, "B", A=given) == expected
+    assert run_graph(graph, A=given).expired == {"B": expired}
 
 
 def test_memory_is_bounded_by_the_keys_that_are_not_idle():

@@ -49,6 +49,10 @@ if TYPE_CHECKING:
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
 
+NOT_KEPT = -1
+"""The last time of an instance that does not expire: if its class gets a `ttl`, its time begins when it is restored."""
+
+
 class Seat:
     """The engine's side of an instance.
 
@@ -143,7 +147,7 @@ class KeyedRuntime(Runtime):
         return seat.instance
 
     def _make(self, key: Hashable) -> Seat:
-        seat = Seat(self, key, self.born, self.clock.now_ns)
+        seat = Seat(self, key, self.born, NOT_KEPT if self.ttl_ns is None else self.clock.now_ns)
         self._construct(seat)
         self.born += 1
         self.entries[key] = seat
@@ -188,7 +192,7 @@ class KeyedRuntime(Runtime):
         if self.ttl_ns is None:
             return False
         last_ns = entry[2] if isinstance(entry, tuple) else entry.last_ns
-        return self.clock.now_ns - last_ns >= self.ttl_ns
+        return last_ns != NOT_KEPT and self.clock.now_ns - last_ns >= self.ttl_ns
 
     def _expire(self, entry: Seat | Stored) -> None:
         if not self.says_farewell:
@@ -293,6 +297,8 @@ class KeyedRuntime(Runtime):
         refuse_other_form(INSTANCE not in whole and all(map(holds_instances, parts)), self.operator)
         stored = [own for _, values in parts.values() for own in values.values()]
         if self.ttl_ns is not None:
+            now_ns = self.clock.now_ns
+            stored = [(key, born, now_ns if ns == NOT_KEPT else ns, *rest) for key, born, ns, *rest in stored]
             stored.sort(key=itemgetter(2))
         if self.has_floats:
             stored = [(same_nan(key), *rest) for key, *rest in stored]
@@ -302,6 +308,9 @@ class KeyedRuntime(Runtime):
             self.wakes.restore(map(itemgetter(0, 4), stored))
         if self.says_farewell:
             self.expiries.restore(map(itemgetter(0, 5), stored))
+            # The class may have another time to live than the one that has left them.
+            for key, _, last_ns, *_ in stored if self.ttl_ns is not None else ():
+                self.expiries.set(key, last_ns + self.ttl_ns)
         self._renew(parts)
 
     def _renew(self, parts: Parts) -> None:

@@ -85,6 +85,10 @@ class ClassCalls(AgingState):
         """Go on with a memory."""
         self._runtime.restore(state)
 
+    def stand_at(self, now_ns: int) -> None:
+        """Set the clock of the instances."""
+        self._clock.now_ns = now_ns
+
     def forget_expired(self, now_ns: int) -> int:
         """Drop the instances whose time to live is over; tells how many have been dropped since the last call."""
         runtime: Any = getattr(self._runtime, "inner", self._runtime)

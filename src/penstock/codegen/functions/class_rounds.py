@@ -122,7 +122,7 @@ def take_in_rounds(held: InstanceTable, frame: Frame, when: Array, step: Step) -
         run.take(number, step)
     columns, until = run.finish()
     back = np.argsort(layout.keys)
-    held.end(present, until[back] > 0, [taken(column, back) for column in columns], when[layout.first])
+    held.end(present, until[back] > 0, [taken(column, back) for column in columns])
     return run.given()
 
 

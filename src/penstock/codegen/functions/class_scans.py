@@ -84,8 +84,7 @@ def take_in_scans(held: InstanceTable, frame: Frame, when: Array, step: Step, sc
         return None
     own, is_strange = held.begin(present)
     done, columns, took = scan(frame, codes, own, is_strange, attributes.kinds, scans, step)
-    _, first = np.unique(codes, return_index=True)
-    held.end(present, took, columns, when[first])
+    held.end(present, took, columns)
     return done
 
 

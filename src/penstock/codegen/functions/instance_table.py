@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.api.keyed.keyed_runtime import KeyedRuntime, Stored
+from penstock.api.keyed.keyed_runtime import NOT_KEPT, KeyedRuntime, Stored
 from penstock.codegen.functions.left import FILLERS, to_kind
 from penstock.codegen.kernels.column_operations import typed, values
 from penstock.codegen.kernels.key_tables import KeyTable, unpacked
@@ -186,11 +186,13 @@ class InstanceTable:
         ]
         self.table.put("state", codes, pa.array(pickled, pa.binary()))
 
-    def forget_old(self, since_ns: int) -> int:
+    def forget_old(self, now_ns: int, ttl_ns: int) -> int:
         """Forget the instances whose last tuple came by then; tells how many the runtime has not counted itself."""
         self.flush()
-        form = self.table.head("form")
-        old = np.flatnonzero((form != NOT_MADE) & (self.table.head("last_ns") <= since_ns))
+        is_made, last_ns = self.table.head("form") != NOT_MADE, self.table.head("last_ns")
+        old = np.flatnonzero(is_made & (last_ns <= now_ns - ttl_ns) & (last_ns != NOT_KEPT))
+        begun = np.flatnonzero(is_made & (last_ns == NOT_KEPT))
+        self.table.put("last_ns", begun, np.full(len(begun), now_ns))
         self._clear(old)
         # Those that were loaded, and that the runtime has forgotten meanwhile, it has counted.
         known = 0
@@ -209,6 +211,7 @@ class InstanceTable:
     def _make_smaller(self) -> None:
         """Let go of the keys without an instance, once they are most of all."""
         kept = self.table.head("form") != NOT_MADE
+        self.table.unused = len(kept) - int(np.count_nonzero(kept))
         if len(kept) > FEW and 2 * np.count_nonzero(kept) < len(kept):
             self._loaded.clear()
             self._runtime.entries.clear()
@@ -260,14 +263,13 @@ class InstanceTable:
             return pa.array(column, mask=is_none)
         return pc.if_else(pa.array(is_none), pa.scalar(None, column.type), column)
 
-    def end(self, codes: Array, took: Array, columns: Sequence[Column], first_ns: Array) -> None:
+    def end(self, codes: Array, took: Array, columns: Sequence[Column]) -> None:
         """Hold the attributes of keys after their rounds; every key that is new gets an instance.
 
         Args:
             codes: The numbers of the keys, ascending.
             took: Whether each has taken a round.
             columns: Of the attributes that change.
-            first_ns: When the first tuple of each came.
         """
         own = self.form.attributes
         assert own is not None
@@ -275,7 +277,7 @@ class InstanceTable:
         # Each as one array, of which the table notes once that its rows have changed.
         fresh, begun, done, chosen = codes[is_new], codes[is_new & ~took], codes[took], np.flatnonzero(took)
         self.table.put("born", fresh, self._runtime.born + np.arange(len(fresh)))
-        self.table.put("last_ns", fresh, first_ns[is_new])
+        self.table.put("last_ns", fresh, np.full(len(fresh), NOT_KEPT))
         self._runtime.born += len(fresh)
         if len(begun):
             state = pickle.dumps((own.made, tuple(own.first[name] for name in own.made)), 5)

@@ -98,7 +98,7 @@ class KeyedCalls(ClassCalls, TabledState):
     def forget_expired(self, now_ns: int) -> int:
         """Drop the instances whose time to live is over, of those that lie in the table, too."""
         ttl_ns = self._instances.ttl_ns
-        return super().forget_expired(now_ns) + (0 if ttl_ns is None else self._held.forget_old(now_ns - ttl_ns))
+        return super().forget_expired(now_ns) + (0 if ttl_ns is None else self._held.forget_old(now_ns, ttl_ns))
 
     # State.
 

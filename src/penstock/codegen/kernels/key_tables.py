@@ -98,6 +98,7 @@ class KeyTable:
     Attributes:
         keys: The numbers of the keys.
         is_new: Whether nothing that was stored before holds any more.
+        unused: How many rows stand for a key of which nothing is known any more.
     """
 
     def __init__(self, names: Sequence[str] | None, keys: Sequence[str], rows: Mapping[str, Any]) -> None:
@@ -110,6 +111,7 @@ class KeyTable:
         self._count = 0
         self._touched: list[Array] = []
         self.is_new = True
+        self.unused = 0
 
     def __len__(self) -> int:
         return self._count
@@ -165,6 +167,7 @@ class KeyTable:
         """Forget all keys but those for which a mask holds; they are numbered anew, in their old order."""
         chosen = np.flatnonzero(kept)
         self._restore(self.keys.columns(chosen), {name: c.take(chosen) for name, c in self._columns.items()})
+        self.unused = 0
 
     def snapshot(self) -> Table:
         """The table as plain data."""
@@ -282,6 +285,9 @@ class TabledState:
 
 class AgingState:
     """The base of states whose keys may have a time to live."""
+
+    def stand_at(self, now_ns: int) -> None:
+        """Take note of the time at which it goes on, before it is restored."""
 
     def forget_expired(self, now_ns: int) -> int:
         """Drop the keys whose time is over by now; tells how many have been dropped since the last call."""

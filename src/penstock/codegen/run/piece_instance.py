@@ -215,6 +215,8 @@ class PieceInstance:
             if edge.stream in self._ended:
                 self._endings.end(f"feed {edge.index}")
         self._module.restore_environment(state["environment"], self._time_ns)
+        for aging in self._aging.values():
+            aging.stand_at(self._time_ns)
         for id_, remembered in state["operators"].items():
             if isinstance(remembered, Outline):
                 self._states[id_].restore_whole(remembered.whole)

@@ -37,7 +37,7 @@ def measure_state(instance: PEInstance, whole_bytes: int) -> Counts:
     found: Counts = {}
     for name, table in instance.tables.items():
         known = found.setdefault(name.rpartition(" ")[0], [0, 0])
-        known[0], known[1] = max(known[0], len(table)), known[1] + table.count_bytes()
+        known[0], known[1] = max(known[0], len(table) - table.unused), known[1] + table.count_bytes()
     others = [id_ for id_ in instance.stateful if id_ not in found]
     if others:
         name = others[0] if len(others) == 1 else f"{others[0]} and {len(others) - 1} more"
