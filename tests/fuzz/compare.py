@@ -35,8 +35,8 @@ class Difference:
     details: str
 
 
-class TooLong(Exception):
-    """A run that does not come to an end."""
+class TooLong(BaseException):
+    """A run that does not come to an end; no operator takes it for a failure of its own."""
 
 
 def find_difference(
@@ -64,7 +64,7 @@ def find_difference(
         try:
             with _limited(patience or limit):
                 wanted = run_reference(compiled, Path(data))
-        except Exception as error:
+        except (Exception, TooLong) as error:
             if patience is not None and isinstance(error, TooLong):
                 return None
             return Difference(kind="the reference breaks", details=traceback.format_exc())
@@ -73,7 +73,7 @@ def find_difference(
                 found = run(compiled, Path(data), setting)
         except UserError as error:
             return Difference(kind="no plan", details=str(error))
-        except Exception as error:
+        except (Exception, TooLong) as error:
             return Difference(kind=f"it breaks: {type(error).__name__}", details=traceback.format_exc())
     return next(differences(wanted, found), None)
 
@@ -85,7 +85,7 @@ def _limited(seconds: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGVTALRM, stop)
     # Again and again: what is raised while something is finalized is lost.
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.1)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1.0)
     try:
         yield
     finally:

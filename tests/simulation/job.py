@@ -136,7 +136,7 @@ class _History:
             code = fingerprint_code(compiled.program)
             environment = compiled.options.environment
             target = Target(program=compiled.program, plan=compiled.plan, build=compiled.build, environment=environment)
-            with self._machine.phase("switch", self._done):
+            with self._machine.phase("switch" if self._stage else "no switch", self._done):
                 try:
                     switch_plan(None, target, code, self._checkpoint, lock, finish=self._finish, notice=_say_nothing)
                 except UserError as error:
