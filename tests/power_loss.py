@@ -22,7 +22,7 @@ class Disk:
     """What has been synced under a folder.
 
     Args:
-        root: The folder.
+        root: The folder; what is in it at the start is on the disk.
         on_sync: Is called after every sync.
     """
 
@@ -35,7 +35,10 @@ class Disk:
         self._held: dict[int, int] = {}
         self._one_at_a_time = threading.Lock()
         self._fsync = os.fsync
-        self._note_folder(os.stat(root).st_ino, root)
+        for folder, _, files in os.walk(root):
+            self._note_folder(os.stat(folder).st_ino, Path(folder))
+            for path in (Path(folder, name) for name in files):
+                self._content[path.stat().st_ino] = path.read_bytes()
 
     def __enter__(self) -> Disk:
         os.fsync = self._sync

@@ -111,7 +111,7 @@ def test_malformed_rows_are_set_aside_and_counted(tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out.csv").read_text() == "1,2.5\n2,4.5\n"
     assert summary["dead_letters"] == 2
-    assert summary["operators"]["Bids"] == {"received": [], "submitted": [2], "rejected": 2, "late": 0}
+    assert summary["operators"]["Bids"] == {"received": [], "submitted": [2], "rejected": 2, "late": 0, "expired": 0}
     letters = [json.loads(line) for line in (tmp_path / "dead_letters.jsonl").read_text().splitlines()]
     assert [letter["operator"] for letter in letters] == ["Bids", "Bids"]
     assert [letter["record"] for letter in letters] == ["x,3.0", "3"]

@@ -7,6 +7,7 @@ from penstock.base.diagnostics import UserError
 from .compare import Difference, find_difference
 from .generate import Size, generate
 from .keyed import generate_keyed
+from .program import FuzzProgram
 from .setting import draw_faults, draw_setting
 from .shrink import Case, shrink
 
@@ -43,15 +44,16 @@ def report(seed: int, size: Size | None, case: Case, difference: Difference) -> 
     """The program, how it was run, what both gave, and how to see it again."""
     how = "--state" if size is None else f"--timed {size.timed}"
     again = f"python -m tests.fuzz --seeds {seed} {how}"
-    return f"{difference.kind}: {difference.details}\n{_text(case)}again: {again}\n"
+    return f"{difference.kind}: {difference.details}\n{text_of(case)}again: {again}\n"
 
 
 def describe(seed: int, size: Size | None) -> str:
     """The program of a seed, and how it is run."""
-    return _text(_draw(seed, size))
+    return text_of(_draw(seed, size))
 
 
-def _text(case: Case) -> str:
+def text_of(case: tuple[FuzzProgram, object]) -> str:
+    """A program, what it reads, and how it is run."""
     program, setting = case
     files = "".join(f"-- {name}\n" + "".join(f"{line}\n" for line in lines) for name, lines in program.files.items())
     return f"{program.text()}{files}{setting}\n"

@@ -5,18 +5,21 @@ from __future__ import annotations
 import signal
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from penstock.base.diagnostics import UserError
+from penstock.toolkit.core.program import Program
 
 from .execute import Outcome, compile_program, run_compiled, run_reference, write_files
 from .program import FuzzProgram
-from .setting import Setting
 
 LIMIT_SECONDS = 60.0
+
+How = TypeVar("How")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +35,25 @@ class Difference:
     details: str
 
 
-class TooLong(Exception):
-    """A run that does not come to an end."""
+class TooLong(BaseException):
+    """A run that does not come to an end; no operator takes it for a failure of its own."""
 
 
-def find_difference(program: FuzzProgram, setting: Setting, limit: float = LIMIT_SECONDS) -> Difference | None:
+def find_difference(
+    program: FuzzProgram,
+    setting: How,
+    limit: float = LIMIT_SECONDS,
+    run: Callable[[Program, Path, How], Outcome] = run_compiled,  # type: ignore[assignment]  # the usual `How`
+    patience: float | None = None,
+) -> Difference | None:
     """Run a program both ways, each for some seconds at most.
+
+    Args:
+        program: What to run.
+        setting: How.
+        limit: The seconds of each run.
+        run: Runs it so, with the data of a folder.
+        patience: The seconds of the sequential run of a program that is worth it, where others are left out.
 
     Raises:
         UserError: The program does not compile.
@@ -46,16 +62,18 @@ def find_difference(program: FuzzProgram, setting: Setting, limit: float = LIMIT
     with tempfile.TemporaryDirectory() as data:
         write_files(program, Path(data))
         try:
-            with _limited(limit):
+            with _limited(patience or limit):
                 wanted = run_reference(compiled, Path(data))
-        except Exception:
+        except (Exception, TooLong) as error:
+            if patience is not None and isinstance(error, TooLong):
+                return None
             return Difference(kind="the reference breaks", details=traceback.format_exc())
         try:
             with _limited(limit):
-                found = run_compiled(compiled, Path(data), setting)
+                found = run(compiled, Path(data), setting)
         except UserError as error:
             return Difference(kind="no plan", details=str(error))
-        except Exception as error:
+        except (Exception, TooLong) as error:
             return Difference(kind=f"it breaks: {type(error).__name__}", details=traceback.format_exc())
     return next(differences(wanted, found), None)
 
@@ -66,7 +84,8 @@ def _limited(seconds: float) -> Iterator[None]:
         raise TooLong(f"not done after {seconds} seconds of work")
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    # Again and again: what is raised while something is finalized is lost.
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1.0)
     try:
         yield
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
 import tempfile
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from penstock.local.line import Line
 from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
 from penstock.reference.result import DEAD_LETTERS, DeadLetter
+from penstock.runtime.sinks.writer import Totals
 from penstock.runtime.sources.rounds import StoredRounds, rounds_folder
 from penstock.spark.sinks.sink_pe import SinkPE
 from penstock.toolkit.core.program import Program
@@ -68,11 +70,11 @@ def run_reference(program: Program, data: Path) -> Outcome:
     """The outcome of the sequential run."""
     printed = io.StringIO()
     with tempfile.TemporaryDirectory() as out:
-        environment = _environment(data, Path(out), printed)
+        environment = environment_of(data, Path(out), printed)
         try:
             result = run(program, environment=environment)
         except UserError as error:
-            return _failed(error, read_outputs(Path(out), printed.getvalue()))
+            return failed(error, read_outputs(Path(out), printed.getvalue()))
         counts = {**{f"{k} in": list(v) for k, v in result.received.items()}}
         counts |= {f"{k} out": list(v) for k, v in result.submitted.items()}
         counts |= {"expired": dict(result.expired)}
@@ -84,31 +86,42 @@ def run_compiled(program: Program, data: Path, setting: Setting) -> Outcome:
     """The outcome of a run in PEs, on channels, in batches."""
     printed = io.StringIO()
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as checkpoint:
-        job = _Job(program, setting, _environment(data, Path(out), printed), Path(checkpoint))
+        job = _Job(program, setting, environment_of(data, Path(out), printed), Path(checkpoint))
         widths = {id_: pe.channels for pe in job.plan.pes for id_ in pe.operators}
         try:
             job.run()
         except UserError as error:
-            return _failed(error, read_outputs(Path(out), printed.getvalue()), widths)
+            return failed(error, read_outputs(Path(out), printed.getvalue()), widths)
         finally:
             job.sinks.close()
-        letters = job.letters
-        totals = job.sinks.totals
-        counts = {**{f"{k} in": v for k, v in totals.received.items()}}
-        counts |= {f"{k} out": v for k, v in totals.submitted.items()}
-        counts |= {"expired": totals.expired}
-        outputs = read_outputs(Path(out), printed.getvalue())
-        return Outcome(outputs=outputs, letters=letters, counts=counts, widths=widths)
+        return outcome_of(Path(out), printed.getvalue(), job.sinks.totals, widths)
 
 
-def _environment(data: Path, out: Path, printed: io.StringIO) -> Environment:
+def outcome_of(out: Path, printed: str, totals: Totals, widths: Mapping[str, int]) -> Outcome:
+    """The outcome of a compiled run that has come to its end."""
+    counts = {**{f"{k} in": v for k, v in totals.received.items()}}
+    counts |= {f"{k} out": v for k, v in totals.submitted.items()}
+    counts |= {"expired": totals.expired}
+    return Outcome(outputs=read_outputs(out, printed), letters=_letters(out), counts=counts, widths=widths)
+
+
+def _letters(out: Path) -> dict[str, list[str]]:
+    """What was set aside, as the file of dead letters has it."""
+    path = out / DEAD_LETTERS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return _by_operator(tuple(DeadLetter(**json.loads(line)) for line in lines))
+
+
+def environment_of(data: Path, out: Path, printed: io.StringIO) -> Environment:
+    """The environment of a run that reads one folder and writes another."""
     return Environment(data_directory=data, output_directory=out, application_directory=data, stdout=printed)
 
 
-def _failed(error: UserError, outputs: Mapping[str, object], widths: Mapping[str, int] | None = None) -> Outcome:
-    failed = error.operator if isinstance(error, OperatorFailed) else None
+def failed(error: UserError, outputs: Mapping[str, object], widths: Mapping[str, int] | None = None) -> Outcome:
+    """The outcome of a run that an error has ended."""
+    operator = error.operator if isinstance(error, OperatorFailed) else None
     message = error.diagnostics[0].message
-    return Outcome(outputs=outputs, error=message, failed=failed, widths=widths or {})
+    return Outcome(outputs=outputs, error=message, failed=operator, widths=widths or {})
 
 
 def _by_operator(letters: tuple[DeadLetter, ...]) -> dict[str, list[str]]:
@@ -134,15 +147,6 @@ class _Job:
         if setting.faults is not None:
             store_channels(self.line, folder / "files", Random(setting.faults))
         self.sinks = self.start()
-
-    @property
-    def letters(self) -> dict[str, list[str]]:
-        """What was set aside, as the file of dead letters has it."""
-        import json
-
-        path = self.environment.output_directory / DEAD_LETTERS
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        return _by_operator(tuple(DeadLetter(**json.loads(line)) for line in lines))
 
     def start(self) -> SinkPE:
         """The sinks with nothing in memory."""

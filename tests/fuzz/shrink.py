@@ -11,20 +11,54 @@ from .program import FuzzProgram, Op, Output
 from .setting import Setting
 
 T = TypeVar("T")
+How = TypeVar("How")
 Case = tuple[FuzzProgram, Setting]
 
 
-def shrink(case: Case, fails: Callable[[Case], bool], *, seconds: float = 120.0) -> Case:
-    """The smallest case that is found in some time; `fails` is false where it does not even compile."""
+def simpler_settings(setting: Setting) -> Iterator[Setting]:
+    """Settings with less of something."""
+    if setting.crashes:
+        yield replace(setting, crashes=frozenset())
+    if setting.opens_loop:
+        yield replace(setting, opens_loop=False)
+    for batches in ((1000,), (1,), setting.batches[:1]):
+        if setting.batches not in ((1000,), (1,), batches):
+            yield replace(setting, batches=batches)
+    for channels in (1, 2):
+        if setting.channels is None or setting.channels > channels:
+            yield replace(setting, channels=channels)
+    for fused in (1.0, 0.0):
+        if setting.fused not in (0.0, 1.0):
+            yield replace(setting, fused=fused)
+
+
+def shrink(
+    case: tuple[FuzzProgram, How],
+    fails: Callable[[tuple[FuzzProgram, How]], bool],
+    simpler: Callable[[How], Iterator[How]] = simpler_settings,  # type: ignore[assignment]  # the usual `How`
+    *,
+    seconds: float = 120.0,
+) -> tuple[FuzzProgram, How]:
+    """The smallest case that is found in some time.
+
+    Args:
+        case: A program, and how it is run.
+        fails: False where it does not even compile.
+        simpler: Simpler ways to run a program.
+        seconds: How long to look.
+    """
     until = time.monotonic() + seconds
     while True:
-        smaller = next((c for c in candidates(case) if time.monotonic() < until and fails(c)), None)
+        smaller = next((c for c in candidates(case, simpler) if time.monotonic() < until and fails(c)), None)
         if smaller is None:
             return case
         case = smaller
 
 
-def candidates(case: Case) -> Iterator[Case]:
+def candidates(
+    case: tuple[FuzzProgram, How],
+    simpler: Callable[[How], Iterator[How]] = simpler_settings,  # type: ignore[assignment]  # the usual `How`
+) -> Iterator[tuple[FuzzProgram, How]]:
     """Smaller cases, those that leave out most first."""
     program, setting = case
     for op in reversed(program.ops):
@@ -32,8 +66,8 @@ def candidates(case: Case) -> Iterator[Case]:
     for op in reversed(program.ops):
         if len(op.inputs) == 1 and op.outputs:
             yield _bypassed(program, op), setting
-    for simpler in _simpler(setting):
-        yield program, simpler
+    for less in simpler(setting):
+        yield program, less
     for i, op in enumerate(program.ops):
         for smaller in _smaller(op):
             changed = replace(program, ops=(*program.ops[:i], smaller, *program.ops[i + 1 :]))
@@ -75,22 +109,6 @@ def _bypassed(program: FuzzProgram, op: Op) -> FuzzProgram:
             )
             ops.append(replace(other, inputs=inputs))
     return _without(replace(program, ops=tuple(ops)), set())
-
-
-def _simpler(setting: Setting) -> Iterator[Setting]:
-    if setting.crashes:
-        yield replace(setting, crashes=frozenset())
-    if setting.opens_loop:
-        yield replace(setting, opens_loop=False)
-    for batches in ((1000,), (1,), setting.batches[:1]):
-        if setting.batches not in ((1000,), (1,), batches):
-            yield replace(setting, batches=batches)
-    for channels in (1, 2):
-        if setting.channels is None or setting.channels > channels:
-            yield replace(setting, channels=channels)
-    for fused in (1.0, 0.0):
-        if setting.fused not in (0.0, 1.0):
-            yield replace(setting, fused=fused)
 
 
 def _smaller(op: Op) -> Iterator[Op]:

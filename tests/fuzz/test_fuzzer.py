@@ -9,32 +9,16 @@ import pytest
 
 from penstock.codegen.transport import routes
 
+from .chain import N, chain
 from .check import check_seed, differs_alike
 from .compare import find_difference
 from .execute import compile_program, run_reference, write_files
 from .generate import Size, generate
-from .program import FuzzProgram, Op, Output
+from .program import Output
 from .setting import Setting, draw_fusion, draw_setting
 from .shrink import candidates, shrink
 
 SIZE = Size(operators=4, items=10)
-N = (("n", "int32"),)
-
-
-def chain(*kinds: str) -> FuzzProgram:
-    """Operators one behind the other, and a sink."""
-    ops = [
-        Op(
-            name="S0",
-            kind="Custom",
-            outputs=(Output(stream="S0", schema=N),),
-            logic=(("onProcess", tuple(f"submit({{n = {i}}}, O0);" for i in range(9))),),
-        )
-    ]
-    for i, kind in enumerate(kinds):
-        ops.append(Op(name=f"A{i}", kind=kind, inputs=((ops[-1].name,),), outputs=(Output(stream=f"A{i}", schema=N),)))
-    ops.append(Op(name="K", kind="FileSink", inputs=((ops[-1].name,),), params=(("file", '"K"'),)))
-    return FuzzProgram(ops=tuple(ops))
 
 
 def test_a_seed_gives_one_program():

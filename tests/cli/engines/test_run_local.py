@@ -46,7 +46,7 @@ def test_the_summary_tells_batches_pes_and_dead_letters(app, tmp_path):
     assert (summary["engine"], summary["stopped"], summary["batches"]) == ("local", "done", 3)
     assert summary["pes"] == [["A"], ["B"], ["C"], ["S"]]
     assert list(summary["operators"]) == ["A", "B", "C", "S"]
-    assert summary["operators"]["B"] == {"received": [90], "submitted": [81], "rejected": 9, "late": 0}
+    assert summary["operators"]["B"] == {"received": [90], "submitted": [81], "rejected": 9, "late": 0, "expired": 0}
     assert Path(summary["dead_letters_file"]).read_bytes().count(b"\n") == 9
 
 

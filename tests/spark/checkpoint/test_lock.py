@@ -10,6 +10,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -217,3 +218,19 @@ def _start(folder, seconds):
     process = _popen(folder, seconds)
     assert process.stdout.readline().startswith("locked")
     return process
+
+
+def test_a_start_that_fails_in_the_middle_leaves_the_lock_free(tmp_path, monkeypatch):
+    """Also for another start by the same process, which lives on."""
+    (tmp_path / "lock").mkdir()
+
+    def fail(folder: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    # The folder is synced when the epoch has its name already.
+    monkeypatch.setattr(checkpoint_lock, "sync_folder", fail)
+    with pytest.raises(OSError, match="No space left"):
+        lock_checkpoint(tmp_path)
+    monkeypatch.undo()
+    with lock_checkpoint(tmp_path) as lock:
+        lock.check()

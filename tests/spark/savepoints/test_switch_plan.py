@@ -18,8 +18,11 @@ from penstock.base.diagnostics import UserError
 from penstock.lang import compile_text
 from penstock.runtime.savepoints.inside import describe_state, export_state, inside_of
 from penstock.runtime.savepoints.savepoint_files import read_savepoint
+from penstock.spark.checkpoint.lock import lock_checkpoint
+from penstock.spark.checkpoint.plan_record import claim
 from penstock.spark.job.run import SparkRun, run_on_spark
 from penstock.spark.savepoints import switch_plan as switching
+from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.stopped_jobs import look_into_job, rescale_job, save_job
 from penstock.spark.sinks.sink_pe import SinkPE
 from penstock.toolkit.core.program import Program
@@ -237,3 +240,20 @@ def test_other_sources_are_refused(tmp_path):
     running.program = replace(other, application=replace(other.application, name=running.program.application.name))
     with pytest.raises(UserError, match=r"its sources were `A` \(FileSource\), now they are `B` \(FileSource\)"):
         running.run()
+
+
+STATELESS = """composite Main { graph
+    stream<int32 n> S = Beacon() { param iterations: 3u; }
+    stream<int32 n> A = Filter(S) { }
+    () as K = FileSink(A) { param file: "k"; } }"""
+
+
+def test_a_job_that_was_ended_before_it_began_may_begin_with_another_plan(tmp_path):
+    """Its record is written before its program: of one that was killed between them there is nothing to go on from."""
+    program = compile_text(STATELESS)
+    one, other = (compile_fused(program, everything_fused(program.application), channels=n) for n in (1, 2))
+    claim(tmp_path, one.plan)
+    target = Target(program=other.program, plan=other.plan, build=other.build, environment=other.options.environment)
+    with lock_checkpoint(tmp_path) as lock:
+        assert switching.switch_plan(None, target, {}, tmp_path, lock, finish=pytest.fail) == {}
+    assert not claim(tmp_path, other.plan)

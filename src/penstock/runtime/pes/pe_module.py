@@ -30,6 +30,7 @@ class PEModule:
         modules: The generated modules, by piece; containers run the others.
         program: What the PE is part of.
         environment: Of its code.
+        start_ns: The time at which the job began.
         kept: Containers of pieces without state, while nobody uses them.
     """
 
@@ -37,6 +38,7 @@ class PEModule:
     modules: dict[int, LoadedModule]
     program: Program
     environment: Environment
+    start_ns: int = 0
     kept: dict[int, ContainerInstance] = field(default_factory=dict)
 
     def instance(self, piece: int) -> PieceInstance | ContainerInstance:
@@ -46,7 +48,7 @@ class PEModule:
         if piece in self.kept:
             return self.kept.pop(piece)
         # Pieces work one after the other, so each has its own time, as PEs have.
-        own = replace(self.environment, clock=Clock(), random=copy(self.environment.random), metrics={})
+        own = replace(self.environment, clock=Clock(self.start_ns), random=copy(self.environment.random), metrics={})
         container = Container(self.program, self.pieces.plan, piece, own)
         return BlockInstance(container) if takes_blocks(container) else ContainerInstance(container)
 
@@ -78,4 +80,4 @@ class PEModule:
 def load_module(program: Program, pieces: Pieces, environment: Environment) -> PEModule:
     """Load the code of a PE."""
     modules = {piece: LoadedModule(made, program, environment) for piece, made in pieces.modules.items()}
-    return PEModule(pieces, modules, program, environment)
+    return PEModule(pieces, modules, program, environment, environment.clock.now_ns)

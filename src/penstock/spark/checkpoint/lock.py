@@ -29,7 +29,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -241,23 +241,26 @@ def _begin(folder: Path, epoch: int, holder: Holder) -> CheckpointLock | None:
     part = folder / f".{uuid.uuid4().hex}.part"
     descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
     predecessor = _holder(_path(folder, epoch - 1))
-    try:
-        with suppress(OSError):
-            _try_lock(descriptor)
-        os.write(descriptor, holder.encode())
-        os.fsync(descriptor)
-        os.link(part, _path(folder, epoch))
+    with ExitStack() as undo:
+        # Whatever fails, a descriptor that stayed open would hold the lock as long as this process lives.
+        undo.callback(os.close, descriptor)
+        try:
+            with suppress(OSError):
+                _try_lock(descriptor)
+            os.write(descriptor, holder.encode())
+            os.fsync(descriptor)
+            os.link(part, _path(folder, epoch))
+        except FileExistsError:
+            return None
+        finally:
+            part.unlink()
         if latest_epoch(folder) != epoch:
-            raise FileExistsError
-    except FileExistsError:
-        os.close(descriptor)
-        return None
-    finally:
-        part.unlink()
-    for name in os.listdir(folder):
-        if name.isdecimal() and int(name) < epoch:
-            (folder / name).unlink(missing_ok=True)
-    sync_folder(folder)
+            return None
+        for name in os.listdir(folder):
+            if name.isdecimal() and int(name) < epoch:
+                (folder / name).unlink(missing_ok=True)
+        sync_folder(folder)
+        undo.pop_all()
     return CheckpointLock(folder, epoch, descriptor, predecessor)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
-from penstock.compiler.resuming import read_record
+from penstock.compiler.resuming import RECORD, read_record
 from penstock.runtime.savepoints.program_changes import fit_savepoint
 from penstock.runtime.savepoints.savepoint_files import HEAD, Savepoint, read_savepoint, write_savepoint
 from penstock.spark.checkpoint.lock import CheckpointLock
@@ -32,8 +32,9 @@ from penstock.spark.checkpoint.plan_record import (
     refuse_remains,
     write_record,
 )
+from penstock.spark.checkpoint.spark_files import FOLDER
 from penstock.spark.savepoints.apply_savepoint import Target, apply_savepoint
-from penstock.spark.savepoints.take_savepoint import Finish, take_savepoint
+from penstock.spark.savepoints.take_savepoint import PROGRAM, Finish, take_savepoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,6 +93,10 @@ def switch_plan(
         _refuse_another_start(theirs, start, checkpoint)
         if not has_other_plan(theirs, record_of(target.plan, code)):
             return {}
+        if not _has_run(checkpoint):
+            # It was ended before it began, so there is nothing to go on from.
+            (checkpoint / RECORD).unlink()
+            return {}
         savepoint = _take(spark, checkpoint, lock, finish)
         phases["savepoint"] = time.perf_counter() - began
         theirs = {**theirs, SWITCHING: OWN}
@@ -105,6 +110,11 @@ def switch_plan(
     write_record(checkpoint, {**(read_record(checkpoint) or {}), SECONDS: phases})
     notice(f"going on from batch {savepoint.state.batch} with another plan: {_describe(phases)}")
     return phases
+
+
+def _has_run(checkpoint: Path) -> bool:
+    """Whether there is anything of the job of a checkpoint but its record: its program comes before all else."""
+    return any((checkpoint / name).exists() for name in (PROGRAM, FOLDER, "sinks", "sources"))
 
 
 def _deal_out(
