@@ -43,6 +43,14 @@ def test_a_fault_in_each_phase_changes_nothing(phase, how):
     assert find((chain("Filter", "Functor"), replace(history, faults=(fault, replace(fault, batch=2))))) is None
 
 
+def test_a_change_of_plans_that_fails_at_any_step_is_done_again():
+    """Also where a file of the plan before cannot be removed: what is left would be taken for that of the new one."""
+    plans = (PLAN, replace(PLAN, fused=1.0))
+    for step in range(24):
+        fault = Fault(batch=1, phase="switch", step=step, how="error")
+        assert find((chain("Filter"), replace(QUIET, plans=plans, lengths=(3,), faults=(fault,)))) is None, step
+
+
 def test_tuples_that_are_lost_are_found(monkeypatch):
     """A planner that goes on from where another one stood loses the first turn of each source."""
     real = Planning.planner_at
