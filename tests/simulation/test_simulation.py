@@ -43,12 +43,9 @@ def test_a_fault_in_each_phase_changes_nothing(phase, how):
     assert find((chain("Filter", "Functor"), replace(history, faults=(fault, replace(fault, batch=2))))) is None
 
 
-def test_a_change_of_plans_that_fails_at_any_step_is_done_again():
-    """Also where a file of the plan before cannot be removed: what is left would be taken for that of the new one."""
-    plans = (PLAN, replace(PLAN, fused=1.0))
-    for step in range(24):
-        fault = Fault(batch=1, phase="switch", step=step, how="error")
-        assert find((chain("Filter"), replace(QUIET, plans=plans, lengths=(3,), faults=(fault,)))) is None, step
+def test_a_file_of_the_plan_before_that_cannot_be_removed_is_not_taken_for_one_of_the_new_plan():
+    """A commit of it that is left would stand for a batch of the new one."""
+    assert find(draw_case(10941)) is None
 
 
 def test_tuples_that_are_lost_are_found(monkeypatch):
