@@ -43,6 +43,11 @@ def test_a_fault_in_each_phase_changes_nothing(phase, how):
     assert find((chain("Filter", "Functor"), replace(history, faults=(fault, replace(fault, batch=2))))) is None
 
 
+def test_a_file_of_the_plan_before_that_cannot_be_removed_is_not_taken_for_one_of_the_new_plan():
+    """A commit of it that is left would stand for a batch of the new one."""
+    assert find(draw_case(10941)) is None
+
+
 def test_tuples_that_are_lost_are_found(monkeypatch):
     """A planner that goes on from where another one stood loses the first turn of each source."""
     real = Planning.planner_at

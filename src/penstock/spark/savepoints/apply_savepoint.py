@@ -71,7 +71,9 @@ def apply_savepoint(
     sinks = deal_sinks(state, plan)
     write_record(checkpoint, meanwhile)
     for name in (FOLDER, INITIAL, "sources"):
-        shutil.rmtree(checkpoint / name, ignore_errors=True)
+        # What is left of the plan before would be taken for this one's, so a failure ends the change.
+        if (checkpoint / name).exists():
+            shutil.rmtree(checkpoint / name)
     if state.batch:
         for pe, channels in dealt.items():
             for channel, own in enumerate(channels):
