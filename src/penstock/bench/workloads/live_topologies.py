@@ -10,7 +10,7 @@ OpenGov (figure 2) two spouts are grouped by company, and what follows keeps the
 the companies.
 
 Example:
-    >>> found = keys_of_stages(8, 4, seed=1)
+    >>> found = keys_of_stages(4, 4, seed=1)
     >>> len(found), sorted(set(channels_of(found[0], 4)))
     (7, [0, 1, 2, 3])
 """
