@@ -146,7 +146,8 @@ def _value(rng: random.Random) -> Linear | Table:
 def brute_force(problem: Problem, *, step: float = 1.0, positive: bool = False) -> float:
     """The best importance over all rank-legal lists and all allocations in steps of some mips.
 
-    With `positive`, every admitted job that can take some mips must get some, unless it is required.
+    With `positive`, every admitted job without a minimum must get a hundredth of what it may take, unless it is
+    required.
     """
     optional = {job.id for job in problem.jobs if not job.required}
     return max(
@@ -185,13 +186,21 @@ def _best_allocation(mips: float, choice: dict[str, Template], step: float, must
     axes = [np.arange(pe.min_mips, pe.max_mips + step / 2, step) for pe in pes]
     grids = [axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")] if pes else []
     given = {pe.id: grid for pe, grid in zip(pes, grids, strict=True)}
-    fits = sum(grids, np.zeros(1)) <= mips
     for job in must_get_some & choice.keys():
-        if any(pe.max_mips > 0 for pe in choice[job].pes):
-            fits = fits & (sum(given[pe.id] for pe in choice[job].pes) > 0)
+        given |= _with_a_hundredth(choice[job], given, mips)
+    fits = sum(given.values(), np.zeros(1)) <= mips
     if not fits.any():
         return -np.inf
     return float(importance(pes, {pe_id: grid[fits] for pe_id, grid in given.items()}).max())
+
+
+def _with_a_hundredth(template: Template, given: dict[str, Array], mips: float) -> dict[str, Array]:
+    """What the PEs of a job get where each has at least its hundredth, if none of them has a minimum."""
+    most = sum(pe.max_mips for pe in template.pes)
+    if most == 0 or any(pe.min_mips > 0 for pe in template.pes):
+        return {}
+    part = 0.01 * min(1.0, mips / most) if mips else 0.01
+    return {pe.id: np.maximum(given[pe.id], part * pe.max_mips) for pe in template.pes}
 
 
 def importance(pes: list[Pe], mips: dict[str, Array]) -> Array:

@@ -33,6 +33,7 @@ from penstock.scheduler.macrow.macrow import Candidates, choose_candidates
 from penstock.scheduler.macrow.task import allowed_nodes
 from penstock.scheduler.problem.admission_problem import Job, Pe, Problem, Template
 from penstock.scheduler.problem.answer import Answer, Verdict
+from penstock.scheduler.problem.least_amounts import with_least_amounts
 from penstock.scheduler.problem.nodes import Cluster
 
 QUANTITY_SHARE = 0.4
@@ -94,6 +95,7 @@ def decide(
         >>> made.answer.jobs["b"].admitted, dict(made.left_out)
         (True, {'a': 'no placement keeps all of: what `a.p` needs (gpu)'})
     """
+    problem = with_least_amounts(problem)
     left_out = _without_nodes(problem, cluster, deadline)
     possible: Problem = _with_nodes(problem, cluster)
     bound: float | None = None

@@ -18,6 +18,7 @@ from penstock.scheduler.microw.microw import assign
 from penstock.scheduler.problem.admission_problem import Problem
 from penstock.scheduler.problem.answer import Answer
 from penstock.scheduler.problem.composition import compose
+from penstock.scheduler.problem.least_amounts import with_least_amounts
 from penstock.scheduler.problem.nodes import Allocation, Cluster
 
 _MACRO_SHARE = 0.8
@@ -81,6 +82,7 @@ def admit_and_place(
     Raises:
         Infeasible: The required jobs do not fit, or cannot be placed.
     """
+    problem = with_least_amounts(problem)
     decision = decide(problem, cluster, deadline.share(_MACRO_SHARE), progress=progress)
     placement = _hand_out(problem, decision.answer, decision.candidates, cluster, deadline)
     return decision.answer, replace(placement, left_out=decision.left_out)
@@ -99,6 +101,7 @@ def place(problem: Problem, answer: Answer, cluster: Cluster, *, deadline_second
         Infeasible: If no placement keeps every rule.
     """
     deadline = Deadline.after(deadline_seconds)
+    problem = with_least_amounts(problem)
     pes = admitted_pes(problem, answer)
     goals = {pe: mips for verdict in answer.jobs.values() for pe, mips in verdict.pes.items()}
     in_time = deadline.share(_MACRO_SHARE).at_least(LEAST_SECONDS)

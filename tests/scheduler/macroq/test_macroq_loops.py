@@ -87,6 +87,12 @@ def test_a_loop_with_more_joins_than_can_be_combined_gets_equal_shares() -> None
     assert plan.curve[-1] > 0.0
 
 
+def test_a_loop_of_more_pes_than_numpy_has_axes_is_combined() -> None:
+    component = prepare(ring("r", 40, gain=0.5))
+    plan = plan_component(component, Grid(step_mips=1e6, units=1), 100, Deadline.after(60.0))
+    assert len(plan.curve) >= 1
+
+
 def test_many_loops_one_behind_the_other_are_put_in_order_once() -> None:
     pes = []
     for i in range(2_000):

@@ -19,7 +19,7 @@ from penstock.scheduler.problem.answer import Answer
 from penstock.scheduler.problem.ranks import is_rank_legal, waterline
 
 MILLIONTH = 2e-6
-"""What jobs without a minimum may cost the others: a positive amount for each is set aside."""
+"""What two ways of adding up may differ by."""
 
 seeds = st.integers(min_value=0, max_value=10**9)
 
@@ -47,8 +47,9 @@ def assert_everybody_gets_some(problem: Problem, answer: Answer) -> None:
     for job in problem.jobs:
         verdict = answer.jobs[job.id]
         if verdict.admitted and not job.required:
-            can_take = any(pe.max_mips > 0 for pe in job.template(verdict.template or "").pes)
-            assert verdict.mips > 0 or not can_take
+            most = sum(pe.max_mips for pe in job.template(verdict.template or "").pes)
+            # Of PEs that nothing of worth depends on nothing is asked, so it may be less than a hundredth of all.
+            assert verdict.mips > 0 or most == 0
 
 
 @given(seeds)

@@ -45,7 +45,7 @@ def test_a_join_gets_more_than_a_grid_can_give_it() -> None:
         pe("J.b", "b", flow(2, 1), max_mips=100, offered_tps=100),
     ]
     join = {"limits": {"mips": [[0, 1000]], "products": [["a", "b", 1]]}}
-    sink = pe("J.c", "c", join, max_mips=1, inputs=["a", "b"], value={"linear": 1})
+    sink = pe("J.c", "c", join, max_mips=0, inputs=["a", "b"], value={"linear": 1})
     answer = solved(7.77, job("J", [*sources, sink]))
     assert answer.importance == pytest.approx(7.77**2 / 8, rel=1e-5)
 

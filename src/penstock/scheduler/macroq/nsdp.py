@@ -188,7 +188,7 @@ class _Elimination:
         if len(batch) > 1 and math.prod(map(len, choices)) > limit:
             shares = np.linspace(0.0, 1.0, max(2, min(limit, max(most) + 1)))
             return np.unique(np.ceil(shares[:, None] * np.array(most) - ROUNDING).astype(np.int64), axis=0)
-        return np.stack([axis.ravel() for axis in np.meshgrid(*choices, indexing="ij")], axis=1).astype(np.int64)
+        return _combinations(choices)
 
     def _waiting_for(self, streams: frozenset[str]) -> list[Pe]:
         found = {pe.id: pe for stream in streams for pe in self._readers.get(stream, ()) if pe.id in self._undecided}
@@ -280,3 +280,11 @@ def _open_streams(labels: Labels) -> frozenset[str]:
 
 def _load(labels: Labels, column: Column) -> FloatArray:
     return labels.loads[column] if column else np.zeros(len(labels))
+
+
+def _combinations(choices: Sequence[IntArray]) -> IntArray:
+    """Each combination of one of each as a row, the last running fastest; of any number, where NumPy's grids end at 32."""
+    every = np.arange(math.prod(map(len, choices)))
+    behind = [math.prod(map(len, choices[at + 1 :])) for at in range(len(choices))]
+    columns = [choice[every // step % len(choice)] for choice, step in zip(choices, behind, strict=True)]
+    return np.stack(columns, axis=1).astype(np.int64)

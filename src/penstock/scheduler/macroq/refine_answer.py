@@ -106,12 +106,11 @@ class _Room:
 
     def __init__(self, problem: Problem, start: Settlement) -> None:
         self._start = start
-        templates = start.choice.values()
-        self.pes: list[Pe] = [pe for template in templates for pe in template.pes]
+        self.pes: list[Pe] = [pe for template in start.choice.values() for pe in template.pes]
         self._order = ready_order(self.pes)
         self._low = np.array([pe.min_mips for pe in self.pes])
         self._high = np.array([pe.max_mips for pe in self.pes])
-        self._capacity = problem.mips - sum(template.least_mips for template in templates)
+        self._capacity = problem.mips
         loops = [sum(len(pe.outputs) for pe in batch) for batch in self._order if is_loop(batch)]
         numbers = len(self.pes) + sum(outputs**2 for outputs in loops)
         self._count = max(1, min(DIRECTIONS, MOST_NUMBERS // max(1, numbers)))

@@ -9,7 +9,6 @@ from penstock.base.deadline import Deadline
 from penstock.scheduler.problem.admission_problem import Job, Problem, Template
 from penstock.scheduler.problem.answer import Answer, Verdict
 from penstock.scheduler.problem.composition import compose
-from penstock.scheduler.problem.least_amounts import give_least_amounts
 from penstock.scheduler.problem.ranks import Choice, waterline
 
 
@@ -29,8 +28,8 @@ class Settlement:
 
     @property
     def used_mips(self) -> float:
-        """The mips of all jobs together, with the amounts set aside for those that got nothing."""
-        return sum(max(t.least_mips, sum(self.mips[pe.id] for pe in t.pes)) for t in self.choice.values())
+        """The mips of all jobs together."""
+        return sum(self.mips[pe.id] for template in self.choice.values() for pe in template.pes)
 
 
 def earned(settlement: Settlement, deadline: Deadline | None = None) -> float:
@@ -54,7 +53,7 @@ def answer_of(problem: Problem, settlement: Settlement, deadline: Deadline) -> A
     """The answer to a problem, with importance composed anew from the mips of the PEs."""
     settlement = admit_what_fits(problem, settlement)
     choice = settlement.choice
-    mips = give_least_amounts(choice, within_capacity(problem, settlement))
+    mips = within_capacity(problem, settlement)
     pes = [pe for template in choice.values() for pe in template.pes]
     by_pe = {pe_id: float(value) for pe_id, value in compose(pes, mips, deadline=deadline).importance.items()}
     verdicts = {job.id: _verdict(choice.get(job.id), mips, by_pe) for job in problem.jobs}
@@ -105,10 +104,7 @@ def _rank(job: Job) -> int:
 
 
 def within_capacity(problem: Problem, settlement: Settlement) -> dict[str, float]:
-    """Take back what was given out beyond the capacity, from PEs that are above their minimum.
-
-    What is set aside for jobs that got nothing counts as given out.
-    """
+    """Take back what was given out beyond the capacity, from PEs that are above their minimum."""
     mips = dict(settlement.mips)
     templates = settlement.choice.values()
     excess = settlement.used_mips - problem.mips
@@ -116,8 +112,7 @@ def within_capacity(problem: Problem, settlement: Settlement) -> dict[str, float
         for pe in template.pes:
             if excess <= 0:
                 return mips
-            spare = sum(mips[p.id] for p in template.pes) - template.least_mips
-            back = max(0.0, min(excess, mips[pe.id] - pe.min_mips, spare))
+            back = max(0.0, min(excess, mips[pe.id] - pe.min_mips))
             mips[pe.id] -= back
             excess -= back
     return mips

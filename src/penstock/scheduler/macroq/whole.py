@@ -138,6 +138,6 @@ def _solve(problem: Problem, program: AdmissionProgram, deadline: Deadline) -> W
 
 
 def _fits(problem: Problem, settlement: Settlement) -> bool:
-    """Whether the minima fit, with the least amounts of jobs without any, of which the program knows nothing."""
+    """Whether the minima fit, which a solver sees only within its tolerance."""
     needed = sum(template.min_mips for template in settlement.choice.values())
     return needed <= problem.mips * (1 + 1e-12)

@@ -132,12 +132,10 @@ class Template:
     Attributes:
         id: Unique in the job.
         pes: Its PEs.
-        least_mips: What the PEs take together at the least, where their own minima come to less.
     """
 
     id: str
     pes: tuple[Pe, ...]
-    least_mips: float = 0.0
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -147,7 +145,7 @@ class Template:
     @property
     def min_mips(self) -> float:
         """The least that the template takes."""
-        return max(self.least_mips, sum(pe.min_mips for pe in self.pes))
+        return sum(pe.min_mips for pe in self.pes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

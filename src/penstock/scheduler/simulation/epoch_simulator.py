@@ -23,6 +23,7 @@ from penstock.scheduler.microq.microq import refine_goals
 from penstock.scheduler.microw.microw import assign
 from penstock.scheduler.problem.admission_problem import Job, Pe, Problem
 from penstock.scheduler.problem.composition import compose
+from penstock.scheduler.problem.least_amounts import with_least_amounts
 from penstock.scheduler.problem.nodes import Allocation, Cluster
 from penstock.scheduler.simulation.audit import audit
 from penstock.scheduler.simulation.epochs import (
@@ -209,7 +210,9 @@ class Simulation:
 
     def _pes_of(self, running: Mapping[str, str]) -> list[Pe]:
         """The PEs of running jobs that can run."""
-        chosen = [self._job(job_id).template(template) for job_id, template in running.items()]
+        jobs = tuple(replace(self._job(job_id), running=template) for job_id, template in running.items())
+        present = with_least_amounts(Problem(mips=self._cluster.live_mips, jobs=jobs))
+        chosen = [job.template(running[job.id]) for job in present.jobs]
         return [pe for template in chosen for pe in template.pes if pe.id not in self.crashed]
 
     def _live_allocation(self) -> Allocation:
