@@ -283,7 +283,7 @@ def _load(labels: Labels, column: Column) -> FloatArray:
 
 
 def _combinations(choices: Sequence[IntArray]) -> IntArray:
-    """Each combination of one of each as a row, the last running fastest; of any number, where NumPy's grids end at 32."""
+    """Each combination of one of each as a row, the last running fastest; NumPy's own grids end at 32."""
     every = np.arange(math.prod(map(len, choices)))
     behind = [math.prod(map(len, choices[at + 1 :])) for at in range(len(choices))]
     columns = [choice[every // step % len(choice)] for choice, step in zip(choices, behind, strict=True)]
