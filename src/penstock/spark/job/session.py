@@ -52,6 +52,9 @@ ON_ONE_MACHINE = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
+    # Over TCP what a worker writes last waits for an acknowledgement, some 40 ms for each task. On a cluster the names of
+    # sockets may be too long: they are files in Java's temporary folder.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 
 
