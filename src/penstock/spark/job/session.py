@@ -109,8 +109,8 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
 def _unix_sockets() -> dict[str, str]:
     """The settings by which Java and workers talk by Unix sockets, in a folder that nobody else can look into.
 
-    Over TCP what a worker writes last waits for an acknowledgement, some 40 ms for each task. A socket has the name of a
-    file, which must be short; where temporary folders have long names it stays TCP.
+    Over TCP what a worker writes last waits for an acknowledgement, some 40 ms for each task. A socket has the name of
+    a file, which must be short; where temporary folders have long names it stays TCP.
     """
     folder = tempfile.mkdtemp(prefix="penstock-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
