@@ -88,6 +88,9 @@ ONCE = {
     r"^class JsonReader\b": {"base/json_reader.py"},
     r"^def sort_topologically\b": {"base/topological_order.py"},
     r"(?<!> )\bCompiledJob\(": {"compiler/job.py"},
+    r"(?<!def )\brun_on_spark\(": {"spark/job/rescaling.py"},
+    # The search weighs thousands of fusions that nobody runs, so it cuts them without compiling them.
+    r"(?<!def )(?<!> )\bphysical_plan\(": {"compiler/pipeline.py", "optimizer/prediction.py"},
 }
 """What the house has once, and in which module."""
 
