@@ -31,8 +31,8 @@ from penstock.lang.expand.port_metrics import count_on_ports
 from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
 from penstock.lang.syntax import ast
 from penstock.lang.toolkit_folders import toolkit_roots
+from penstock.toolkit.core.operator_registry import Registry, standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import Registry, standard
 
 if TYPE_CHECKING:
     from penstock.api.toolkits import PythonToolkit

@@ -11,7 +11,7 @@ Semantics:
     ports have; then its streams end. `docs/semantics.md` says all of this for users.
 
 Example:
-    >>> from penstock.toolkit.core.registry import standard
+    >>> from penstock.toolkit.core.operator_registry import standard
     >>> from penstock.ir.graph import Application
     >>> run(Program(application=Application(name="Empty"), registry=standard())).stopped.value
     'done'

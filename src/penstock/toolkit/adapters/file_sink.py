@@ -45,7 +45,7 @@ from penstock.toolkit.files.parquet_sink import ParquetSinkRuntime
 from penstock.toolkit.files.partition_folders import partition_keys
 from penstock.toolkit.files.partitioned_sink import EXTENSIONS, PartitionedSinkRuntime
 from penstock.toolkit.files.single_file_sink import FileSinkRuntime
-from penstock.toolkit.formats.files import COMPRESSIONS
+from penstock.toolkit.formats.file_chunks import COMPRESSIONS
 from penstock.toolkit.formats.format_params import (
     FORMATS,
     WRITE_PARAMS,
