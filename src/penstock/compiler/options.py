@@ -46,8 +46,9 @@ class Options:
         batch: How many turns a source takes for one batch.
         checkpoint: Of the job that is resumed, if it is there: what is `auto` stays as it was.
         key_groups: How many groups keys are divided into; without it as many as the job of the checkpoint has.
-        tables: From region, or an operator in it, to the channel that holds each key group; those of other regions are
-            as the job of the checkpoint had them on as many channels, and otherwise spread evenly.
+        tables: From region, or an operator in it, to the channel that holds each key group; an empty one spreads all
+            evenly. Without it, and for other regions, as the job of the checkpoint had them on as many channels, and
+            otherwise spread evenly.
         cores: How many tasks run at a time.
         continuous: Whether the run waits for more where sources can have more.
         sampling: How much of the tuples submit signals look at; without it `auto` decides, and otherwise nothing.

@@ -65,7 +65,7 @@ def rescale_job(
     """
     began = time.perf_counter()
     with _locked(checkpoint, notice) as lock:
-        target = _with_channels(checkpoint, channels, tables or {})
+        target = _with_channels(checkpoint, channels, tables)
         record = read_record(checkpoint) or {}
         waited = time.perf_counter() - began
         phases = switch_plan(
@@ -74,7 +74,7 @@ def rescale_job(
     return {"lock and compile": waited, **phases} if phases else {}, [pe.channels for pe in target.plan.pes]
 
 
-def _with_channels(checkpoint: Path, number: int | None, tables: Mapping[str, Sequence[int]]) -> Target:
+def _with_channels(checkpoint: Path, number: int | None, tables: Mapping[str, Sequence[int]] | None) -> Target:
     """The job of a checkpoint, cut into the same PEs, on other channels or with other tables."""
     (program, plan, environment), _ = _load(checkpoint)
     application = program.application
@@ -92,7 +92,7 @@ def _with_channels(checkpoint: Path, number: int | None, tables: Mapping[str, Se
         loops="inside",
         checkpoint=checkpoint,
         key_groups=plan.groups,
-        tables=tables,
+        tables=tables or None,
     )
     job = compile(program, options)
     return Target(program=program, plan=job.plan, build=job.build, environment=environment)
