@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 
@@ -85,7 +85,7 @@ def run_to_the_end(spark: SparkSession, folder: Path) -> None:
 
 def run_once(spark: SparkSession, folder: Path) -> None:
     """Run the job from its checkpoint to its end, or to a failure."""
-    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.rescaling import run_program
 
     options = Options(
         environment=Environment(data_directory=folder, output_directory=folder / "out"),
@@ -93,8 +93,9 @@ def run_once(spark: SparkSession, folder: Path) -> None:
         channels=CHANNELS,
         batch=_TURNS_PER_BATCH,
     )
-    run_on_spark(
-        compile(compile_text(PROGRAM), options),
+    run_program(
+        compile_text(PROGRAM),
+        options,
         spark,
         checkpoint=folder / "job",
         on_progress=lambda p: tell(folder, "batch", p["batchId"]),

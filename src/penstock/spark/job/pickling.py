@@ -14,8 +14,8 @@ from types import ModuleType
 from pyspark import cloudpickle
 
 from penstock.api.own_code import is_own
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import standard
 
 
 def ship_user_modules(program: Program) -> None:

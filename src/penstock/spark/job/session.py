@@ -9,12 +9,12 @@ import shutil
 import socket
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
-from penstock.spark.job.connectors import connector_settings
 from penstock.spark.job.spark_home import without_zipped_python
 
 if TYPE_CHECKING:
@@ -166,3 +166,36 @@ def active_session() -> SparkSession:
 def cores_of(spark: SparkSession) -> int:
     """How many tasks run at a time."""
     return max(1, int(spark.sparkContext.defaultParallelism))
+
+
+PACKAGES, JARS = "PENSTOCK_PACKAGES", "PENSTOCK_JARS"
+
+
+def connector_settings(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The settings of a session that give it the connectors that do not come with Spark, such as the one for Kafka.
+
+    `PENSTOCK_PACKAGES` names Maven packages, with commas between them, that Spark downloads; `PENSTOCK_JARS` names
+    folders of jars, or jars, with colons between them, that are on the machine. What lies in Spark's own `jars` folder
+    needs neither.
+
+    Raises:
+        UserError: A folder of jars is not there, or holds none.
+
+    Example:
+        >>> connector_settings({"PENSTOCK_PACKAGES": "org.example:connector:1.0"})
+        {'spark.jars.packages': 'org.example:connector:1.0'}
+    """
+    given = os.environ if variables is None else variables
+    found: dict[str, str] = {}
+    if given.get(PACKAGES):
+        found["spark.jars.packages"] = given[PACKAGES]
+    if given.get(JARS):
+        found["spark.jars"] = ",".join(str(jar) for name in given[JARS].split(os.pathsep) for jar in _jars(Path(name)))
+    return found
+
+
+def _jars(path: Path) -> list[Path]:
+    found = sorted(path.glob("*.jar")) if path.is_dir() else [path] if path.exists() else []
+    if not found:
+        raise UserError(f"{JARS} names `{path}`, where there is no jar", hint="name a folder that holds jars")
+    return [jar.absolute() for jar in found]

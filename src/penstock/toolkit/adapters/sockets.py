@@ -16,7 +16,7 @@ from penstock.toolkit.adapters.server_names import ServerName, check_name
 from penstock.toolkit.adapters.tls import Security, check_security
 from penstock.toolkit.core.definition import ParamKind, ParamSpec
 from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
-from penstock.toolkit.formats.files import COMPRESSIONS
+from penstock.toolkit.formats.file_chunks import COMPRESSIONS
 from penstock.toolkit.formats.format_params import constant, word
 
 POLL_SECONDS = 0.1

@@ -14,7 +14,7 @@ from penstock.api.inference.analysis import Analysis, Arguments, name_of
 from penstock.api.inference.attributes import read_attribute
 from penstock.api.inference.calls.builtin_calls import HANDLERS
 from penstock.api.inference.calls.followed import call_foreign, enter_closure, invoke, refuse
-from penstock.api.inference.calls.library import (
+from penstock.api.inference.calls.known_parts import (
     CONSTRUCTORS,
     CONTAINERS,
     DIGEST,

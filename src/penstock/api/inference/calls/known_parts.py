@@ -65,7 +65,6 @@ SEQUENCES: frozenset[type] = frozenset({list, tuple, deque, OrderedDict})
 """Containers that are equal only in the same order."""
 SETS: frozenset[type] = frozenset({set, frozenset})
 DIGEST = type(hashlib.sha256())
-BLAKE = (hashlib.blake2b, hashlib.blake2s)
 
 IMPURE: dict[Any, frozenset[str]] = {
     datetime.datetime: frozenset("now today utcnow timetuple utctimetuple ctime".split()),

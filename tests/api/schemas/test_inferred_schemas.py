@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from penstock import App, UserError, col
-from penstock.api.schemas import files
+from penstock.api.schemas import inferred_schemas
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_type_is_what_arrow_and_our_reader_agree_on(folder, values, type_):
 
 
 def test_the_sample_is_bounded_and_ends_with_a_whole_line(folder, monkeypatch):
-    monkeypatch.setattr(files, "SAMPLE_BYTES", 1 << 16)
+    monkeypatch.setattr(inferred_schemas, "SAMPLE_BYTES", 1 << 16)
     write(folder, "a.csv", "1\n" * (1 << 16) + "x\n")
     assert str(app(folder).read_csv("a.csv").schema) == "tuple<int64 column_1>"
     write(folder, "b.csv", "12345678;1\n" * 20_000)
@@ -82,7 +82,7 @@ def test_the_sample_is_bounded_and_ends_with_a_whole_line(folder, monkeypatch):
 
 
 def test_what_the_sample_did_not_show_is_told_by_the_run(folder, monkeypatch):
-    monkeypatch.setattr(files, "SAMPLE_ROWS", 2)
+    monkeypatch.setattr(inferred_schemas, "SAMPLE_ROWS", 2)
     write(folder, "a.csv", "1\n2\nx\n")
     with pytest.raises(UserError, match="attribute `column_1`: `x` is not an integer"):
         app(folder).read_csv("a.csv").collect()
@@ -152,4 +152,4 @@ def test_a_schema_that_cannot_be_inferred_is_asked_for(folder, read, message):
     with pytest.raises(UserError) as caught:
         read(app(folder))
     assert message in str(caught.value)
-    assert "test_files.py" in str(caught.value)
+    assert "test_inferred_schemas.py" in str(caught.value)

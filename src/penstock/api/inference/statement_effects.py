@@ -10,9 +10,9 @@ from typing import Any
 
 from penstock.api.inference.analysis import Analysis
 from penstock.api.inference.attributes import store_attribute
-from penstock.api.inference.calls.library import CONTAINERS, ERROR, SCALARS
+from penstock.api.inference.calls.known_parts import CONTAINERS, ERROR, SCALARS
 from penstock.api.inference.calls.methods import fill_dict
-from penstock.api.inference.expressions import evaluate, make_closure
+from penstock.api.inference.expression_values import evaluate, make_closure
 from penstock.api.inference.frames import Frame, bound_names
 from penstock.api.inference.names.lookup import bind
 from penstock.api.inference.operations import operate, test

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.base.diagnostics import UserError
-from penstock.toolkit.core.registry import Registry, standard
+from penstock.toolkit.core.operator_registry import Registry, standard
 
 
 def test_every_operator_of_the_standard_toolkit_is_found():

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.api.inference.analysis import Analysis
 from penstock.api.inference.attributes import read_attribute
-from penstock.api.inference.calls.calls import call
+from penstock.api.inference.calls.dispatch import call
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.names.lookup import bind, read_name
 from penstock.api.inference.operations import (

@@ -24,7 +24,7 @@ from penstock.api.spans import caller_span
 from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.ir.types import BOOLEAN, FLOAT64, INT64, RSTRING, OptionalType, Schema, TupleType, Type, TypedName
 from penstock.toolkit.formats.csv import field_end, field_reader
-from penstock.toolkit.formats.files import COMPRESSIONS, read_chunks
+from penstock.toolkit.formats.file_chunks import COMPRESSIONS, read_chunks
 from penstock.toolkit.formats.lines import parse_records, split_any_line_ends
 
 SAMPLE_BYTES = 1 << 20

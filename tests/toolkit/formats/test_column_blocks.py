@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from penstock.expr.values import rows_from_batch
 from penstock.ir.types import parse_schema
 from penstock.toolkit.formats import Malformed, Settings, reader
-from penstock.toolkit.formats.columns import _FAST, block_reader, ends_between_records, without_header
+from penstock.toolkit.formats.column_blocks import _FAST, block_reader, ends_between_records, without_header
 
 CSV_SCHEMAS = [
     "rstring s, int32 n, float64 x, boolean b",

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.expr.analysis import changed_roots, root_of
 from penstock.expr.emit.arithmetic import comparison
 from penstock.expr.emit.code import COMPARE, Code
-from penstock.expr.emit.expressions import changed, code, owned
+from penstock.expr.emit.expression_text import changed, code, owned
 from penstock.expr.emit.ownership import Ownership, ownership
 from penstock.expr.emit.scope import INDENT, Scope
 from penstock.expr.emit.store import settle, store_statement

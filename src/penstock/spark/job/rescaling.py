@@ -1,4 +1,4 @@
-"""Other channels for a job while it runs: `penstock rescale` or `run.rescale` asks, and the run goes on with them."""
+"""Runs a program on Spark, and gives it other channels while it runs, when `penstock rescale` or `run.rescale` asks."""
 
 from __future__ import annotations
 
@@ -6,37 +6,87 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from penstock.base.diagnostics import UserError
 from penstock.compiler import CompiledJob, Options, compile
 from penstock.compiler.resuming import read_record
-from penstock.runtime.progress import Progress
-from penstock.spark.job.run import SparkRun
-from penstock.spark.savepoints.rescale_requests import answer_request, has_request, take_request
+from penstock.runtime.progress import Notice, Progress
+from penstock.spark.job.run import SparkRun, run_on_spark
+from penstock.spark.placement.placer import PlacementSettings
+from penstock.spark.savepoints.rescale_requests import answer_request, drop_request, has_request, take_request
 from penstock.spark.savepoints.switch_plan import SECONDS
 from penstock.toolkit.core.program import Program
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
-def run_rescaling(
+
+class HowToRun(TypedDict, total=False):
+    """What a job is told when it starts, by the names of `run_on_spark`."""
+
+    seconds: float | None
+    take_over: bool
+    accept_changed_code: bool
+    start_from: Path | None
+    allow_dropped_state: bool
+    state_limit: int | None
+    inputs: Mapping[str, DataFrame] | None
+    placement: PlacementSettings | None
+
+
+def run_program(
     program: Program,
     options: Options,
-    run: Callable[[CompiledJob], SparkRun],
-    rescaling: Rescaling,
-    notice: Callable[[str], None],
+    spark: SparkSession,
+    *,
+    checkpoint: Path,
+    on_progress: Progress | None = None,
+    notice: Notice = print,
+    stops: Callable[[], int] = lambda: 0,
+    again: Callable[[Callable[[], SparkRun]], SparkRun] = lambda run: run(),
+    **how: Unpack[HowToRun],
 ) -> tuple[CompiledJob, SparkRun]:
-    """Run a program, on other channels whenever somebody asks for them, until it ends or is stopped.
+    """Compile and run a program, on other channels whenever somebody asks for them, until it ends or is stopped.
+
+    Whoever runs a program on Spark does it by this.
 
     Args:
         program: What to run.
         options: How to compile it.
-        run: Runs a job until it ends, is stopped, or is to have other channels.
-        rescaling: Looks for requests.
-        notice: Is told of the channels.
+        spark: Where to run it.
+        checkpoint: Where Spark keeps what it needs to go on after a stop or a crash.
+        on_progress: Is told of every batch.
+        notice: Is told what the user should know at once.
+        stops: How often somebody else than the user at the terminal has asked to stop.
+        again: Calls what runs the job, once more after a failure if it likes.
+        how: The other options of `run_on_spark`.
 
     Returns:
         The job as it ran last, and the outcome of all of it.
+
+    Raises:
+        UserError: The program does not compile with these options, or an operator failed.
     """
+    rescaling = Rescaling(checkpoint, on_progress)
+
+    def run(job: CompiledJob) -> SparkRun:
+        outcome = again(
+            lambda: run_on_spark(
+                job,
+                spark,
+                checkpoint=checkpoint,
+                on_progress=rescaling.look,
+                notice=notice,
+                stops=lambda: max(stops(), rescaling.stops()),
+                **how,
+            )
+        )
+        if stops():
+            # Who stops a run does not want it to go on with other channels.
+            drop_request(checkpoint)
+        return outcome
+
     job = compile(program, options)
     outcome = run(job)
     while (asked := rescaling.next_request(outcome)) is not None:

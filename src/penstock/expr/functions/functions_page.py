@@ -1,6 +1,6 @@
 """The reference of the standard functions, made from their prototypes and docstrings.
 
-`python -m penstock.expr.functions.reference > docs/reference/functions.md` writes it; a test keeps the two equal.
+`python -m penstock.expr.functions.functions_page > docs/reference/functions.md` writes it; a test keeps the two equal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ type of that kind, `mutable` marks an argument that the call changes, and `state
 the world or may answer differently the next time: an operator that calls one runs on one channel. An argument is
 converted to the parameter's type where SPL converts implicitly.
 
-This page is made from the functions themselves by `python -m penstock.expr.functions.reference`.
+This page is made from the functions themselves by `python -m penstock.expr.functions.functions_page`.
 """
 
 
