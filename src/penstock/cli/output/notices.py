@@ -10,12 +10,11 @@ from penstock.ir.graph import Application, Operator
 from penstock.ir.statements import While
 from penstock.toolkit.core.program import Program
 
-_FOLLOWED = frozenset({"parallel", "catch", "consistent", "autonomous"})
+_FOLLOWED = frozenset({"parallel", "catch", "consistent", "autonomous", "eventTime"})
 """Annotations that say how tuples are processed, or ask for what every job does (exactly once after a restart)."""
 
 _SAID = {
     "@view": "there are no views; read a stream by a sink",
-    "@eventTime": "windows by event time are operators here: EventOrder, EventWindows, EventAggregate",
     "logLevel": "what operators log is not filtered by level",
     "tracing": "what operators log is not filtered by level",
     "threadedPort": "threads are the engine's choice; it changes no result",

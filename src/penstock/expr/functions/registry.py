@@ -57,6 +57,7 @@ FAMILIES = (
     "xml",
     "times",
     "calendar",
+    "event_times",
     "system",
     "submission",
     "job",
