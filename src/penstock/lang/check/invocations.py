@@ -19,6 +19,7 @@ from penstock.ir.types import TupleType
 from penstock.lang.check.annotations import check_annotation, check_setting
 from penstock.lang.check.attempts import Attempts
 from penstock.lang.check.expressions import check_expression
+from penstock.lang.check.history import with_history
 from penstock.lang.check.interval_clauses import check_interval, is_interval
 from penstock.lang.check.mistakes import error
 from penstock.lang.check.names import Names
@@ -82,13 +83,14 @@ class _Checker:
         names = port_names(self.syntax, self.instance, inputs, outputs)
         state, names = self._state(names)
         of_params = Attempts()
-        params = check_param_clause(self.syntax.params, self.definition, names, of_params)
+        with_past = replace(names, has_history=True)
+        params = check_param_clause(self.syntax.params, self.definition, with_past, of_params)
         if of_params:
             check_params(self.definition, params, self.syntax.operator.span, of_params.found)
         self.found.extend(UserError(tuple(of_params.found)))
         inputs = self._windows(inputs, names)
-        outputs = self._assignments(outputs, names)
-        logic = self._logic(state, names)
+        outputs = self._assignments(outputs, with_past)
+        logic = with_history(self._logic(state, names), inputs, called(params, outputs, None))
         annotations = (*self._annotations(), *self.intervals)
         config = tuple(self._config())
         if not (of_params and self.attempts):
