@@ -57,7 +57,6 @@ FAMILIES = (
     "xml",
     "times",
     "calendar",
-    "event_times",
     "system",
     "submission",
     "job",
