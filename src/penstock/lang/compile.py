@@ -23,6 +23,7 @@ from penstock.lang.check.mistakes import error
 from penstock.lang.check.scope import Compilation
 from penstock.lang.expand.changing_exchange import follow_changes
 from penstock.lang.expand.composites import CompositeTarget, Instance
+from penstock.lang.expand.event_time import follow_event_time
 from penstock.lang.expand.expand import Expanded, check_unused, expand, replicate
 from penstock.lang.expand.feedback import mark_feedback
 from penstock.lang.expand.host_constraints import placement_constraints
@@ -192,6 +193,9 @@ def _application(
     if compilation.found or composite is None:
         return None
     name = f"{module.namespace}::{composite.name}" if module.namespace else composite.name.text
+    operators = follow_event_time(operators, functions, registry, compilation.found)
+    if compilation.found:
+        return None
     operators = follow_changes(separate_metrics(operators), functions, registry)
     return Application(name=name, operators=mark_feedback(operators), functions=functions, constraints=constraints)
 

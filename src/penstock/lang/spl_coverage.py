@@ -191,7 +191,7 @@ def _fits(find: Callable[..., Type], name: str, types: Sequence[Type] | None, re
 def _compiles(annotation: str) -> Answer:
     """Whether a program with the annotation compiles."""
     try:
-        compile_text(f"composite Main {{ graph {annotation} stream<int32 x> S = Beacon() {{}} }}")
+        compile_text(f"composite Main {{ graph {annotation} stream<int64 x> S = Beacon() {{}} }}")
     except UserError:
         return Answer.NO
     return Answer.YES

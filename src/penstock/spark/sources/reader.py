@@ -53,7 +53,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             planned, or only rows given that are in the log (true without it); `channels`, where each task reads for a
             channel of its own, how many there are; `along`, the PE that works in these tasks, if one does, and
             `large`, the folder for its rows that are too many to be sent, if they go to the driver; `metered`, whether
-            tasks tell what they have sent (false without it).
+            tasks tell what they have sent (false without it); `timed`, whether the run is to stop after some time.
     """
 
     def __init__(self, options: dict[str, str]) -> None:

@@ -34,6 +34,7 @@ from penstock.toolkit.adapters.sockets import (
     check_role,
     reconnection_params,
 )
+from penstock.toolkit.adapters.wire_format import CONFIRM, wire_format
 from penstock.toolkit.analysis.logic_analysis import not_parallel
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction
 from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
@@ -72,7 +73,8 @@ class TCPSourceRuntime(LogicRuntime):
         schema = read_schema(operator)
         self._read = reader(schema, read_settings(self, schema))
         self._make = record_output(self)
-        self._connections = Connections(self, "NoRetry")
+        wire = wire_format(self, schema, "readPunctuations")
+        self._connections = Connections(self, "NoRetry", wire)
         self._compression = self.symbol("compression")
         self._is_done = False
         self._has_waited = False
@@ -191,6 +193,7 @@ DEFINITION = OperatorDefinition(
         INTERFACE,
         *READ_PARAMS,
         COMPRESSION,
+        CONFIRM,
         constant("keepAlive", KEEP_ALIVE_DOC, KEEP_ALIVE),
         constant("initDelay", "Seconds before the first connection.", FLOAT64),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),

@@ -31,7 +31,14 @@ from penstock.toolkit.adapters import (
     udp_source,
 )
 from penstock.toolkit.core.definition import OperatorDefinition
-from penstock.toolkit.event_time import event_aggregate, event_join, event_order, event_windows
+from penstock.toolkit.event_time import (
+    event_aggregate,
+    event_clock,
+    event_join,
+    event_order,
+    event_panes,
+    event_windows,
+)
 from penstock.toolkit.frames import from_spark, to_spark
 from penstock.toolkit.relational import aggregate, filter, functor, join, match, punctor, sort
 from penstock.toolkit.utility import (
@@ -74,8 +81,10 @@ STANDARD: tuple[OperatorDefinition, ...] = (
     discard.DEFINITION,
     dynamic_filter.DEFINITION,
     event_aggregate.DEFINITION,
+    event_clock.DEFINITION,
     event_join.DEFINITION,
     event_order.DEFINITION,
+    event_panes.DEFINITION,
     event_windows.DEFINITION,
     export.DEFINITION,
     file_sink.DEFINITION,
