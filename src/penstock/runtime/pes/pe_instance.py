@@ -11,7 +11,7 @@ turn.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +41,9 @@ STATE_VERSION = 3
 FallBack = Callable[[Values], Left]
 """Takes a batch with a fresh container of the same PE."""
 
+Arrived = Iterable[tuple[int, bytes | PlacedFrame]]
+"""Values by edge as they come from other processes, and frames as they come from this one."""
+
 
 class PEInstance:
     """The state of a PE on one channel.
@@ -66,7 +69,7 @@ class PEInstance:
         self._before: Callable[[], dict[int, Any]] | None = dict
         self._fed: dict[int, PlacedFrames] = {}
 
-    def process_batch(self, values: Values) -> Left:
+    def process_batch(self, values: Arrived) -> Left:
         """Take a batch, or the next part of one in the sequential order; yields a report, and what leaves.
 
         Raises:
@@ -85,7 +88,7 @@ class PEInstance:
                 raise error.error from None
             # Without state a container has the last word.
             if self._pe.role == "stateless":
-                yield from self._fall_back(arriving)
+                yield from self._fall_back(list(self._as_values(arriving)))
                 return
             raise self._told(error) from error.error
         # Where it stands now is written down only if somebody asks.
@@ -106,7 +109,7 @@ class PEInstance:
                 return told(self.module.program, module.code, found)
         return OperatorFailed(self.module.program.application.operator[error.operator], reason_of(error.error))
 
-    def _take(self, values: Sequence[tuple[int, bytes]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
+    def _take(self, values: Sequence[tuple[int, bytes | PlacedFrame]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
         """Let piece after piece take its edges."""
         waiting, took_ns = self._read(values)
         report, left = Report(pe=self.module.pieces.pe), []
@@ -123,19 +126,26 @@ class PEInstance:
             report = _added(report, _report_of(instance))
         return report, left
 
-    def _read(self, values: Sequence[tuple[int, bytes]]) -> tuple[dict[int, list[PlacedFrame]], dict[int, int]]:
+    def _read(
+        self, values: Sequence[tuple[int, bytes | PlacedFrame]]
+    ) -> tuple[dict[int, list[PlacedFrame]], dict[int, int]]:
         """The frames of values by edge, those of an edge that leads to several pieces once for each, and CPU times."""
         frames: defaultdict[int, list[PlacedFrame]] = defaultdict(list)
         took_ns: Counter[int] = Counter()
         for number, value in values:
             if number in self._entering:
                 began = cpu_ns()
-                frame = read_frame(value, self._entering[number])
+                frame = value if isinstance(value, PlacedFrame) else read_frame(value, self._entering[number])
                 dealt = [(edge.index, frame.stepped(step)) for step, edge in enumerate(self._dealt.get(number, ()))]
                 for edge, found in dealt or [(number, frame)]:
                     frames[edge].append(found)
                 took_ns[dealt[0][0] if dealt else number] += cpu_ns() - began
         return frames, took_ns
+
+    def _as_values(self, arriving: Arrived) -> Iterator[tuple[int, bytes]]:
+        for edge, value in arriving:
+            encoded = encode_frame(value, self._entering[edge]) if isinstance(value, PlacedFrame) else [value]
+            yield from ((edge, each) for each in encoded)
 
     def _encoded(self, instance: PieceInstance | ContainerInstance, edge: int, frame: PlacedFrame) -> list[bytes]:
         """The values of what leaves the PE by an edge."""

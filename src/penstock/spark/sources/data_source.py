@@ -29,12 +29,13 @@ from penstock.base.durable_files import write_durably
 from penstock.codegen.build import Build
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces
+from penstock.codegen.transport.placed_frames import PlacedFrame
 from penstock.codegen.transport.routes import Routing, rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.runtime.ingest.ingest_limit import most_turns, read_limit
 from penstock.runtime.pes.traffic import TrafficMeter
 from penstock.runtime.sources.batch_size import TURNS_PER_BATCH, choose_size, is_size_fixed
-from penstock.runtime.sources.by_columns import ColumnPE, read_part
+from penstock.runtime.sources.by_columns import ColumnPE, read_part, read_part_beside
 from penstock.runtime.sources.column_planner import ColumnPlanner
 from penstock.runtime.sources.outside_rows import own_sources
 from penstock.runtime.sources.planner import Planner, make_planner
@@ -167,6 +168,15 @@ def read_partition(path: str, value: LoggedRows | dict[str, Any], *, follows: bo
         return
     for batch in read_rows(value):
         yield from rerouted(_routing(*identity), batch)
+
+
+def read_beside(
+    path: str, part: dict[str, Any], mine: int, *, follows: bool
+) -> Iterator[pa.RecordBatch | tuple[int, int, PlacedFrame]]:
+    """The rows of a part of a batch that is for a channel: those of an edge as frames for a PE in this process."""
+    path = program_path(path)
+    for rows in read_part_beside(_column_pe(path, os.stat(path).st_mtime_ns, follows), part, mine):
+        yield (mine, part["channel"], rows) if isinstance(rows, PlacedFrame) else rows
 
 
 def read_metered(path: str, value: LoggedRows | dict[str, Any], *, follows: bool) -> Iterator[pa.RecordBatch]:
