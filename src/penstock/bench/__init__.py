@@ -47,6 +47,7 @@ EXPERIMENTS = {
     "nexmark": "the 23 queries of Nexmark against the same by hand in PySpark, answers checked by DuckDB",
     "throughput-out": "Parquet in, three operators, Parquet out against native PySpark; a batch of 3 GiB to one file",
     "crashes": "workers, executors and drivers killed at random moments: sinks against the reference",
+    "changes": "plans changed at random moments, jobs killed in every phase of it: sinks against the reference",
 }
 
 
