@@ -7,18 +7,15 @@ import random
 from typing import Any
 
 import pytest
+from held_rows import SCHEMA, Timed, drawn
 
 from penstock import App, KeyedOperator
-from penstock.codegen.transport.batches import FINAL, TUPLE, WINDOW, Item, encode
+from penstock.codegen.transport.batches import FINAL
 from penstock.runtime.pes import state_log
-from penstock.runtime.pes.held_instances import completed
+from penstock.runtime.pes.held_keys import completed
 from penstock.runtime.pes.held_state import measure_state
 from penstock.testing import feed
 from penstock.toolkit.core.memory import Memory
-from stored_job import Job
-
-SCHEMA = "int64 n, rstring s, float64 f"
-S = 1_000_000_000
 
 
 class Listed(KeyedOperator):
@@ -86,33 +83,6 @@ def program(*kinds: type[KeyedOperator], by: str = "s") -> Any:
         stream = stream.apply(kind, SCHEMA, partition_by=by, name=f"C{i}")
     stream.write_file("out.csv", name="Sink")
     return app.program()
-
-
-class Timed(Job):
-    """A job whose time goes on inside of batches, too."""
-
-    def values(self, rows: list[Any]) -> list[Any]:
-        items = []
-        for row in rows:
-            self.number += 1
-            if isinstance(row, float):
-                self.seconds += row
-                continue
-            kind, tuple_ = (row, None) if isinstance(row, int) else (TUPLE, row)
-            items.append(Item(round(self.seconds * S), self.number, b"0000", kind, tuple_))
-        return [(self.edge.index, value) for value in encode(items, self.schema)]
-
-
-def drawn(rng: random.Random, size: int, keys: str) -> list[Any]:
-    """Tuples, markers and steps of time."""
-    return [
-        rng.choice([0.5, 1.0, 2.5])
-        if rng.random() < 0.15
-        else WINDOW
-        if rng.random() < 0.03
-        else (rng.randrange(9), rng.choice(keys), rng.random())
-        for _ in range(size)
-    ]
 
 
 @pytest.mark.parametrize("kinds", [*((kind,) for kind in KINDS), (Waking, Both), (Forgotten, Quiet)])

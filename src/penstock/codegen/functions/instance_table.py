@@ -182,13 +182,13 @@ class InstanceTable:
             return
         codes, self._dirty = np.unique(np.concatenate(self._dirty)), []
         entries = [self._runtime.entries.get(self._loaded[code]) for code in codes.tolist()]
-        self._clear(codes[[entry is None for entry in entries]])
+        self.clear(codes[[entry is None for entry in entries]])
         stored = [self._runtime.stored(entry) for entry in entries if entry is not None]
         codes = codes[[entry is not None for entry in entries]]
         if len(codes):
-            self._write(codes, stored)
+            self.write(codes, stored)
 
-    def _write(self, codes: Array, stored: Sequence[Stored]) -> None:
+    def write(self, codes: Array, stored: Sequence[Stored]) -> None:
         """Hold instances in the rows of their keys."""
         self.table.put("born", codes, np.array([own[1] for own in stored], np.int64))
         self.table.put("last_ns", codes, np.array([own[2] for own in stored], np.int64))
@@ -206,7 +206,7 @@ class InstanceTable:
         old = np.flatnonzero(is_made & (last_ns <= now_ns - ttl_ns) & (last_ns != NOT_KEPT))
         begun = np.flatnonzero(is_made & (last_ns == NOT_KEPT))
         self.table.put("last_ns", begun, np.full(len(begun), now_ns))
-        self._clear(old)
+        self.clear(old)
         # Those that were loaded, and that the runtime has forgotten meanwhile, it has counted.
         known = 0
         for code in set(old.tolist()) & self._loaded.keys():
@@ -214,7 +214,7 @@ class InstanceTable:
         self._make_smaller()
         return len(old) - known
 
-    def _clear(self, codes: Array) -> None:
+    def clear(self, codes: Array) -> None:
         """Let the rows of some keys stand for no instance."""
         codes = codes[self.table.take("form", codes) != NOT_MADE] if len(codes) else codes
         if len(codes):

@@ -17,7 +17,6 @@ from typing import Any
 from penstock.codegen.kernels.key_tables import KeyTable
 from penstock.codegen.plan.physical import Edge, PhysicalPlan
 from penstock.codegen.rows.timer_places import AFTER_TIMERS
-from penstock.codegen.run.piece_instance import table_name
 from penstock.codegen.transport.batches import FINAL, LAST_PULSE, PULSE, PULSE_NUMBER, TUPLE, WINDOW, Item
 from penstock.expr.environment import Environment, Tuple
 from penstock.ir.graph import Application, InputPort, Operator, OutputPort
@@ -28,7 +27,8 @@ from penstock.reference.exchange import Exchange
 from penstock.reference.node import Node
 from penstock.reference.wiring import wire
 from penstock.runtime.pes.container_signals import ContainerSignals
-from penstock.runtime.pes.held_instances import completed, held_instances
+from penstock.runtime.pes.held import held_of
+from penstock.runtime.pes.held_keys import completed
 from penstock.runtime.pes.placed_timers import PlacedFeedback, PlacedTimers
 from penstock.runtime.pes.prints import Prints
 from penstock.runtime.pes.reports import Counts, Report, count_late, counts_of
@@ -45,7 +45,7 @@ class Container:
         leaving: What has left since it was last taken, by edge.
         prints: What operators have printed since the last report.
         signals: Its submit signals, if it has any.
-        held: The instances of keyed classes that lie in tables between batches, by operator.
+        held: What lies in tables between batches, by the name of its table.
     """
 
     def __init__(self, program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> None:
@@ -69,7 +69,7 @@ class Container:
         self.nodes = wire(part, "", self.engine, environment, lambda stream: None, plan.application.rank)
         self.engine.exchange = Exchange(self.nodes, self.engine.feedback, self.engine.end_node)
         self.node: dict[str, Node] = {n.id: n for n in self.nodes}
-        self.held = held_instances(self.nodes)
+        self.held = held_of(self.nodes)
         self._feeds = {e.index: self.node[_feed_id(e)] for e in plan.into(pe)}
         self._began = 0
         if self.signals is not None:
@@ -104,14 +104,13 @@ class Container:
         """Load the instances that a batch needs; behind the end of a stream time may go on."""
         is_open = not any(item.kind == FINAL or item.number == LAST_PULSE for _, item in arriving)
         until_ns = max((item.time_ns for _, item in arriving), default=0)
-        keys: dict[str, list[Hashable]] = {id_: [] for id_ in self.held}
-        for edge in self.plan.into(self.pe):
-            for id_, port in edge.subscribers:
-                if id_ in keys:
-                    key_of = self.held[id_].key_of(port)
-                    keys[id_] += [key_of(i.tuple_) for e, i in arriving if e == edge.index and i.tuple_ is not None]
-        for id_, held in self.held.items():
-            held.prepare(keys[id_], max(until_ns, self._time_ns) if is_open else None)
+        for name, held in self.held.items():
+            keys: list[Hashable] = []
+            for edge in self.plan.into(self.pe):
+                came = [item.tuple_ for number, item in arriving if number == edge.index and item.tuple_ is not None]
+                for key_of in (held.key_of(port) for id_, port in edge.subscribers if id_ == name.rpartition(" ")[0]):
+                    keys += map(key_of, came)
+            held.prepare(keys, max(until_ns, self._time_ns) if is_open else None)
 
     def at(self, time_ns: int, number: int, path: bytes = b"") -> None:
         """Let time pass, then stand at a place of the sequential order: what leaves from now on comes from there."""
@@ -139,11 +138,11 @@ class Container:
     @property
     def tables(self) -> dict[str, KeyTable]:
         """The tables with what is held, by name."""
-        return {table_name(id_, 0): held.table for id_, held in self.held.items()}
+        return {name: held.table for name, held in self.held.items()}
 
     def outline(self) -> dict[str, Any]:
         """The state without the rows of tables, as plain data."""
-        outlines = {id_: held.outline() for id_, held in self.held.items()}
+        outlines = {name: held.outline() for name, held in self.held.items()}
         state = self.snapshot()
         for held in self.held.values():
             held.end_outline()
@@ -156,14 +155,14 @@ class Container:
             state: What it remembered, or an outline of it, with its tables or for those that there are.
         """
         outlines: dict[str, Any] = state.get("held", {})
-        taken = {id_: own for id_, own in outlines.items() if id_ in self.held and self.held[id_].takes(own)}
+        taken = {name: own for name, own in outlines.items() if name in self.held and self.held[name].takes(own)}
         state = completed(state, outlines.keys() - taken.keys())
         self.engine.restore(state["engine"])
         self._time_ns = self.engine.clock.now_ns
         for id_, remembered in state["nodes"].items():
             self.node[id_].restore(remembered)
-        for id_, own in taken.items():
-            self.held[id_].restore(own, state.get("tables", {}).get(id_))
+        for name, own in taken.items():
+            self.held[name].restore(own, state.get("tables", {}).get(name))
         self._restore_ends(frozenset(state["ended"]))
         self._reported = self._counts()
 
@@ -232,8 +231,8 @@ class Container:
         """The keys that operators have dropped since the last report, because their time to live was over."""
         for node in self.nodes:
             if not node.has_ended:
-                if node.id in self.held:
-                    self.held[node.id].forget_expired(self.engine.clock.now_ns)
+                for held in (own for name, own in self.held.items() if name.rpartition(" ")[0] == node.id):
+                    held.forget_expired(self.engine.clock.now_ns)
                 node.guard(node.runtime.forget_expired)
         before, self._expired = self._expired, Counter({n.id: n.runtime.expired for n in self.nodes})
         return dict(self._expired - before)

@@ -29,7 +29,7 @@ import numpy as np
 
 from penstock.codegen.kernels.key_tables import KeyTable, Table, assemble
 from penstock.codegen.rows.places import Array
-from penstock.codegen.run.piece_instance import fill_outline, table_name
+from penstock.codegen.run.piece_instance import fill_outline
 from penstock.runtime.pes.entry_bytes import decode_entry, encode_entry
 from penstock.runtime.pes.pe_instance import PEInstance
 
@@ -154,7 +154,7 @@ def _with_tables(piece: dict[str, Any], tables: Mapping[str, Table]) -> dict[str
     """The state of a piece, generated or a container, with its tables."""
     if "operators" in piece:
         return fill_outline(piece, tables)
-    return {**piece, "tables": {id_: tables[table_name(id_, 0)] for id_ in piece.get("held", {})}}
+    return {**piece, "tables": {name: tables[name] for name in piece.get("held", {})}}
 
 
 def resume(instance: PEInstance, head: Head, store: Store) -> None:

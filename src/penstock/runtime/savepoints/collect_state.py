@@ -10,7 +10,7 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces
 from penstock.codegen.write.generate import Module
 from penstock.ir.graph import Application, Operator
-from penstock.runtime.pes.held_instances import completed
+from penstock.runtime.pes.held_keys import completed
 from penstock.runtime.savepoints.job_state import JobState, OperatorState
 from penstock.runtime.savepoints.split_state import join_states
 from penstock.runtime.verify.watcher import WATCHED_STATE

@@ -55,6 +55,7 @@ class AggregateRuntime(LogicRuntime):
     """An Aggregate at work."""
 
     remembers = ("partitions",)
+    asks_by_key = True
     is_forgotten: Callable[[Hashable], bool] = staticmethod(never)
 
     def __init__(self, operator: Operator, context: Context) -> None:
