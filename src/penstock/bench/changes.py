@@ -14,25 +14,26 @@ job then goes on with yet another plan:
 The phase that is counted is the one that the checkpoint shows behind the kill. In the end every sink is compared with
 the reference: files byte by byte; a table by the rows of each key, which tell their order.
 
+A run that is interrupted goes on with the seeds that are left when it is begun again with the same `-o`.
+
 The last shape needs servers, which `python -m servers penstock bench changes`, with `tests` on the PYTHONPATH, starts;
 or name those that run in `PENSTOCK_BENCH_KAFKA` and `PENSTOCK_BENCH_POSTGRES`. Without them its seeds are left out.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import select
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
+import threading
 import time
 import uuid
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -40,7 +41,8 @@ from typing import Any
 from penstock.base.diagnostics import UserError
 from penstock.bench import Bench
 from penstock.bench.workloads.changing_jobs import OUTSIDE, SHAPES, TABLES, Ends, make_job, shape_of, write_messages
-from penstock.bench.workloads.changing_worker import CHECKPOINT, OUT, WORD, Leg
+from penstock.bench.workloads.changing_process import WorkerProcess
+from penstock.bench.workloads.changing_worker import CHECKPOINT, OUT, Leg
 from penstock.compiler.resuming import read_record
 from penstock.expr.environment import Environment
 from penstock.reference import run as run_reference
@@ -51,11 +53,15 @@ from penstock.spark.savepoints.switch_plan import OWN
 
 SEEDS = 60
 KAFKA, POSTGRES = "PENSTOCK_BENCH_KAFKA", "PENSTOCK_BENCH_POSTGRES"
-_MASTER = "local[2]"
+_AT_ONCE = 2
 _LAST_BATCH = 120
 _MOST_LEGS = 10
-_LOOK_SECONDS = 0.002
-_PATIENCE_SECONDS = 900.0
+_BOOK = "changes.lives"
+"""The file with the lives that have ended: a run that is interrupted, and begun again, goes on from there."""
+
+_KILLED, _RESCALED = 0.5, 0.3
+"""The shares of changes that are hit, and that come while the job runs."""
+
 
 BATCH, BEFORE, WRITTEN, COMPLETE, DEALT, STANDS = PHASES = (
     "a batch",
@@ -91,10 +97,17 @@ class Life:
 def run(bench: Bench) -> None:
     """Change and kill the jobs of all seeds; of one where it must be quick."""
     seeds = [seed for seed in range(1 if bench.quick else SEEDS) if _has_servers(bench, seed)]
-    lives: list[Life] = []
-    for life in change_jobs(seeds, bench.out):
+    book = bench.out / _BOOK
+    lives = [Life(**json.loads(line)) for line in book.read_text().splitlines()] if book.exists() else []
+    known = {life.seed for life in lives}
+    for life in change_jobs([seed for seed in seeds if seed not in known], bench.out):
         what = life.problem or "equal"
         bench.progress(f"seed {life.seed}, {shape_of(life.seed)}: killed in {life.kills}: {what}")
+        lives.append(life)
+        with book.open("a") as lines:
+            lines.write(json.dumps(asdict(life)) + "\n")
+    book.unlink(missing_ok=True)
+    for life in sorted(lives, key=lambda life: life.seed):
         bench.row(
             seed=life.seed,
             shape=shape_of(life.seed),
@@ -104,7 +117,6 @@ def run(bench: Bench) -> None:
             seconds=life.seconds,
             equal=not life.problem,
         )
-        lives.append(life)
     kills = Counter(phase for life in lives for phase in life.kills)
     with bench.figure("changes", title="When jobs were killed", xlabel="", ylabel="kills") as axes:
         axes.bar([phase.replace(" ", "\n") for phase in PHASES], [kills[phase] for phase in PHASES])
@@ -125,27 +137,38 @@ def _has_servers(bench: Bench, seed: int) -> bool:
 
 
 def change_jobs(seeds: Sequence[int], kept: Path) -> Iterator[Life]:
-    """Let the job of each seed live; what became of each, in turn.
+    """Let the job of each seed live, two at a time; what became of each, as they end.
 
     Args:
         seeds: One for each job.
         kept: Where the folder of a job goes that was not equal.
     """
-    with tempfile.TemporaryDirectory(prefix="penstock-changes-") as root:
-        worker = _Worker(Path(root) / "errors")
+    waiting, own = deque(seeds), threading.local()
+    workers: list[WorkerProcess] = []
+
+    def live(root: Path) -> Life:
+        if not hasattr(own, "worker"):
+            own.worker = WorkerProcess(root / f"errors-{threading.get_ident()}")
+            workers.append(own.worker)
+        seed = waiting.popleft()
+        folder = root / str(seed)
+        life = _live(own.worker, seed, folder)
+        if life.problem:
+            shutil.copytree(folder, kept / f"changes-{seed}", dirs_exist_ok=True)
+        shutil.rmtree(folder)
+        return life
+
+    with tempfile.TemporaryDirectory(prefix="penstock-changes-") as root, ThreadPoolExecutor(_AT_ONCE) as pool:
         try:
-            for seed in seeds:
-                folder = Path(root) / str(seed)
-                life = _live(worker, seed, folder)
-                if life.problem:
-                    shutil.copytree(folder, kept / f"changes-{seed}", dirs_exist_ok=True)
-                shutil.rmtree(folder)
-                yield life
+            for done in as_completed([pool.submit(live, Path(root)) for _ in seeds]):
+                yield done.result()
         finally:
-            worker.kill()
+            waiting.clear()
+            for worker in workers:
+                worker.kill()
 
 
-def _live(worker: _Worker, seed: int, folder: Path) -> Life:
+def _live(worker: WorkerProcess, seed: int, folder: Path) -> Life:
     """Change the plan of a job, and kill it, until it is done."""
     began, life, rng = time.monotonic(), Life(seed=seed), Random(f"life/{seed}")
     for name in (OUT, "wanted"):
@@ -173,7 +196,7 @@ class _Job:
         ends: Where it reads and writes that needs servers.
     """
 
-    def __init__(self, worker: _Worker, folder: Path, life: Life, rng: Random, ends: Ends | None) -> None:
+    def __init__(self, worker: WorkerProcess, folder: Path, life: Life, rng: Random, ends: Ends | None) -> None:
         self.ends = ends
         self._worker, self._folder, self._life, self._rng = worker, folder, life, rng
         self._checkpoint = folder / CHECKPOINT
@@ -184,8 +207,8 @@ class _Job:
         event = self._run(self._draw_leg(), None)
         wanted, legs = self._rng.randint(2, 5), 0
         while event in ("stopped", "killed") and self._life.changes < wanted and legs < _MOST_LEGS:
-            phase = PHASES[(self._life.seed + legs) % len(PHASES)] if self._rng.random() < 0.75 else None
-            event = self._run(self._draw_leg(), phase, rescales=self._rng.random() < 0.3)
+            phase = PHASES[(self._life.seed + legs) % len(PHASES)] if self._rng.random() < _KILLED else None
+            event = self._run(self._draw_leg(), phase, rescales=self._rng.random() < _RESCALED)
             legs += 1
         if event in ("stopped", "killed"):
             event = self._run(replace(self._draw_leg(), batch=_LAST_BATCH, batches=None), None)
@@ -200,7 +223,7 @@ class _Job:
             fusion=rng.randrange(1 << 30),
             channels=rng.choice((1, 2, 3)),
             batch=rng.choice((3, 5, 10, 15)),
-            batches=rng.randint(1, 3),
+            batches=rng.randint(1, 2),
             ends=self.ends,
         )
 
@@ -274,82 +297,6 @@ class _Job:
         if record.get("first_batch", 0) != self._first_batch:
             return STANDS
         return WRITTEN if (self._checkpoint / OWN).exists() else BEFORE
-
-
-class _Worker:
-    """The process that runs jobs; it is started again where it was killed.
-
-    Args:
-        errors: The file with what it says on standard error.
-
-    Attributes:
-        batches: How many it has told of since the leg began.
-    """
-
-    def __init__(self, errors: Path) -> None:
-        self.batches = 0
-        self._errors = errors
-        self._process: subprocess.Popen[bytes] | None = None
-        self._unread = b""
-
-    def begin(self, leg: Leg) -> None:
-        """Let it run a leg."""
-        self.batches = 0
-        if self._process is None:
-            self._process = self._start()
-        assert self._process.stdin is not None
-        self._process.stdin.write(leg.to_line().encode())
-        self._process.stdin.flush()
-
-    def watch(self, moment: Callable[[], bool] | None) -> str:
-        """How the leg ended: `stopped`, `done`, `failed` or `died`; nothing if the moment came first."""
-        until = time.monotonic() + _PATIENCE_SECONDS
-        while time.monotonic() < until:
-            for event in self._events():
-                if event != "batch":
-                    return event
-                self.batches += 1
-            if moment is not None and moment():
-                return ""
-        self.kill()
-        return "hung"
-
-    def last_errors(self) -> str:
-        """The end of what it has said on standard error."""
-        return self._errors.read_text(errors="replace")[-3000:]
-
-    def kill(self) -> None:
-        """Kill it, Java and all workers at once."""
-        process, self._process, self._unread = self._process, None, b""
-        if process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-    def _events(self) -> list[str]:
-        """What it has told, after a short wait."""
-        assert self._process is not None
-        assert self._process.stdout is not None
-        number = self._process.stdout.fileno()
-        if not select.select([number], [], [], _LOOK_SECONDS)[0]:
-            return []
-        read = os.read(number, 1 << 16)
-        if not read:
-            self.kill()
-            return ["died"]
-        *lines, self._unread = (self._unread + read).split(b"\n")
-        # Others write to standard output, too.
-        return [words[1] for words in (line.decode(errors="replace").split() for line in lines) if words[:1] == [WORD]]
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        with self._errors.open("ab") as errors:
-            return subprocess.Popen(
-                [sys.executable, "-m", "penstock.bench.workloads.changing_worker", _MASTER],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
 
 
 def _draw_ends(seed: int) -> Ends | None:
