@@ -151,7 +151,8 @@ def _join(left: str, right: str, windows: tuple[str, str], more: str) -> str:
 
 def _joins(rng: Random) -> list[tuple[str, str]]:
     counts = f"count({rng.randint(1, 5)})", f"count({rng.randint(1, 5)})"
-    times = f"time({rng.choice(_TIMES)})", f"time({rng.choice(_TIMES)})"
+    # Windows that are longer meet too often.
+    times = f"time({rng.choice(_TIMES[:3])})", f"time({rng.choice(_TIMES[:3])})"
     aged = f"count(2), partitioned, partitionAge({rng.choice(_TIMES)})"
     algorithm = rng.choice(("inner", "leftOuter", "rightOuter", "outer"))
     return _named(
@@ -161,7 +162,7 @@ def _joins(rng: Random) -> list[tuple[str, str]]:
             ("C", _join("A", "B", counts, "algorithm: inner;")),
             ("D", _join("A", "B", times, f"algorithm: {algorithm};")),
             ("E", _join("A", "B", (aged, aged), "algorithm: inner; partitionByLHS: A.k; partitionByRHS: B.k;")),
-            ("F", _join("C", "D", (counts[0], times[0]), "algorithm: inner;")),
+            ("F", _join("C", "D", counts, "algorithm: inner;")),
         ]
     )
 

@@ -144,7 +144,7 @@ class SortRuntime(LogicRuntime):
 
     def take_window_marker(self, port: int) -> None:
         """Only windows that are made by markers care for them."""
-        for window in self.windows:
+        for window in self.windows if self.window.eviction.kind is PolicyKind.PUNCTUATION else ():
             window.on_punctuation()
 
     def take_final_marker(self, port: int) -> None:
