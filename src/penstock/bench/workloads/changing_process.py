@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.base.process_tree import family
 from penstock.bench.workloads.changing_worker import WORD, Leg
 
 _MASTER = "local[2]"
@@ -65,8 +66,10 @@ class WorkerProcess:
         """Kill it, Java and all workers at once."""
         process, self._process, self._unread = self._process, None, b""
         if process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            # Spark's workers have a group of their own.
+            for number in family(process.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
             process.wait()
 
     def _events(self) -> list[str]:
