@@ -55,6 +55,9 @@ SEEDS = 60
 KAFKA, POSTGRES = "PENSTOCK_BENCH_KAFKA", "PENSTOCK_BENCH_POSTGRES"
 _AT_ONCE = 2
 _LAST_BATCH = 120
+_FEWEST, _MOST = 2, 4
+"""Changes of a job before the last one."""
+
 _MOST_LEGS = 10
 _BOOK = "changes.lives"
 """The file with the lives that have ended: a run that is interrupted, and begun again, goes on from there."""
@@ -100,7 +103,8 @@ def run(bench: Bench) -> None:
     book = bench.out / _BOOK
     lives = [Life(**json.loads(line)) for line in book.read_text().splitlines()] if book.exists() else []
     known = {life.seed for life in lives}
-    for life in change_jobs([seed for seed in seeds if seed not in known], bench.out):
+    fewest, most = (_FEWEST, _FEWEST) if bench.quick else (_FEWEST, _MOST)
+    for life in change_jobs([seed for seed in seeds if seed not in known], bench.out, range(fewest, most + 1)):
         what = life.problem or "equal"
         bench.progress(f"seed {life.seed}, {shape_of(life.seed)}: killed in {life.kills}: {what}")
         lives.append(life)
@@ -123,7 +127,7 @@ def run(bench: Bench) -> None:
     equal = sum(not life.problem for life in lives) / len(lives)
     bench.check("share of jobs whose sinks equal the reference", equal, at_least=1.0)
     bench.check("jobs", len(lives), at_least=1 if bench.quick else SEEDS)
-    bench.check("fewest changes of plans of a job", min(life.changes for life in lives), at_least=2)
+    bench.check("fewest changes of plans of a job", min(life.changes for life in lives), at_least=_FEWEST)
     if not bench.quick:
         bench.check("shapes of jobs", len({shape_of(life.seed) for life in lives}), at_least=len(SHAPES))
         bench.check("phases in which jobs were killed", len(kills), at_least=len(PHASES))
@@ -136,12 +140,13 @@ def _has_servers(bench: Bench, seed: int) -> bool:
     return False
 
 
-def change_jobs(seeds: Sequence[int], kept: Path) -> Iterator[Life]:
+def change_jobs(seeds: Sequence[int], kept: Path, changes: range) -> Iterator[Life]:
     """Let the job of each seed live, two at a time; what became of each, as they end.
 
     Args:
         seeds: One for each job.
         kept: Where the folder of a job goes that was not equal.
+        changes: How often plans may change.
     """
     waiting, own = deque(seeds), threading.local()
     workers: list[WorkerProcess] = []
@@ -152,7 +157,7 @@ def change_jobs(seeds: Sequence[int], kept: Path) -> Iterator[Life]:
             workers.append(own.worker)
         seed = waiting.popleft()
         folder = root / str(seed)
-        life = _live(own.worker, seed, folder)
+        life = _live(own.worker, seed, folder, changes)
         if life.problem:
             shutil.copytree(folder, kept / f"changes-{seed}", dirs_exist_ok=True)
         shutil.rmtree(folder)
@@ -168,7 +173,7 @@ def change_jobs(seeds: Sequence[int], kept: Path) -> Iterator[Life]:
                 worker.kill()
 
 
-def _live(worker: WorkerProcess, seed: int, folder: Path) -> Life:
+def _live(worker: WorkerProcess, seed: int, folder: Path, changes: range) -> Life:
     """Change the plan of a job, and kill it, until it is done."""
     began, life, rng = time.monotonic(), Life(seed=seed), Random(f"life/{seed}")
     for name in (OUT, "wanted"):
@@ -176,7 +181,7 @@ def _live(worker: WorkerProcess, seed: int, folder: Path) -> Life:
     write_messages(seed, folder)
     run_reference(make_job(seed), environment=Environment(data_directory=folder, output_directory=folder / "wanted"))
     job = _Job(worker, folder, life, rng, _draw_ends(seed))
-    job.live()
+    job.live(rng.choice(changes))
     if not life.problem:
         life.problem = _compare(folder, job.ends)
     if job.ends is not None:
@@ -202,11 +207,10 @@ class _Job:
         self._checkpoint = folder / CHECKPOINT
         self._first_batch = 0
 
-    def live(self) -> None:
-        """Run until it is done, or fails."""
-        event = self._run(self._draw_leg(), None)
-        wanted, legs = self._rng.randint(2, 5), 0
-        while event in ("stopped", "killed") and self._life.changes < wanted and legs < _MOST_LEGS:
+    def live(self, changes: int) -> None:
+        """Run, while its plan changes so many times, and then with yet another one until it is done, or fails."""
+        event, legs = self._run(self._draw_leg(), None), 0
+        while event in ("stopped", "killed") and self._life.changes < changes and legs < _MOST_LEGS:
             phase = PHASES[(self._life.seed + legs) % len(PHASES)] if self._rng.random() < _KILLED else None
             event = self._run(self._draw_leg(), phase, rescales=self._rng.random() < _RESCALED)
             legs += 1
