@@ -86,14 +86,12 @@ class Form:
         names: The attributes that the key is.
         types: Their types, as SPL writes them.
         attributes: Of instances, if the class has become columns.
-        is_timed: Whether a row has the timers of an instance, too.
     """
 
     part: str
     names: tuple[str, ...]
     types: tuple[str, ...]
     attributes: Attributes | None
-    is_timed: bool = False
 
     def stored(self, keys: Sequence[Hashable], rows: Mapping[str, Column]) -> list[Stored]:
         """The instances of some keys as a memory holds them; keys without one are left out."""
@@ -110,8 +108,8 @@ class Form:
         return [(key, born, last_ns, state, *timers) for key, born, last_ns, state, timers in made if state is not None]
 
     def _timers(self, rows: Mapping[str, Column]) -> list[tuple[Any, Any]]:
-        """For each row its wake and its expiry."""
-        if not self.is_timed:
+        """For each row its wake and its expiry, where it may have any."""
+        if "timers" not in rows:
             return [(None, None)] * len(rows["form"])
         return [pickle.loads(found) if found else (None, None) for found in rows["timers"].to_pylist()]
 
@@ -141,7 +139,7 @@ class InstanceTable:
         schema = runtime.operator.inputs[0].schema
         self._runtime = runtime
         self._types: list[Type] = [schema.attribute(name).type for name in runtime.names]
-        self.form = Form(runtime.stamp.keys, runtime.names, tuple(map(str, self._types)), attributes, is_timed)
+        self.form = Form(runtime.stamp.keys, runtime.names, tuple(map(str, self._types)), attributes)
         rows = {} if attributes is None else attributes.row_types()
         rows |= {"form": np.int8, "born": np.int64, "last_ns": np.int64, "state": BLOB}
         rows |= {"due_ns": np.int64, "timers": BLOB} if is_timed else {}
