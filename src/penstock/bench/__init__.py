@@ -48,6 +48,7 @@ EXPERIMENTS = {
     "latency": "from the making of a tuple to its sink, at three rates, against PySpark in micro-batches",
     "throughput-out": "Parquet in, three operators, Parquet out against native PySpark; a batch of 3 GiB to one file",
     "crashes": "workers, executors and drivers killed at random moments: sinks against the reference",
+    "changes": "plans changed at random moments, jobs killed in every phase of it: sinks against the reference",
 }
 
 

@@ -172,14 +172,13 @@ class PEInstance:
         pieces = self._instances.values()
         return {
             "version": STATE_VERSION,
-            "pieces": [i.outline() if isinstance(i, PieceInstance) else i.snapshot() for i in pieces],
+            "pieces": [i.outline() for i in pieces],
         }
 
     @property
     def tables(self) -> dict[str, KeyTable]:
         """The tables of operators, by name; no operator is in two pieces."""
-        pieces = [i for i in self._instances.values() if isinstance(i, PieceInstance)]
-        return {name: table for piece in pieces for name, table in piece.tables.items()}
+        return {name: table for piece in self._instances.values() for name, table in piece.tables.items()}
 
     @property
     def stateful(self) -> list[str]:
