@@ -24,9 +24,9 @@ FORMATS = {"4.1": (jars.DELTA, jars.ICEBERG), "4.2": (jars.DELTA,), "4.3": ()}
 """The versions of Spark that Penstock runs on, and the table formats that are published for each."""
 
 HADOOP = {
-    "4.1": {"hadoop": "3.4.2", "sdk": "2.29.52"},
-    "4.2": {"hadoop": "3.5.0", "sdk": "2.35.4"},
-    "4.3": {"hadoop": "3.5.0", "sdk": "2.35.4"},
+    "4.1": {"hadoop": "3.4.2", "sdk": "2.29.52", "accelerator": "1.2.1"},
+    "4.2": {"hadoop": "3.5.0", "sdk": "2.35.4", "accelerator": "1.3.1"},
+    "4.3": {"hadoop": "3.5.0", "sdk": "2.35.4", "accelerator": "1.3.1"},
 }
 """What they come with, and the kit of Amazon's that it was made with."""
 
