@@ -14,4 +14,4 @@ def test_a_spark_that_cannot_run_jobs_is_refused_in_a_line(monkeypatch):
     monkeypatch.setattr(admission, "HAS_ADMISSION", False)
     with pytest.raises(UserError, match="cannot run a job whose sources Penstock reads") as caught:
         register_door(None, "penstock", SourceReader)
-    assert "pyspark 4.2 or newer" in str(caught.value.hint)
+    assert "install pyspark 4.2 or newer" in str(caught.value)
