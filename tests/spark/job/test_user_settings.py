@@ -63,6 +63,8 @@ def test_options_of_java_are_kept_and_logging_is_the_users_where_he_has_some(tmp
     assert with_theirs(ours, theirs, has_logging=True) == {}
     assert with_theirs(ours, {options: "-Dlog4j2.level=debug"}, has_logging=False) == {"spark.ui.enabled": "false"}
     assert not has_own_logging({}, tmp_path)
+    (tmp_path / "log4j2.properties.template").touch()
+    assert not has_own_logging({"SPARK_CONF_DIR": str(tmp_path)}, tmp_path / "nowhere")
     (tmp_path / "log4j2.properties").touch()
     assert has_own_logging({"SPARK_CONF_DIR": str(tmp_path)}, tmp_path / "nowhere")
 

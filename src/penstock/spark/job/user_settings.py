@@ -97,4 +97,5 @@ def has_own_logging(variables: Mapping[str, str], installed: Path) -> bool:
     """Whether Spark's folder of settings has a log4j2 file."""
     home = Path(variables.get("SPARK_HOME") or installed)
     folder = Path(variables.get("SPARK_CONF_DIR") or home / "conf")
-    return any(folder.glob("log4j2.*")) if folder.is_dir() else False
+    # Spark comes with templates.
+    return any(path.suffix != ".template" for path in folder.glob("log4j2.*"))
