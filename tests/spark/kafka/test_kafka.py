@@ -25,8 +25,8 @@ from penstock.reference import run
 from penstock.reference.failure import OperatorFailed
 from penstock.runtime.sinks.order import Chunk
 from penstock.runtime.sources.stored_items import file_rows, file_schema
+from penstock.spark.job.connectors import connector_settings
 from penstock.spark.job.run import run_on_spark
-from penstock.spark.job.session import connector_settings
 from penstock.spark.kafka import topic as kafka_topic
 from penstock.spark.kafka.connector import check_connector
 from penstock.spark.kafka.kafka_streams import OFFER, _encoded, kafka_streams, wanted_messages

@@ -40,7 +40,8 @@ def test_a_profile_run_tells_what_each_operator_costs(tmp_path):
     assert operators["Numbers"].cpu_seconds > 0
     assert operators["Sink"].cpu_seconds > 0
     assert found.profile.stream["Numbers"].tuple_bytes == pytest.approx(15.0, abs=1.0)
-    assert found.python_metrics["sent"] > 0
+    # Here all is done by the readers of sources, which Spark meters since 4.3.
+    assert found.python_metrics["sent"] > 0 or session().version < "4.3"
 
 
 def test_a_job_of_a_calibration_tells_what_a_batch_takes():

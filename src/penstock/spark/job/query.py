@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+_LONGEST_NAME = 80
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -213,9 +215,15 @@ def _line(spark: SparkSession, job: Job, program: str, sinks: TaskSinks) -> Data
             if pe is last:
                 # The worker of the last PE writes, too, so that tuples need not cross once more.
                 process = writing(sinks, job.first_batch, process) if sinks.edges else process
-                return frame.mapInArrow(spilling(process, large), SPARK_SCHEMA)
-            frame = frame.mapInArrow(process, SPARK_SCHEMA)
+                return frame.mapInArrow(_named(spilling(process, large), pe), SPARK_SCHEMA)
+            frame = frame.mapInArrow(_named(process, pe), SPARK_SCHEMA)
     return frame.mapInArrow(spilling(writing(sinks, job.first_batch), large), SPARK_SCHEMA) if sinks.edges else frame
+
+
+def _named(process: Callable[..., Any], pe: PE) -> Callable[..., Any]:
+    """A function that Spark's plans and pages call by the operators of its PE."""
+    process.__name__ = f"PE_{pe.index}_{'_'.join(pe.operators)}"[:_LONGEST_NAME]
+    return process
 
 
 def _bytes_at_once(plan: PhysicalPlan) -> int:

@@ -9,13 +9,21 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
-from penstock.spark.job.spark_home import without_zipped_python
+from penstock.spark.job.connectors import connector_settings
+from penstock.spark.job.spark_home import installed, without_zipped_python
+from penstock.spark.job.user_settings import (
+    SUBMITTED,
+    asked_settings,
+    default_settings,
+    has_own_logging,
+    submitted_settings,
+    with_theirs,
+)
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -43,9 +51,15 @@ SETTINGS = {
     "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
     # Spark sets it for some workers, and keeps a daemon for each set of variables: all have it, and one daemon.
     "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
+}
+
+QUIETLY = {
+    "spark.app.name": "penstock",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET.as_uri()}",
 }
+"""What a session has unless the user wants it otherwise."""
 
 ON_ONE_MACHINE = {
     # Spark's usual manager of checkpoint files starts programs, and takes three times as long for a file.
@@ -71,33 +85,44 @@ def job_settings(master: str) -> dict[str, str]:
 def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
     """Open a session with the settings that our plans rely on.
 
+    In a program that `spark-submit` has started, the master is the one that was given there.
+
     Raises:
-        UserError: There is no Java, or no such master.
+        UserError: There is no Java, no such master, or no such setting.
     """
-    _check_master(master)
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    asked = asked_settings()
+    is_submitted = SUBMITTED in os.environ
+    if not is_submitted:
+        _check_master(master)
+    if not is_submitted and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise UserError(
             "Spark needs Java 17 or newer, and there is none on this machine",
             hint="install one (Debian: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)",
         )
     # Workers run the interpreter that has our packages, not whatever `python3` means.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    gateway = _gateway(SparkConf()) if is_submitted and SparkContext._active_spark_context is None else None
+    if gateway is not None:
+        submitted = submitted_settings(gateway)
+        master = submitted.get("spark.master", master)
+        quiet = with_theirs(QUIETLY, submitted, has_logging=True)
+    else:
+        theirs = default_settings(os.environ, installed())
+        quiet = with_theirs(QUIETLY, {**theirs, **asked}, has_logging=has_own_logging(os.environ, installed()))
     is_local = master.startswith("local")
     on_loopback = re.match(r"spark://(127\.|localhost)", master) is not None
     if is_local or on_loopback:
         # One machine talks to itself; nothing is offered to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
-
-    quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET.as_uri()}"}
-    conf = SparkConf().setAppName("penstock").setMaster(master)
     local = ON_ONE_MACHINE if is_local or on_loopback else {}
-    conf.setAll(list({**SETTINGS, **local, **quiet, **connector_settings(), **settings}.items()))
+    wanted = {**SETTINGS, **local, **connector_settings(), **settings, **asked, **quiet}
+    conf = SparkConf().setMaster(master).setAll(list(wanted.items()))
     if SparkContext._active_spark_context is None:
         with without_zipped_python() if is_local else nullcontext():
-            gateway = _gateway(conf)
-        SparkContext(conf=conf, gateway=gateway)
+            SparkContext(conf=conf, gateway=gateway or _gateway(conf))
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
@@ -166,36 +191,3 @@ def active_session() -> SparkSession:
 def cores_of(spark: SparkSession) -> int:
     """How many tasks run at a time."""
     return max(1, int(spark.sparkContext.defaultParallelism))
-
-
-PACKAGES, JARS = "PENSTOCK_PACKAGES", "PENSTOCK_JARS"
-
-
-def connector_settings(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The settings of a session that give it the connectors that do not come with Spark, such as the one for Kafka.
-
-    `PENSTOCK_PACKAGES` names Maven packages, with commas between them, that Spark downloads; `PENSTOCK_JARS` names
-    folders of jars, or jars, with colons between them, that are on the machine. What lies in Spark's own `jars` folder
-    needs neither.
-
-    Raises:
-        UserError: A folder of jars is not there, or holds none.
-
-    Example:
-        >>> connector_settings({"PENSTOCK_PACKAGES": "org.example:connector:1.0"})
-        {'spark.jars.packages': 'org.example:connector:1.0'}
-    """
-    given = os.environ if variables is None else variables
-    found: dict[str, str] = {}
-    if given.get(PACKAGES):
-        found["spark.jars.packages"] = given[PACKAGES]
-    if given.get(JARS):
-        found["spark.jars"] = ",".join(str(jar) for name in given[JARS].split(os.pathsep) for jar in _jars(Path(name)))
-    return found
-
-
-def _jars(path: Path) -> list[Path]:
-    found = sorted(path.glob("*.jar")) if path.is_dir() else [path] if path.exists() else []
-    if not found:
-        raise UserError(f"{JARS} names `{path}`, where there is no jar", hint="name a folder that holds jars")
-    return [jar.absolute() for jar in found]

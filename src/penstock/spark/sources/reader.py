@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from penstock.base.diagnostics import UserError
 from penstock.spark.checkpoint.lock import epoch_check
+from penstock.spark.sources.admission import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from penstock.spark.sources.log import LoggedBatch, LoggedRows, SourceLog
 
 if TYPE_CHECKING:
