@@ -23,7 +23,6 @@ from penstock.codegen.plan.physical import is_sink, is_source, physical_plan
 from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
-from penstock.running.rescaling import Rescaling, run_rescaling
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,7 +101,7 @@ def main() -> None:
 
 def _run(spark: SparkSession, leg: Leg) -> str:
     """Run a leg; tells whether the job is `done` or was `stopped`."""
-    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.rescaling import run_program
 
     folder = Path(leg.folder)
     program = make_job(leg.seed, leg.ends)
@@ -114,7 +113,6 @@ def _run(spark: SparkSession, leg: Leg) -> str:
         seen.append(progress["batchId"])
         _tell("batch", progress["batchId"])
 
-    rescaling = Rescaling(folder / CHECKPOINT, look)
     options = Options(
         environment=Environment(data_directory=folder, output_directory=folder / OUT),
         pes=draw_fusion(program.application, leg.fusion),
@@ -122,19 +120,14 @@ def _run(spark: SparkSession, leg: Leg) -> str:
         batch=leg.batch,
         checkpoint=folder / CHECKPOINT,
     )
-    _, outcome = run_rescaling(
+    _, outcome = run_program(
         program,
         options,
-        lambda job: run_on_spark(
-            job,
-            spark,
-            checkpoint=folder / CHECKPOINT,
-            on_progress=rescaling.look,
-            notice=lambda text: print(text, file=sys.stderr),
-            stops=lambda: max(rescaling.stops(), int(leg.batches is not None and len(seen) >= leg.batches)),
-        ),
-        rescaling,
-        lambda text: print(text, file=sys.stderr),
+        spark,
+        checkpoint=folder / CHECKPOINT,
+        on_progress=look,
+        notice=lambda text: print(text, file=sys.stderr),
+        stops=lambda: int(leg.batches is not None and len(seen) >= leg.batches),
     )
     return "done" if outcome.stopped == "done" else "stopped"
 

@@ -48,7 +48,7 @@ from penstock.lang.expand.feedback import mark_feedback
 from penstock.toolkit.analysis.effects import operator_parts
 from penstock.toolkit.analysis.logic_analysis import operator_model
 from penstock.toolkit.core.invoke import invoke
-from penstock.toolkit.core.registry import Registry
+from penstock.toolkit.core.operator_registry import Registry
 from penstock.toolkit.event_time.event_panes import ADDED
 
 _OF_TUPLE = "getEventTime"
