@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from penstock import App, col
 from penstock.codegen.transport.batches import FINAL, PULSE, REPORT, ROWS_FILE, TUPLE, Item, decode
@@ -19,6 +18,7 @@ from penstock.reference import run
 from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.sources.channel_parts import channels_of_source
 from penstock.spark.sinks.large_results import spill_large
+from penstock.spark.sources.admission import ReadAllAvailable
 from penstock.spark.sources.data_source import SourceReader, dump
 from penstock.spark.sources.reading_pe import pe_of_reading_tasks
 from penstock.spark.workers.reading import read_and_process

@@ -16,18 +16,25 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.codegen.kernels.key_tables import KeyTable
-from penstock.codegen.run.failing import find_failing
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.codegen.plan.pieces import refined
+from penstock.codegen.run.failing import Failing, find_failing
 from penstock.codegen.run.loaded_module import OperatorError
 from penstock.codegen.run.piece_instance import PieceInstance, check_version
-from penstock.codegen.transport.batches import REPORT
+from penstock.codegen.transport.batches import REPORT, TUPLE, Item
 from penstock.codegen.transport.placed_frames import PlacedFrame, PlacedFrames, encode_frame, read_frame
+from penstock.codegen.write.generate import Module
+from penstock.expr.environment import Environment
+from penstock.expr.values import text_form
 from penstock.ir.models import State
 from penstock.profiler.clock import cpu_ns
 from penstock.reference.failure import OperatorFailed, reason_of
+from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values
-from penstock.runtime.pes.failures import told
 from penstock.runtime.pes.pe_module import PEModule
 from penstock.runtime.pes.reports import Report
+from penstock.toolkit.core.logic_runtime import VARIABLES
+from penstock.toolkit.core.program import Program
 
 STATE_VERSION = 3
 
@@ -165,14 +172,13 @@ class PEInstance:
         pieces = self._instances.values()
         return {
             "version": STATE_VERSION,
-            "pieces": [i.outline() if isinstance(i, PieceInstance) else i.snapshot() for i in pieces],
+            "pieces": [i.outline() for i in pieces],
         }
 
     @property
     def tables(self) -> dict[str, KeyTable]:
         """The tables of operators, by name; no operator is in two pieces."""
-        pieces = [i for i in self._instances.values() if isinstance(i, PieceInstance)]
-        return {name: table for piece in pieces for name, table in piece.tables.items()}
+        return {name: table for piece in self._instances.values() for name, table in piece.tables.items()}
 
     @property
     def stateful(self) -> list[str]:
@@ -228,3 +234,46 @@ def _added(report: Report, more: Report) -> Report:
         late=report.late | more.late,
         expired=report.expired | more.expired,
     )
+
+
+def told(program: Program, module: Module, failing: Failing) -> OperatorFailed:
+    """A failure of generated code as a user is to read it: as the reference interpreter tells it.
+
+    The item on which the code failed is known. A container with the operators that share its loop, with their variables
+    as they were, takes the tuples of that item and fails in turn, with the operator and the tuple. Where it does not,
+    because what the operator had in its windows is missing, the failure names the tuple that came.
+    """
+    operator = program.application.operator[failing.error.operator]
+    reason = reason_of(failing.error.error)
+    try:
+        _repeat(program, module, failing)
+    except OperatorFailed as failure:
+        if failure.reason == reason:
+            return failure
+    if not failing.tuples:
+        return OperatorFailed(operator, reason)
+    port, tuple_ = failing.tuples[-1]
+    return OperatorFailed(operator, reason, text_form(operator.inputs[port].schema)(tuple_))
+
+
+def _repeat(program: Program, module: Module, failing: Failing) -> None:
+    """Let the reference interpreter take the tuples."""
+    head = failing.error.operator
+    inside = module.loops.get(head, (head,))
+    plan, pe = module.part.plan, module.part.pe
+    rest = tuple(o.id for o in module.part.operators if o.id not in inside)
+    finer = refined(plan, pe, [inside, rest])
+    container = Container(program, finer, len(plan.pes), Environment())
+    for id_, variables in failing.variables.items():
+        if id_ in inside:
+            container.node[id_].runtime.restore(({VARIABLES: variables}, {}))
+    for id_, memory in failing.memories.items():
+        if id_ in inside:
+            container.node[id_].runtime.restore(memory)
+    for number, (port, tuple_) in enumerate(failing.tuples):
+        container.take([(_edge(finer, len(plan.pes), head, port), Item(0, number, b"", TUPLE, tuple_))])
+
+
+def _edge(plan: PhysicalPlan, pe: int, operator: str, port: int) -> int:
+    """An edge that leads to a port of an operator."""
+    return next(e.index for e in plan.into(pe) if (operator, port) in e.subscribers)
