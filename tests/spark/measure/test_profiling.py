@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiling import compile_fused
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.profiler.sampling import Sampling
@@ -25,14 +25,14 @@ PROGRAM = """composite Main { graph
 
 def test_a_profile_run_tells_what_each_operator_costs(tmp_path):
     program = compile_text(PROGRAM)
-    job = compile_fused(
-        program,
-        everything_fused(program.application),
+    options = Options(
+        pes=everything_fused(program.application),
+        channels=1,
         sampling=Sampling(rate=0.1),
         environment=Environment(data_directory=tmp_path, output_directory=tmp_path),
         batch=300,
     )
-    found = profile_on_spark(job, session(), mips=1000.0, checkpoint=tmp_path / "job")
+    found = profile_on_spark(program, options, session(), mips=1000.0, checkpoint=tmp_path / "job")
     operators = found.profile.operator
     assert max(operators.values(), key=lambda o: o.cpu_fraction * (o.id != "Numbers")).id in ("Slow", "Sink")
     assert operators["Even"].selectivity == (0.5,)

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.toolkit.core.program import Program
@@ -94,7 +94,7 @@ def run_to_the_end(spark: SparkSession, folder: Path, sinks: str) -> None:
 
 def run_once(spark: SparkSession, folder: Path, sinks: str) -> None:
     """Run the job from its checkpoint to its end, or to a failure."""
-    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.rescaling import run_program
 
     made = program(sinks.replace("SEED", folder.name))
     last = tuple(operator.id for operator in made.application.operators if not operator.outputs)
@@ -104,8 +104,9 @@ def run_once(spark: SparkSession, folder: Path, sinks: str) -> None:
         channels=CHANNELS,
         batch=_TURNS_PER_BATCH,
     )
-    run_on_spark(
-        compile(made, options),
+    run_program(
+        made,
+        options,
         spark,
         checkpoint=folder / "job",
         on_progress=lambda p: tell(folder, "batch", p["batchId"]),

@@ -15,8 +15,8 @@ from typing import Any
 from pyspark import SparkContext, cloudpickle
 
 from penstock.api.own_code import is_own
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import standard
 
 
 def ship_user_modules(program: Program) -> None:

@@ -82,6 +82,7 @@ class Job:
         state_limit: How many bytes of state a channel may hold.
         began: Where the sources stood that Spark reads by itself, before the first batch of Spark's own checkpoint.
         is_metered: Whether tasks tell what they send, and where they run.
+        is_timed: Whether the run is to stop after some time.
         placement: Where its tasks are to run.
     """
 
@@ -101,6 +102,7 @@ class Job:
     once: bool = False
     state_limit: int | None = None
     began: Mapping[str, Any] = field(default_factory=dict)
+    is_timed: bool = False
     is_metered: bool = True
     placement: PlacementSettings = field(default_factory=PlacementSettings)
 
@@ -274,6 +276,7 @@ def _sources(spark: SparkSession, job: Job, program: str, reading: dict[str, str
             "ended": str(int(job.has_ended)),
             "plans": str(job.plans).lower(),
             "metered": str(job.is_metered).lower(),
+            "timed": str(job.is_timed).lower(),
             **reading,
         }
         if has_open_loop(job.program.application):
