@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.base.diagnostics import UserError, did_you_mean
+from penstock.base.plain_pickle import load_plain
 from penstock.ir.types import parse_type
 from penstock.runtime.savepoints.job_state import JobState
 from penstock.runtime.savepoints.savepoint_files import Savepoint, tables_of_operator
@@ -106,7 +107,7 @@ def _readable(table: pa.Table) -> pa.Table:
     for i, field in enumerate(found.schema):
         kind = (field.metadata or {}).get(KIND, b"").decode().partition(" ")[0]
         if kind in ("pickle", "slices"):
-            texts = [_text(pickle.loads(value)) for value in found.column(i).to_pylist()]
+            texts = [_text(load_plain(value, "the state of an operator")) for value in found.column(i).to_pylist()]
             found = found.set_column(i, field.name, pa.array(texts, pa.string()))
     return found.rename_columns([_column_name(name) for name in found.column_names]).replace_schema_metadata(None)
 

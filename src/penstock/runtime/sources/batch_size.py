@@ -4,7 +4,8 @@ As many as the job says, as a rule: what operators do with a tuple takes about a
 so where a tuple names a file that an operator then reads: 200,000 names would be one batch, which may take days while
 the user waits for `--for` or for Ctrl-C. There the first batch is small, and the next is larger or smaller as the time
 between two batches says. Two batches of different sizes tell what a turn takes and what a batch takes whatever is in
-it: a job of many PEs on a busy machine needs seconds for that, and batches of a single turn would make it no faster.
+it: a job of many PEs on a busy machine needs seconds for that, and batches of a single turn would make it no faster. So
+that there always are such two, a size that has stayed for some batches is tried at twice as much.
 
 Example:
     >>> times = iter([0.0, 0.1, 0.2, 9.0])
@@ -15,6 +16,13 @@ Example:
     >>> size = GrowingSize(most=20, now=lambda: next(times))
     >>> [size.next() for _ in range(5)]
     [8, 2, 4, 8, 16]
+
+    A first batch that took long, because Spark was starting, is found out:
+
+    >>> times = iter([0.0, 16.0, 17.0, 18.0, 19.0, 20.0, 21.0, 22.0])
+    >>> size = GrowingSize(most=20, now=lambda: next(times))
+    >>> [size.next() for _ in range(8)]
+    [8, 1, 1, 1, 1, 2, 4, 8]
 """
 
 from __future__ import annotations
@@ -32,6 +40,8 @@ BATCH_SECONDS, LONGEST_SECONDS = 1.0, 30.0
 """How long the work of a batch should take where its size is found out, and after which time a batch never grows."""
 
 _FASTER, _SLOWER = 2.0, 0.125
+_STEADY = 3
+"""After how many batches of one size a larger one is tried."""
 
 
 class GrowingSize:
@@ -48,6 +58,7 @@ class GrowingSize:
         self._last: float | None = None
         self._before: tuple[int, float] = 0, 0.0
         self._each = 0.0
+        self._steady = 0
 
     def next(self) -> int:
         """The turns of the next batch; to be asked for once for each."""
@@ -61,8 +72,12 @@ class GrowingSize:
         """How much larger the next batch may be: its work should take a second, or what a batch takes anyway."""
         turns, before = self._before
         if turns != self._turns:
-            self._each = max(0.0, (took - before) / (self._turns - turns))
+            self._each, self._steady = max(0.0, (took - before) / (self._turns - turns)), 0
+        else:
+            self._steady += 1
         self._before = self._turns, took
+        if self._steady >= _STEADY and took < LONGEST_SECONDS:
+            return _FASTER
         work = min(took, self._each * self._turns)
         wanted = min(LONGEST_SECONDS, max(BATCH_SECONDS, took - work))
         # Twice as many is no harm where a batch took half the time; one that took very long must not come again.
