@@ -206,8 +206,14 @@ class _Jobs:
 
     def _metrics(self, page: str) -> Figures:
         self._check()
-        with urllib.request.urlopen(page, timeout=30) as answer:
-            found = _SAMPLE.findall(answer.read().decode())
+        try:
+            with urllib.request.urlopen(page, timeout=30) as answer:
+                found = _SAMPLE.findall(answer.read().decode())
+        except OSError as error:
+            # What has ended says why in its last lines.
+            time.sleep(5.0)
+            self._check()
+            raise UserError(f"the metrics of the jobs cannot be read: {error}") from None
         named = {
             (f"{name} {operator}".strip(), application): float(value) for name, application, operator, value in found
         }

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.base.redaction import protect_url
+from penstock.base.secret_references import reveal_url
 from penstock.expr.environment import Tuple
 from penstock.expr.values import text_form
 from penstock.ir.types import EnumType, ListType, OptionalType, Primitive, Schema, Type
@@ -106,7 +107,7 @@ class PostgresTable:
             return
         sql, errors = _client()
         try:
-            self._connection = connection = _connect(self._url)
+            self._connection = connection = _connect(reveal_url(self._url))
             if self._creates:
                 connection.execute(self._create(sql))
             columns = sql.SQL(", ").join(map(sql.Identifier, self._schema.names))
