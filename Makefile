@@ -61,11 +61,12 @@ lock: $(READY)
 	$(BIN)/python packaging/lock.py
 	$(BIN)/python packaging/sbom.py
 
-# Known vulnerabilities of what the lock names; pip-audit gets a folder of its own, and asks a service on the network.
+# Known vulnerabilities of what the lock names. pip-audit gets a folder of its own, and asks the index: where that knows
+# nothing of a package, this fails, too.
 audit: $(READY)
 	$(PYTHON) -m venv $(VENV)/audit
 	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
-	$(VENV)/audit/bin/pip-audit --requirement requirements.lock --require-hashes --disable-pip
+	$(VENV)/audit/bin/pip-audit --requirement requirements.lock --require-hashes --disable-pip --strict
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -15,6 +15,7 @@ import hashlib
 import json
 import pickle
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,34 @@ def read_savepoint(folder: Path) -> Savepoint:
     """
     head = read_head(folder)
     check_private(folder, f"the savepoint `{folder}`")
+    with telling_damage(f"`{folder}`"):
+        return _read(folder, head)
+
+
+@contextmanager
+def telling_damage(what: str) -> Iterator[None]:
+    """Say that a savepoint is damaged, whatever goes wrong with it: its seals can be made anew by who changes it.
+
+    Args:
+        what: Cannot be read.
+
+    Raises:
+        UserError: Something goes wrong.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        reason = str(error).partition("\n")[0] or "it is not as it was written"
+        message = f"the savepoint is damaged: {what} cannot be read: {type(error).__name__}: {reason}"
+        raise UserError(message, hint=LOST) from None
+
+
+def _read(folder: Path, head: dict[str, Any]) -> Savepoint:
     for name, known in head["files"].items():
+        if not (folder / name).resolve().is_relative_to(folder.resolve()):
+            raise UserError(f"the savepoint is damaged: `{name}` leads out of `{folder}`", hint=LOST)
         if not (folder / name).exists():
             raise UserError(f"the savepoint is damaged: there is no `{folder / name}`", hint=LOST)
         if _describe(folder / name) != known:
