@@ -1,7 +1,7 @@
 """A table of a PostgreSQL database that rows are added to, in one transaction after the other.
 
 Each transaction may carry a batch: then its id is written in the table `penstock_batches` along with the rows, and a
-batch whose id is there is not written again.
+batch whose id is there is not written again. Ids that are old are forgotten.
 
 | SPL | PostgreSQL |
 |---|---|
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import psycopg
 
 BATCHES = "penstock_batches"
+KEPT_BATCHES, _KEPT_TIME = 1_000, "interval '30 days'"
+"""Ids stay for so many batches and so long: nothing older comes again, but from an old copy of a checkpoint."""
 
 _COLUMNS = {
     "boolean": "boolean",
@@ -127,6 +129,10 @@ class PostgresTable:
             claim = "INSERT INTO {} (job, operator, batch) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
             done = connection.execute(sql.SQL(claim).format(sql.Identifier(BATCHES)), (job, self._operator, batch))
             if done.rowcount:
+                if batch % KEPT_BATCHES == 0:
+                    forget = "DELETE FROM {} WHERE job = %s AND operator = %s AND batch < %s AND written < now() - {}"
+                    kept = sql.SQL(forget).format(sql.Identifier(BATCHES), sql.SQL(_KEPT_TIME))
+                    connection.execute(kept, (job, self._operator, batch - KEPT_BATCHES))
                 return True
             connection.rollback()
             return False
