@@ -41,7 +41,7 @@ _LOOKS = 360
 _LONGEST_GROWTH = 1.1
 """What counts as noise: a tenth."""
 
-_PATIENCE_SECONDS = 180.0
+_PATIENCE_SECONDS = 600.0
 Figures = dict[tuple[str, str], float]
 """Metrics by their name, with the operator where they have one, and the application."""
 
@@ -194,15 +194,21 @@ class _Jobs:
             found = re.search(r"metrics are at (\S+)", self._log.read_text())
             if found is not None and len(self._metrics(found[1])) >= len(_METRICS):
                 return found[1]
-        raise UserError("the jobs did not come to a batch", hint=self._log.read_text()[-500:])
+        raise UserError("the jobs did not come to a batch", hint=self._last_words())
 
     @property
     def _log(self) -> Path:
         return self._folder / "log"
 
+    def _last_words(self) -> str:
+        """What they have printed behind the last line of progress."""
+        lines = self._log.read_text().splitlines()
+        told = max((i for i, line in enumerate(lines) if re.search(r": batch \d+: ", line)), default=-1)
+        return "\n".join(lines[told + 1 :])
+
     def _check(self) -> None:
         if self._process.poll() is not None:
-            raise UserError(f"the jobs ended with status {self._process.returncode}", hint=self._log.read_text()[-500:])
+            raise UserError(f"the jobs ended with status {self._process.returncode}", hint=self._last_words())
 
     def _metrics(self, page: str) -> Figures:
         self._check()

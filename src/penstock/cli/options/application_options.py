@@ -168,15 +168,7 @@ def takes_application(function: F) -> F:
             help="A compile-time argument: @ARGV of Perl in SPL (.splmm), in order, and a compile-time value if it is "
             "NAME=VALUE; may be given several times.",
         ),
-        click.option(
-            "--sandbox",
-            is_flag=True,
-            expose_value=False,
-            callback=_enter_sandbox,
-            help="For a program that you do not trust: SPL alone, no functions for files or the environment, no "
-            "servers, no toolkits but those that --toolkit names, no files but in the data and output folders. "
-            f"[{sandbox.VARIABLE}]",
-        ),
+        _SANDBOX,
     ]
     command: Any = wrapper
     command.__click_params__ = getattr(function, "__click_params__", [])
@@ -188,6 +180,17 @@ def takes_application(function: F) -> F:
 def _enter_sandbox(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value:
         os.environ[sandbox.VARIABLE] = "1"
+
+
+_SANDBOX = click.option(
+    "--sandbox",
+    is_flag=True,
+    expose_value=False,
+    callback=_enter_sandbox,
+    help="For a program that you do not trust: SPL alone, no functions for files or the environment, no "
+    "servers, no toolkits but those that --toolkit names, no files but in the data and output folders. "
+    f"[{sandbox.VARIABLE}]",
+)
 
 
 def _settings(given: tuple[str, ...]) -> dict[str, list[str]]:
