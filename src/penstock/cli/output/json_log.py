@@ -51,10 +51,10 @@ class JsonLog(io.TextIOBase):
         if self._text.endswith("\n"):
             message, self._text = self._text.rstrip("\n"), ""
             if message:
-                self.tell(message)
+                self.write_message(message)
         return len(text)
 
-    def tell(self, message: str, **more: Any) -> None:
+    def write_message(self, message: str, **more: Any) -> None:
         """Write a message, with more about it."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = {"time": now, "level": level_of(message), "message": message, **more}

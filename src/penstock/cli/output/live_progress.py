@@ -98,7 +98,7 @@ class _Lines:
             self._last = time.monotonic()
             message = self._prefix + _headline(_taken(self._rates, progress), progress)
             if isinstance(sys.stderr, JsonLog):
-                sys.stderr.tell(message, application=self._application, **self._figures(progress))
+                sys.stderr.write_message(message, application=self._application, **self._figures(progress))
             else:
                 click.echo(message, err=True)
 
