@@ -49,7 +49,10 @@ EXPERIMENTS = {
     "throughput-out": "Parquet in, three operators, Parquet out against native PySpark; a batch of 3 GiB to one file",
     "crashes": "workers, executors and drivers killed at random moments: sinks against the reference",
     "changes": "plans changed at random moments, jobs killed in every phase of it: sinks against the reference",
+    "soak": "an hour at half of the sustainable rate: memory, files and batch times stay flat",
 }
+NOT_AMONG_ALL = frozenset({"soak"})
+"""Those that `penstock bench all` leaves out: their length is the point of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +92,14 @@ class Bench:
         name: The experiment's name.
         quick: Whether to use small inputs, as continuous integration does.
         out: Where the files go.
+        duration: How many seconds an experiment is to take that takes as long as one likes; None for its usual time.
     """
 
-    def __init__(self, name: str, *, quick: bool, out: Path) -> None:
+    def __init__(self, name: str, *, quick: bool, out: Path, duration: float | None = None) -> None:
         self.name = name
         self.quick = quick
         self.out = out
+        self.duration = duration
         self.rows: list[dict[str, object]] = []
         self.checks: list[Check] = []
         self.plots: list[Plot] = []
@@ -151,7 +156,7 @@ class Bench:
         return {
             "name": self.name,
             "quick": self.quick,
-            "command": f"penstock bench {self.name}{' --quick' if self.quick else ''}",
+            "command": f"penstock bench {self.name}{self._options()}",
             "about": EXPERIMENTS.get(self.name, ""),
             "seconds": round(time.monotonic() - self._began, 1),
             "machine": self._machine,
@@ -159,6 +164,10 @@ class Bench:
             "checks": [asdict(check) for check in self.checks],
             "plots": [asdict(plot) for plot in self.plots],
         }
+
+    def _options(self) -> str:
+        duration = "" if self.duration is None else f" --seconds {self.duration:g}"
+        return (" --quick" if self.quick else "") + duration
 
     def write(self) -> None:
         """Write `NAME.json` and `NAME.csv`."""

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.base.diagnostics import UserError, did_you_mean
-from penstock.bench import EXPERIMENTS, Bench, machine_facts
+from penstock.bench import EXPERIMENTS, NOT_AMONG_ALL, Bench, machine_facts
 from penstock.bench.pages.tables import Row, cell, is_text, parts
 from penstock.cli import print_json
 
@@ -29,7 +29,7 @@ _PADDING, _MARGIN = 3, 2
 _HELP_WIDTH = 76
 _LISTING = "\n".join(
     fill(what, _HELP_WIDTH, initial_indent=f"    {name:<14}", subsequent_indent=" " * 18)
-    for name, what in {**EXPERIMENTS, ALL: "all of them, one after the other"}.items()
+    for name, what in {**EXPERIMENTS, ALL: f"all but {', '.join(NOT_AMONG_ALL)}, one after the other"}.items()
 )
 
 
@@ -62,16 +62,26 @@ _LISTING = "\n".join(
     show_default=True,
     help="Where the files go.",
 )
+@click.option(
+    "--seconds",
+    "duration",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="How long `soak` goes on. Default: an hour.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(names: tuple[str, ...], quick: bool, out: Path, as_json: bool) -> int:
+def command(names: tuple[str, ...], quick: bool, out: Path, duration: float | None, as_json: bool) -> int:
     """Run one experiment here, or several, each in a process of its own."""
     for name in names:
         if name not in (*EXPERIMENTS, ALL):
             raise UserError(f"there is no experiment `{name}`", hint=did_you_mean(name, (*EXPERIMENTS, ALL)))
-    chosen = list(EXPERIMENTS) if ALL in names else list(dict.fromkeys(names))
+    among_all = [name for name in EXPERIMENTS if name not in NOT_AMONG_ALL]
+    chosen = [*dict.fromkeys(n for name in names for n in (among_all if name == ALL else [name]))]
+    if duration is not None and chosen != ["soak"]:
+        raise click.UsageError("--seconds is for `soak` alone")
     if len(chosen) > 1:
         return _run_several(chosen, quick=quick, out=out, as_json=as_json)
-    bench = _run_one(chosen[0], quick=quick, out=out)
+    bench = _run_one(chosen[0], quick=quick, out=out, duration=duration)
     if as_json:
         print_json(bench.to_json())
     else:
@@ -79,9 +89,9 @@ def command(names: tuple[str, ...], quick: bool, out: Path, as_json: bool) -> in
     return 0
 
 
-def _run_one(name: str, *, quick: bool, out: Path) -> Bench:
+def _run_one(name: str, *, quick: bool, out: Path, duration: float | None) -> Bench:
     try:
-        bench = Bench(name, quick=quick, out=out)
+        bench = Bench(name, quick=quick, out=out, duration=duration)
     except OSError as error:
         raise UserError(f"cannot make the folder `{out}`: {error.strerror}") from error
     importlib.import_module(f"penstock.bench.{name.replace('-', '_')}").run(bench)
@@ -111,7 +121,9 @@ def _run_several(names: list[str], *, quick: bool, out: Path, as_json: bool) -> 
 def _summary(results: list[dict[str, Any]]) -> dict[str, Any]:
     """All experiments in the form of one, so that a program reads both alike."""
     return {
-        "name": ALL if len(results) == len(EXPERIMENTS) else " ".join(result["name"] for result in results),
+        "name": ALL
+        if len(results) == len(EXPERIMENTS) - len(NOT_AMONG_ALL)
+        else " ".join(result["name"] for result in results),
         "machine": machine_facts(),
         "results": [{key: result[key] for key in ("name", "command", "seconds")} for result in results],
         "checks": [

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import make_folder, read_sealed, write_sealed
+from penstock.base.plain_pickle import load_plain
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
@@ -144,7 +145,7 @@ class SinkPE:
         """
         stored = self._path(batch)
         if stored.exists():
-            found: dict[str, Any] = pickle.loads(read_sealed(stored, SINKS_STATE))
+            found: dict[str, Any] = load_plain(read_sealed(stored, SINKS_STATE), SINKS_STATE)
             return found
         last = self._last_stored()
         if batch < 0 and last is None:
