@@ -33,6 +33,7 @@ EXPERIMENTS = {
     "epochs": "importance over time while jobs come and go, nodes fail and weights change",
     "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
     "placement": "the four topologies of that paper on a cluster of four workers: bytes between executors, on Spark",
+    "drift": "hot keys that change: rescheduled channels against a placement with hindsight, on Spark",
     "fusion": "figures 10 and 11 of the SPADE paper: six fusions of two applications, on Spark",
     "cola": "table 1 of the COLA paper, fusion against the optimum, and 10,000 operators",
     "solvers": "deadlines, memory and quality of the solvers on large inputs of many shapes",
@@ -46,6 +47,7 @@ EXPERIMENTS = {
     "vs-handwritten": "bargain detection and network monitoring against the same by hand in PySpark",
     "nexmark": "the 23 queries of Nexmark against the same by hand in PySpark, answers checked by DuckDB",
     "throughput-out": "Parquet in, three operators, Parquet out against native PySpark; a batch of 3 GiB to one file",
+    "moves": "channels that move between all batches while executors and drivers are killed, against the reference",
     "crashes": "workers, executors and drivers killed at random moments: sinks against the reference",
 }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from penstock.expr.environment import Environment
     from penstock.running.rescaling import Rescaling
     from penstock.spark.job.run import SparkRun
+    from penstock.spark.placement.placer import PlacementSettings
     from penstock.toolkit.core.program import Program
 
 
@@ -80,10 +82,9 @@ def _run(
 ) -> SparkRun:
     """Run a job until it ends, is stopped, or is to have other channels."""
     from penstock.cli.engines.relaunch import run_again
-    from penstock.spark.cluster.cluster_record import racks_of
     from penstock.spark.job.run import run_on_spark
-    from penstock.spark.placement.placer import PlacementSettings
 
+    placement = _placement(settings)
     return run_again(
         lambda count: run_on_spark(
             job,
@@ -98,14 +99,29 @@ def _run(
             start_from=settings.start_from,
             allow_dropped_state=settings.allow_dropped_state,
             state_limit=settings.state_limit,
-            placement=PlacementSettings(
-                algorithm=settings.placement,
-                reschedule_seconds=settings.reschedule,
-                racks=racks_of(settings.master),
-            ),
+            placement=placement,
         ),
         settings.relaunches,
         _tell,
+    )
+
+
+def _placement(settings: RunSettings) -> PlacementSettings:
+    """How to place, with what is known of the hosts: by the file of hosts, or as `penstock cluster` has made them."""
+    from penstock.model import read_hosts
+    from penstock.spark.cluster.cluster_record import cluster_of
+    from penstock.spark.placement.placer import PlacementSettings
+
+    wanted = PlacementSettings(algorithm=settings.placement, reschedule_seconds=settings.reschedule)
+    if settings.hosts is None:
+        cluster = cluster_of(settings.master)
+        return wanted if cluster is None else replace(wanted, racks=cluster.racks, tags=cluster.tags)
+    hosts = read_hosts(settings.hosts).hosts
+    return replace(
+        wanted,
+        racks={host.id: host.rack for host in hosts},
+        tags={host.id: host.tags for host in hosts},
+        link_bytes=min([*(host.link_bytes for host in hosts if isfinite(host.link_bytes))], default=wanted.link_bytes),
     )
 
 
@@ -115,16 +131,19 @@ def _check(program: Program, settings: RunSettings) -> None:
     Raises:
         UserError: The plan or the profile is of another program, or another process holds the checkpoint.
     """
+    from penstock.model import read_hosts
     from penstock.optimizer import plan_for
     from penstock.optimizer.kept_profiles import profile_for
     from penstock.parallel.pe_demands import unapplied_demands
     from penstock.spark.checkpoint.lock import check_unlocked
 
+    if settings.hosts is not None:
+        read_hosts(settings.hosts)
     if settings.plan is not None:
         plan_for(program.application, settings.plan)
     if settings.profile is not None:
         profile_for(program.application, settings.profile)
-    for warning in unapplied_demands(program.application):
+    for warning in unapplied_demands(program.application, has_hosts=not settings.master.startswith("local")):
         _tell(f"warning: {warning}")
     if settings.checkpoint is not None and not settings.take_over:
         check_unlocked(settings.checkpoint)

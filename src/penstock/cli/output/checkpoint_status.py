@@ -36,6 +36,8 @@ def _print(status: dict[str, Any]) -> None:
         f"{status['batches']} batches in this run, told {age:.0f} s ago"
     )
     click.echo(f"placement {status['placement']}{'' if status['is_placed'] else ' (tasks run where Spark puts them)'}")
+    for demand in status.get("demands", ()):
+        click.echo(f"kept: {demand}")
     for executor in status["executors"]:
         rack = f", {executor['rack']}" if executor["rack"] else ""
         click.echo(f"executor {executor['id']} on {executor['host']}{rack}")

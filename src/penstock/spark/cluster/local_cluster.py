@@ -48,6 +48,7 @@ def start_cluster(
     racks: int = 1,
     cores: int = 1,
     memory_mib: int = 1024,
+    tags: Mapping[str, Sequence[str]] | None = None,
     notice: Callable[[str], None] = lambda text: None,
 ) -> ClusterRecord:
     """Start a cluster, and wait until the master knows all workers.
@@ -58,6 +59,7 @@ def start_cluster(
         racks: Over how many racks they are dealt.
         cores: Of each worker.
         memory_mib: Of each worker.
+        tags: By address of a worker, what it offers.
         notice: Is told what happens.
 
     Raises:
@@ -72,6 +74,9 @@ def start_cluster(
             hint="`penstock cluster down` ends it; --folder DIR has another one beside it",
         )
     addresses = [f"127.0.0.{number + 2}" for number in range(hosts)]
+    for host in tags or {}:
+        if host not in addresses:
+            raise UserError(f"there is no worker `{host}` to have a tag", hint=f"workers are {', '.join(addresses)}")
     for address in (MASTER_HOST, *addresses):
         _check_address(address)
     shutil.rmtree(folder, ignore_errors=True)
@@ -89,7 +94,8 @@ def start_cluster(
             where = ("--host", host, "--webui-port", str(page), *more, master)
             started.append(_start(folder, "worker", host, where))
             rack = f"rack{number * racks // hosts + 1}"
-            workers.append(WorkerRecord(host=host, rack=rack, web_port=page, process=started[-1]))
+            offers = tuple((tags or {}).get(host, ()))
+            workers.append(WorkerRecord(host=host, rack=rack, web_port=page, process=started[-1], tags=offers))
         record = ClusterRecord(
             master=master,
             web_port=web_port,

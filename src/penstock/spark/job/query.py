@@ -141,6 +141,11 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
         raise
     throttle = Throttle(job.checkpoint, lambda: _ingested(job.plan, sinks.totals))
     placer = Placer(spark, job.plan, job.placement, notice)
+    try:
+        placer.prepare()
+    except BaseException:
+        sinks.close()
+        raise
     status = JobStatus(job.checkpoint, job.program.application.name, job.plan, job.placement, placer)
 
     def write(frame: DataFrame, number: int) -> None:

@@ -31,7 +31,7 @@ from penstock.spark.gate.gating import start_clock
 from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, start
 from penstock.spark.job.watch import watch
-from penstock.spark.placement.placer import PlacementSettings
+from penstock.spark.placement.placer import PlacementSettings, is_placed
 from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.switch_plan import switch_plan
 from penstock.spark.sinks.sink_pe import SinkPE
@@ -135,6 +135,7 @@ def run_on_spark(
         job = _job_on(checkpoint, compiled, lock, resumed=resumed)
         job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}))
         job = replace(job, placement=placement or PlacementSettings())
+        job = replace(job, is_metered=job.is_metered or is_placed(job.placement, plan))
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, job.environment, before):
             batches, sinks, stopped = run_job(spark, job, on_progress, notice, seconds, stops)

@@ -44,7 +44,12 @@ class JobStatus:
     ) -> None:
         self._path = checkpoint / STATUS
         pes = [list(pe.operators) for pe in plan.pes]
-        self._fixed = {"application": application, "pes": pes, "placement": settings.algorithm}
+        self._fixed = {
+            "application": application,
+            "pes": pes,
+            "placement": settings.algorithm,
+            "demands": list(placer.demands),
+        }
         self._placer = placer
         self._started = time.time()
         self._next = 0.0
