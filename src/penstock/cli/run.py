@@ -230,6 +230,14 @@ class _Run(click.Command):
     help="How often to see whether channels should run on other executors; they move if it pays.",
 )
 @click.option(
+    "--tables",
+    type=click.Choice(("fixed", "measured")),
+    default="fixed",
+    show_default=True,
+    help="With --placement greedy or metis: whether key groups move to other channels, so that those which talk to "
+    "each other meet on one host, where that pays.",
+)
+@click.option(
     "--hosts",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",

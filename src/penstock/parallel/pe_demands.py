@@ -3,8 +3,8 @@
 Introduction:
     Hosts are known when a job starts, and its PEs before. But a channel of a PE is on one host, so much of a demand on
     hosts is a demand on PEs, wherever the job will run: two operators that may not share a host may not share a PE.
-    `pe_demands` states it in the three kinds of constraints that every fusion algorithm knows; `broken_demands` judges a
-    given fusion, from the definitions.
+    `pe_demands` states it in the three kinds of constraints that every fusion algorithm knows; `broken_demands` judges
+    a given fusion, from the definitions.
 
 Formulation:
     A *cluster* is operators that are on one host in every placement: those of a PE or host colocation. Two clusters

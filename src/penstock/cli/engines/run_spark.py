@@ -112,7 +112,11 @@ def _placement(settings: RunSettings) -> PlacementSettings:
     from penstock.spark.cluster.cluster_record import cluster_of
     from penstock.spark.placement.placer import PlacementSettings
 
-    wanted = PlacementSettings(algorithm=settings.placement, reschedule_seconds=settings.reschedule)
+    wanted = PlacementSettings(
+        algorithm=settings.placement,
+        reschedule_seconds=settings.reschedule,
+        moves_groups=settings.tables == "measured",
+    )
     if settings.hosts is None:
         cluster = cluster_of(settings.master)
         return wanted if cluster is None else replace(wanted, racks=cluster.racks, tags=cluster.tags)

@@ -47,6 +47,7 @@ class RunSettings:
     placement: str = "spark"
     reschedule: float | None = None
     hosts: Path | None = None
+    tables: str = "fixed"
     report: RunReport | None = None
 
     def tell_all(self, application: str, shown: Progress) -> Progress:

@@ -103,6 +103,7 @@ class PhysicalPlan:
         keys: For each region with a key the attributes that it is routed by.
         tables: For each region with a key the channel that holds each key group.
         contained: Operators that containers run although they have a generated form (`contained`).
+        meters_groups: Whether tasks tell what they send from key group to key group.
     """
 
     application: Application
@@ -113,6 +114,7 @@ class PhysicalPlan:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     contained: frozenset[str] = frozenset()
+    meters_groups: bool = False
 
     @cached_property
     def home(self) -> dict[str, int]:

@@ -136,6 +136,7 @@ def run_on_spark(
         job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}))
         job = replace(job, placement=placement or PlacementSettings())
         job = replace(job, is_metered=job.is_metered or is_placed(job.placement, plan))
+        job = replace(job, plan=replace(plan, meters_groups=job.placement.moves_groups))
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, job.environment, before):
             batches, sinks, stopped = run_job(spark, job, on_progress, notice, seconds, stops)

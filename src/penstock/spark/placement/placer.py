@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import Infeasible, UserError
+from penstock.base.figures import figure
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.parallel.pe_demands import host_demands
 from penstock.placement import Algorithm
@@ -31,6 +32,7 @@ from penstock.placement.live.host_rules import HostRules, keeps_rules
 from penstock.placement.live.live_schedule import Executor, Homes, place_tasks
 from penstock.placement.live.moves_log import Move, MovesLog
 from penstock.placement.live.rescheduling import LINK_BYTES_A_SECOND, Prediction, may_move, move_costs, predict
+from penstock.placement.live.table_choice import TableChoice
 from penstock.placement.live.traffic_window import Line, TrafficWindow
 from penstock.runtime.pes.traffic import TaskTraffic
 from penstock.spark.placement.executors import Executors
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
 
 SPARK = "spark"
 """The placement that leaves everything to Spark."""
+
+GROUP_BATCHES = 6
+"""How many batches are looked at before key groups are moved by what they send."""
 
 LEARNING_BATCHES = 2
 """How many batches are looked at before tasks are placed by what they send."""
@@ -65,6 +70,7 @@ class PlacementSettings:
         racks: From host to rack.
         tags: From host to what it offers.
         link_bytes: What the link of a host carries in a second.
+        moves_groups: Whether key groups move to other channels, too, where that pays.
     """
 
     algorithm: str = SPARK
@@ -72,6 +78,7 @@ class PlacementSettings:
     racks: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, frozenset[str]] = field(default_factory=dict)
     link_bytes: float = LINK_BYTES_A_SECOND
+    moves_groups: bool = False
 
 
 def is_placed(settings: PlacementSettings, plan: PhysicalPlan) -> bool:
@@ -96,11 +103,19 @@ class Placer:
         plan: Of the job.
         settings: How to place it.
         notice: Is told what the user should know at once.
+        ask_for_tables: Is told which tables of key groups the job should go on with.
     """
 
     def __init__(
-        self, spark: SparkSession, plan: PhysicalPlan, settings: PlacementSettings, notice: Callable[[str], None]
+        self,
+        spark: SparkSession,
+        plan: PhysicalPlan,
+        settings: PlacementSettings,
+        notice: Callable[[str], None],
+        ask_for_tables: Callable[[Mapping[str, Sequence[int]]], object] | None = None,
     ) -> None:
+        self._tables = TableChoice(plan, settings.link_bytes)
+        self._ask_for_tables = ask_for_tables if settings.moves_groups else None
         self._spark, self._plan, self._settings, self._notice = spark, plan, settings, notice
         self._stateful = [pe.index for pe in plan.pes if pe.role == "stateful"]
         self._stateless = [pe.index for pe in plan.pes if pe.role == "stateless"]
@@ -174,6 +189,10 @@ class Placer:
         self.window.add(traffic)
         if self._has_demands:
             self._demands.check(traffic)
+        if self._ask_for_tables is not None and self._is_settled(batch):
+            self._tables.add(traffic)
+            if self._tables.batches >= GROUP_BATCHES:
+                self._choose_tables(self._ask_for_tables)
         if self.log.awaits(batch):
             self.log.observe(self.window.graph(), {task: host for task, (_, host) in self.window.homes.items()})
 
@@ -192,6 +211,26 @@ class Placer:
         if cause is not None:
             self._decide(batch, cause)
         self._tell()
+
+    def _is_settled(self, batch: int) -> bool:
+        """Whether tasks run where their traffic has put them."""
+        return self._placed_at is not None and not self.log.awaits(batch)
+
+    def _choose_tables(self, ask: Callable[[Mapping[str, Sequence[int]]], object]) -> None:
+        """Ask for other tables if they pay; if not, look again with what is sent from now on."""
+        found = self._tables.choose({task: host for task, (_, host) in self.window.homes.items()})
+        self._tables = TableChoice(self._plan, self._settings.link_bytes)
+        if found is None:
+            if self._settings.reschedule_seconds is None:
+                self._ask_for_tables = None
+            return
+        before, after = found.remote_bytes
+        self._notice(
+            "key groups move to other channels: what they send between hosts is to go "
+            f"from {figure(before)} to {figure(after)} bytes a batch"
+        )
+        ask(found.tables)
+        self._ask_for_tables = None
 
     def _wait_for_hosts(self) -> list[Executor]:
         """The executors, as soon as demands on hosts can be kept on them; what follows for tasks is noted.
