@@ -28,6 +28,12 @@ _LOOK_SECONDS = 0.5
     help="Of a checkpoint: write what the channels send each other as a METIS graph, for `penstock place`.",
 )
 @click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Of a checkpoint: write a page that shows which host runs what, and what crosses between hosts.",
+)
+@click.option(
     "--until",
     type=click.Choice([state.value for state in JobState]),
     metavar="STATE",
@@ -42,7 +48,13 @@ _LOOK_SECONDS = 0.5
 @asks_service
 @json_option
 def command(
-    job: str | None, graph: Path | None, until: str | None, wait: float | None, client: Client, as_json: bool
+    job: str | None,
+    graph: Path | None,
+    html: Path | None,
+    until: str | None,
+    wait: float | None,
+    client: Client,
+    as_json: bool,
 ) -> int:
     """Show the jobs of the service: what each gets, uses and earns, and why it runs or does not. With JOB, that one.
 
@@ -63,9 +75,9 @@ def command(
 
         if until is not None or wait is not None:
             raise click.UsageError("--until and --wait are of a job of the service, not of a checkpoint")
-        return show_checkpoint(Path(job), graph, as_json)
-    if graph is not None:
-        raise click.UsageError("--graph is of a job by its checkpoint: name the folder")
+        return show_checkpoint(Path(job), graph, html, as_json)
+    if graph is not None or html is not None:
+        raise click.UsageError("--graph and --html are of a job by its checkpoint: name the folder")
     patience = wait if wait is not None else float("inf") if until is not None else 0.0
     answer = _ask(lambda: client.get("jobs") if job is None else client.get("jobs", job), until, patience)
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from penstock.base.figures import figure
 from penstock.cli import print_json
 
 
-def show_checkpoint(checkpoint: Path, graph: Path | None, as_json: bool) -> int:
+def show_checkpoint(checkpoint: Path, graph: Path | None, page: Path | None, as_json: bool) -> int:
     """Show the job of a checkpoint."""
     from penstock.placement.live.channel_graph import format_metis
     from penstock.spark.placement.job_status import graph_of, read_status
@@ -22,11 +23,37 @@ def show_checkpoint(checkpoint: Path, graph: Path | None, as_json: bool) -> int:
     if graph is not None:
         graph.write_text(format_metis(graph_of(status).as_communication_graph()))
         click.echo(f"wrote {graph}", err=True)
+    if page is not None:
+        page.write_text(by_host(status), encoding="utf-8")
+        click.echo(f"wrote {page}", err=True)
     if as_json:
         print_json(status)
     else:
         _print(status)
     return 0
+
+
+def by_host(status: dict[str, Any]) -> str:
+    """The page of a status: where channels were before they have moved, and where they are."""
+    from penstock.draw.hosts_page import Picture, Task, hosts_page
+
+    host_of = {executor["id"]: executor["host"] for executor in status["executors"]}
+    homes: dict[Task, str] = {(t["pe"], t["channel"]): t["executor"] for t in status["tasks"] if t["executor"]}
+    before = dict(homes)
+    for move in reversed(status["moves"]):
+        before |= {(t["pe"], t["channel"]): t["from"] for t in move["tasks"] if (t["pe"], t["channel"]) in before}
+    pictures = [Picture(title="now", host_of=_hosts(homes, host_of))]
+    if before != homes:
+        title = f"before {len(status['moves'])} moves" if len(status["moves"]) > 1 else "before the move"
+        pictures.insert(0, Picture(title=title, host_of=_hosts(before, host_of)))
+    labels = {pe: ", ".join(status["pes"][pe]) for pe in sorted({task["pe"] for task in status["tasks"]})}
+    flows = {((*f["from"],), (*f["to"],)): f["bytes"] for f in status["flows"]}
+    return hosts_page(status["application"], labels, flows, pictures)
+
+
+def _hosts(homes: Mapping[Any, str], host_of: Mapping[str, str]) -> dict[Any, str]:
+    # An executor that has gone is a place of its own.
+    return {task: host_of.get(home, f"executor {home}") for task, home in homes.items()}
 
 
 def _print(status: dict[str, Any]) -> None:
