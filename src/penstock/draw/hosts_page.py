@@ -1,7 +1,8 @@
 """One self-contained HTML page that shows what runs where, and what channels send each other.
 
-Each host is a band. PEs stand from left to right, as they do in the query; each channel is a box in the band of its host. A curve is as thick
-as what it carries, and coloured where it crosses hosts. Two drawings, if channels have moved: before, and now.
+Each host is a band. PEs stand from left to right, as they do in the query; each channel is a box in the band of its
+host. A curve is as thick as what it carries, and coloured where it crosses hosts. Two drawings, if channels have moved:
+before, and now.
 """
 
 from __future__ import annotations
