@@ -30,6 +30,7 @@ from penstock.spark.job.run import run_on_spark
 from penstock.spark.job.session import open_session
 from penstock.spark.placement import placer
 from penstock.spark.placement.job_status import read_status
+from penstock.spark.placement.settings import PlacementSettings
 from penstock.spark.placement.state_homes import StateHomes
 
 master, folder = sys.argv[1], Path(sys.argv[2])
@@ -57,7 +58,7 @@ def run(name, program, pes, tags, algorithm):
     out.mkdir()
     environment = Environment(data_directory=folder, output_directory=out)
     job = compile(program, Options(environment=environment, pes=pes, batch=50))
-    settings = placer.PlacementSettings(algorithm=algorithm, tags=tags)
+    settings = PlacementSettings(algorithm=algorithm, tags=tags)
     run_on_spark(job, spark, checkpoint=folder / f"{name}-c", notice=print, placement=settings)
     status = read_status(folder / f"{name}-c")
     host_of = {executor["id"]: executor["host"] for executor in status["executors"]}

@@ -67,7 +67,8 @@ def run_drifting(master: str, channels: int, rows: int, batches: int, phases: in
     from penstock.spark.job import query
     from penstock.spark.job.run import run_on_spark
     from penstock.spark.job.session import ON_PLACES, open_session
-    from penstock.spark.placement.placer import PlacementSettings, Placer
+    from penstock.spark.placement.placer import Placer
+    from penstock.spark.placement.settings import PlacementSettings
 
     kept: list[_Kept] = []
     placers: list[Placer] = []

@@ -97,7 +97,7 @@ def run_placed(
     """Run a topology; the figures of a batch, medians over those behind the first ones."""
     from penstock.spark.job.run import run_on_spark
     from penstock.spark.job.session import ON_ONE_MACHINE, ON_PLACES, open_session
-    from penstock.spark.placement.placer import PlacementSettings
+    from penstock.spark.placement.settings import PlacementSettings
 
     spark = open_session(master, **ON_ONE_MACHINE, **({} if placement == "spark" else ON_PLACES))
     durations: dict[int, float] = {}

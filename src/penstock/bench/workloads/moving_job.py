@@ -78,7 +78,8 @@ def _run_once(spark: SparkSession, folder: Path) -> None:
     """Run the job from its checkpoint to its end, or to a failure."""
     from penstock.spark.job import query
     from penstock.spark.job.run import run_on_spark
-    from penstock.spark.placement.placer import PlacementSettings, Placer
+    from penstock.spark.placement.placer import Placer
+    from penstock.spark.placement.settings import PlacementSettings
 
     class Restless(Placer):
         """A placer whose channels stay nowhere."""

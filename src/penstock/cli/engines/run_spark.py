@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from penstock.expr.environment import Environment
     from penstock.running.rescaling import Rescaling
     from penstock.spark.job.run import SparkRun
-    from penstock.spark.placement.placer import PlacementSettings
+    from penstock.spark.placement.settings import PlacementSettings
     from penstock.toolkit.core.program import Program
 
 
@@ -109,23 +109,22 @@ def _run(
 def _placement(settings: RunSettings) -> PlacementSettings:
     """How to place, with what is known of the hosts: by the file of hosts, or as `penstock cluster` has made them."""
     from penstock.model import read_hosts
-    from penstock.spark.cluster.cluster_record import cluster_of
-    from penstock.spark.placement.placer import PlacementSettings
+    from penstock.spark.placement.settings import settings_on
 
-    wanted = PlacementSettings(
+    wanted = replace(
+        settings_on(settings.master),
         algorithm=settings.placement,
         reschedule_seconds=settings.reschedule,
         moves_groups=settings.tables == "measured",
     )
     if settings.hosts is None:
-        cluster = cluster_of(settings.master)
-        return wanted if cluster is None else replace(wanted, racks=cluster.racks, tags=cluster.tags)
+        return wanted
     hosts = read_hosts(settings.hosts).hosts
     return replace(
         wanted,
         racks={host.id: host.rack for host in hosts},
         tags={host.id: host.tags for host in hosts},
-        link_bytes=min([*(host.link_bytes for host in hosts if isfinite(host.link_bytes))], default=wanted.link_bytes),
+        link_bytes=min([host.link_bytes for host in hosts if isfinite(host.link_bytes)], default=wanted.link_bytes),
     )
 
 

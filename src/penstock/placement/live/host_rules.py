@@ -150,7 +150,7 @@ def host_rules(
         conflict = _smallest_conflict(pes, demands, hosts, names)
         there = ", ".join(f"`{host}`" for host in hosts) or "no host"
         raise Infeasible(
-            f"demands on hosts that cannot all be kept on {there}: " + "; ".join(conflict) + _why(pes, demands),
+            f"demands on hosts that cannot all be kept on {there}: " + "; ".join(conflict) + _why(pes, demands, hosts),
             conflicts=conflict,
         )
     chosen = host_signatures([unit.need for unit in units], len(names), Deadline.after(_DEADLINE_SECONDS))
@@ -276,8 +276,13 @@ def _smallest_conflict(
     return [describe(demand) for demand in kept]
 
 
-def _why(pes: Sequence[Located], demands: Sequence[Constraint]) -> str:
-    """A word on what is not ours to place, if demands name it."""
+def _why(pes: Sequence[Located], demands: Sequence[Constraint], hosts: Tags) -> str:
+    """A word on names that no host has, and on what is not ours to place, if demands name it."""
+    known = {*hosts, *(tag for tags in hosts.values() for tag in tags)}
+    unknown = sorted({name for demand in demands for name in demand.hosts if name not in known})
+    if unknown and not known.intersection(name for demand in demands for name in demand.hosts):
+        names = ", ".join(f"`{name}`" for name in unknown)
+        return f" (no host has the name or tag {names}; a file of hosts says which tags they have)"
     named = {id_ for demand in demands for ids in (demand.operators, *demand.replicas) for id_ in ids}
     sources = [id_ for located in pes if located.is_anywhere for id_ in located.operators if id_ in named]
     return f" (Spark reads {', '.join(f'`{id_}`' for id_ in sources)} on any of them)" if sources else ""

@@ -40,7 +40,8 @@ from penstock.spark.job.outside_sources import outside_source
 from penstock.spark.job.program_file import program_path, ship_program
 from penstock.spark.job.session import cores_of
 from penstock.spark.placement.job_status import JobStatus
-from penstock.spark.placement.placer import PlacementSettings, Placer
+from penstock.spark.placement.placer import Placer
+from penstock.spark.placement.settings import PlacementSettings
 from penstock.spark.savepoints.rescale_requests import write_request
 from penstock.spark.sinks.sink_pe import LARGE, Committing, SinkPE
 from penstock.spark.sinks.task_sinks import spilling, writing

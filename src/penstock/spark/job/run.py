@@ -31,7 +31,7 @@ from penstock.spark.gate.gating import start_clock
 from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, start
 from penstock.spark.job.watch import watch
-from penstock.spark.placement.placer import PlacementSettings, is_placed
+from penstock.spark.placement.settings import PlacementSettings, is_placed, settings_on
 from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.switch_plan import switch_plan
 from penstock.spark.sinks.sink_pe import SinkPE
@@ -134,7 +134,7 @@ def run_on_spark(
         )
         job = _job_on(checkpoint, compiled, lock, resumed=resumed)
         job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}))
-        job = replace(job, placement=placement or PlacementSettings())
+        job = replace(job, placement=placement or settings_on(spark.sparkContext.master))
         job = replace(job, is_metered=job.is_metered or is_placed(job.placement, plan))
         job = replace(job, plan=replace(plan, meters_groups=job.placement.moves_groups))
         before = None if lock.predecessor is None else lock.predecessor.process

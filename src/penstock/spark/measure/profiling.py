@@ -16,6 +16,7 @@ from penstock.optimizer.kept_profiles import keep_if_seen_more
 from penstock.optimizer.machine import machine_transfer
 from penstock.profiler.refine import refine
 from penstock.spark.job.run import SparkRun, run_on_spark
+from penstock.spark.placement.settings import PlacementSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +72,15 @@ def profile_on_spark(
             on_progress(progress)
 
     before = set(_executions(spark))
-    run = run_on_spark(compiled, spark, checkpoint=checkpoint, seconds=seconds, on_progress=tell, notice=_tell)
+    run = run_on_spark(
+        compiled,
+        spark,
+        checkpoint=checkpoint,
+        seconds=seconds,
+        on_progress=tell,
+        notice=_tell,
+        placement=PlacementSettings(keeps_demands=False),
+    )
     profile = refine(
         compiled.program.application,
         run.statistics,

@@ -18,31 +18,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import Infeasible, UserError
 from penstock.base.figures import figure
 from penstock.codegen.plan.physical import PhysicalPlan
-from penstock.parallel.pe_demands import host_demands
 from penstock.placement import Algorithm
 from penstock.placement.live.channel_graph import ChannelGraph
 from penstock.placement.live.host_demands import HostDemands
 from penstock.placement.live.host_rules import HostRules, keeps_rules
 from penstock.placement.live.live_schedule import Executor, Homes, place_tasks
 from penstock.placement.live.moves_log import Move, MovesLog
-from penstock.placement.live.rescheduling import LINK_BYTES_A_SECOND, Prediction, may_move, move_costs, predict
+from penstock.placement.live.rescheduling import Prediction, may_move, move_costs, predict
 from penstock.placement.live.table_choice import TableChoice
 from penstock.placement.live.traffic_window import Line, TrafficWindow
 from penstock.runtime.pes.traffic import TaskTraffic
 from penstock.spark.placement.executors import Executors
+from penstock.spark.placement.settings import SPARK, PlacementSettings
 from penstock.spark.placement.state_homes import PlacementUnavailable, StateHomes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SPARK = "spark"
-"""The placement that leaves everything to Spark."""
 
 GROUP_BATCHES = 6
 """How many batches are looked at before key groups are moved by what they send."""
@@ -58,32 +54,6 @@ _SETTLED_SECONDS = 10.0
 """Hosts that have not changed for so long are those that there are."""
 
 _LOOK_SECONDS = 0.2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementSettings:
-    """How a job is placed.
-
-    Attributes:
-        algorithm: `even`, `greedy`, `metis`, or `spark` for as Spark does it.
-        reschedule_seconds: How often to see whether moves pay; None for never.
-        racks: From host to rack.
-        tags: From host to what it offers.
-        link_bytes: What the link of a host carries in a second.
-        moves_groups: Whether key groups move to other channels, too, where that pays.
-    """
-
-    algorithm: str = SPARK
-    reschedule_seconds: float | None = None
-    racks: Mapping[str, str] = field(default_factory=dict)
-    tags: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    link_bytes: float = LINK_BYTES_A_SECOND
-    moves_groups: bool = False
-
-
-def is_placed(settings: PlacementSettings, plan: PhysicalPlan) -> bool:
-    """Whether it matters where the tasks of a job run."""
-    return settings.algorithm != SPARK or bool(host_demands(plan.application))
 
 
 def line_of(plan: PhysicalPlan) -> Line:
@@ -122,7 +92,7 @@ class Placer:
         self._executors = Executors(spark, settings.racks)
         is_cluster = not spark.sparkContext.master.startswith("local")
         self._demands = HostDemands(plan, settings.tags, spark.conf.get("spark.driver.host", None))
-        self._has_demands = is_cluster and bool(self._demands)
+        self._has_demands = is_cluster and settings.keeps_demands and bool(self._demands)
         self._rules = HostRules()
         self._query: Any = None
         self._has_query = threading.Event()
