@@ -55,7 +55,8 @@ class HostDemands:
             )
             for pe in self._plan.pes
         ]
-        return host_rules(pes, self._demands, self._tagged(hosts), self._driver)
+        offers = frozenset(self._tags.get(self._driver or "", ()))
+        return host_rules(pes, self._demands, self._tagged(hosts), self._driver, offers)
 
     def check(self, traffic: Iterable[TaskTraffic]) -> None:
         """Judge where the tasks of a batch say that they ran.

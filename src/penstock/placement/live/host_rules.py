@@ -129,7 +129,11 @@ class _Unit:
 
 
 def host_rules(
-    pes: Sequence[Located], demands: Sequence[Constraint], hosts: Tags, driver: str | None = None
+    pes: Sequence[Located],
+    demands: Sequence[Constraint],
+    hosts: Tags,
+    driver: str | None = None,
+    offers: frozenset[str] = frozenset(),
 ) -> HostRules:
     """The hosts that the channels of each PE may be on.
 
@@ -138,16 +142,18 @@ def host_rules(
         demands: Those on hosts.
         hosts: With executors.
         driver: The host of the driver.
+        offers: What that one offers, if no executor is on it.
 
     Raises:
         Infeasible: They cannot all be kept; the message names those that are in conflict, and the hosts.
     """
     if not demands:
         return HostRules()
-    names = [*hosts, *([driver] if driver is not None and driver not in hosts else [])]
-    units = _units(pes, demands, hosts, names)
+    tags = {driver: offers, **hosts} if driver is not None else hosts
+    names = [*hosts, *(name for name in tags if name not in hosts)]
+    units = _units(pes, demands, hosts, names, tags)
     if units is None or not is_assignable([unit.need for unit in units], len(names)):
-        conflict = _smallest_conflict(pes, demands, hosts, names)
+        conflict = _smallest_conflict(pes, demands, hosts, names, tags)
         there = ", ".join(f"`{host}`" for host in hosts) or "no host"
         raise Infeasible(
             f"demands on hosts that cannot all be kept on {there}: " + "; ".join(conflict) + _why(pes, demands, hosts),
@@ -174,7 +180,7 @@ def host_rules(
 
 
 def _units(
-    pes: Sequence[Located], demands: Sequence[Constraint], hosts: Tags, names: Sequence[str]
+    pes: Sequence[Located], demands: Sequence[Constraint], hosts: Tags, names: Sequence[str], offers: Tags
 ) -> list[_Unit] | None:
     """The units with what they ask for; None if one asks for what no host has."""
     ids = [id_ for located in pes for id_ in located.operators]
@@ -184,7 +190,7 @@ def _units(
         [1.0] * len(names),
         ids=ids,
         host_ids=names,
-        tags=[hosts.get(name, frozenset()) for name in names],
+        tags=[offers[name] for name in names],
         constraints=demands,
     )
     needs = dict(zip(ids, operator_needs(problem), strict=True))
@@ -264,13 +270,13 @@ def _another_host(unit: _Unit, units: Sequence[_Unit], hosts: int) -> int | None
 
 
 def _smallest_conflict(
-    pes: Sequence[Located], demands: Sequence[Constraint], hosts: Tags, names: Sequence[str]
+    pes: Sequence[Located], demands: Sequence[Constraint], hosts: Tags, names: Sequence[str], offers: Tags
 ) -> list[str]:
     """Demands that cannot be kept together, while any fewer of them can, in words."""
     kept = list(demands)
     for demand in demands:
         fewer = [other for other in kept if other is not demand]
-        units = _units(pes, fewer, hosts, names)
+        units = _units(pes, fewer, hosts, names, offers)
         if units is None or not is_assignable([unit.need for unit in units], len(names)):
             kept = fewer
     return [describe(demand) for demand in kept]
