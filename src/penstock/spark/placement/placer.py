@@ -314,7 +314,7 @@ class Placer:
         return keeps_rules({task: host_of.get(home, "") for task, home in homes.items()}, self._rules)
 
     def _refilled(self) -> Homes:
-        """Where tasks are, those of executors that are gone dealt out to the emptiest.
+        """Where tasks are; those of executors that are gone go to another on the same host, or to the emptiest.
 
         Where demands on hosts have something against that, all are dealt out anew.
         """
@@ -329,7 +329,9 @@ class Placer:
         found = dict(self.homes)
         for task, home in found.items():
             if home not in held:
-                found[task] = min(held, key=lambda id_: (held[id_], id_))
+                host = self.window.homes.get(task, ("", ""))[1]
+                near = [executor.id for executor in self.executors if executor.host == host]
+                found[task] = min(near or held, key=lambda id_: (held[id_], id_))
                 held[found[task]] += 1
         return found
 
