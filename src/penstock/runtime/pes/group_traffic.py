@@ -4,6 +4,9 @@ Channels hold many key groups, and a table says which. To choose the table by wh
 groups talk to each other. A tuple carries the item of the sources that it descends from, so what leaves a PE is traced
 to what came in: its group is known by its key, and that of its descendants by theirs.
 
+Where tuples stay on their channel from one PE of a region to the next, an attribute with the name of the key is taken
+for the key. If it is another by then, groups are taken for others, and the tables that follow are less good.
+
 This reads what comes and goes once more, so it is done where it is asked for (`PhysicalPlan.meters_groups`). It changes
 nothing.
 """
