@@ -82,9 +82,7 @@ def start_cluster(
     at = list(sites) or [Site(host=f"127.0.0.{number + 2}") for number in range(hosts)]
     addresses = [site.host for site in at]
     master_host = GATEWAY if sites else MASTER_HOST
-    for host in tags or {}:
-        if host not in addresses:
-            raise UserError(f"there is no worker `{host}` to have a tag", hint=f"workers are {', '.join(addresses)}")
+    _check_tags(tags or {}, addresses)
     for address in (MASTER_HOST, *(() if sites else addresses)):
         _check_address(address)
     shutil.rmtree(folder, ignore_errors=True)
@@ -131,6 +129,12 @@ def stop_cluster(folder: Path) -> bool:
     _end(cluster.processes)
     shutil.rmtree(folder, ignore_errors=True)
     return True
+
+
+def _check_tags(tags: Mapping[str, Sequence[str]], hosts: Sequence[str]) -> None:
+    for host in tags:
+        if host not in hosts:
+            raise UserError(f"there is no worker `{host}` to have a tag", hint=f"workers are {', '.join(hosts)}")
 
 
 def _check_address(address: str) -> None:

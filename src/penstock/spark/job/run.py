@@ -134,9 +134,7 @@ def run_on_spark(
         )
         job = _job_on(checkpoint, compiled, lock, resumed=resumed)
         job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}))
-        job = replace(job, placement=placement or settings_on(spark.sparkContext.master))
-        job = replace(job, is_metered=job.is_metered or is_placed(job.placement, plan))
-        job = replace(job, plan=replace(plan, meters_groups=job.placement.moves_groups))
+        job = _placed(job, placement or settings_on(spark.sparkContext.master))
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, job.environment, before):
             batches, sinks, stopped = run_job(spark, job, on_progress, notice, seconds, stops)
@@ -176,6 +174,13 @@ def _job_on(checkpoint: Path, compiled: CompiledJob, lock: CheckpointLock, *, re
         began=record.get(BEGAN, {}),
         is_metered=plan.signals is None,
     )
+
+
+def _placed(job: Job, placement: PlacementSettings) -> Job:
+    """A job with its placement, whose tasks tell what that has to know."""
+    plan = replace(job.plan, meters_groups=placement.moves_groups)
+    is_metered = job.is_metered or is_placed(placement, plan)
+    return replace(job, placement=placement, plan=plan, is_metered=is_metered)
 
 
 def finish_job(spark: SparkSession, job: Job) -> None:
