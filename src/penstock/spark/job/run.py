@@ -134,7 +134,7 @@ def run_on_spark(
         )
         job = _job_on(checkpoint, compiled, lock, resumed=resumed)
         job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}))
-        job = _placed(job, placement or settings_on(spark.sparkContext.master))
+        job = _placed(job, placement or settings_on(str(spark.sparkContext.master)))
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, job.environment, before):
             batches, sinks, stopped = run_job(spark, job, on_progress, notice, seconds, stops)

@@ -90,7 +90,7 @@ class Placer:
         self._stateful = [pe.index for pe in plan.pes if pe.role == "stateful"]
         self._stateless = [pe.index for pe in plan.pes if pe.role == "stateless"]
         self._executors = Executors(spark, settings.racks)
-        is_cluster = not spark.sparkContext.master.startswith("local")
+        is_cluster = not str(spark.sparkContext.master).startswith("local")
         self._demands = HostDemands(plan, settings.tags, spark.conf.get("spark.driver.host", None))
         self._has_demands = is_cluster and settings.keeps_demands and bool(self._demands)
         self._rules = HostRules()
