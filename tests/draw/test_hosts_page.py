@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from penstock.cli.output.checkpoint_status import by_host
+from penstock.cli.status import by_host
 
 STATUS: dict[str, Any] = {
     "application": "Main",

@@ -23,14 +23,14 @@ import json, sys
 from pathlib import Path
 
 from penstock import App, Infeasible, UserError, col
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.reference import run as run_reference
-from penstock.spark.job.run import run_on_spark
+from penstock.spark.job.rescaling import run_program
 from penstock.spark.job.session import open_session
 from penstock.spark.placement import placer
 from penstock.spark.placement.job_status import read_status
-from penstock.spark.placement.settings import PlacementSettings
+from penstock.spark.placement.placement_settings import PlacementSettings
 from penstock.spark.placement.state_homes import StateHomes
 
 master, folder = sys.argv[1], Path(sys.argv[2])
@@ -57,9 +57,9 @@ def run(name, program, pes, tags, algorithm):
     out = folder / name
     out.mkdir()
     environment = Environment(data_directory=folder, output_directory=out)
-    job = compile(program, Options(environment=environment, pes=pes, batch=50))
+    options = Options(environment=environment, pes=pes, batch=50)
     settings = PlacementSettings(algorithm=algorithm, tags=tags)
-    run_on_spark(job, spark, checkpoint=folder / f"{name}-c", notice=print, placement=settings)
+    run_program(program, options, spark, checkpoint=folder / f"{name}-c", notice=print, placement=settings)
     status = read_status(folder / f"{name}-c")
     host_of = {executor["id"]: executor["host"] for executor in status["executors"]}
     ran = {status["pes"][t["pe"]][0]: host_of[t["executor"]] for t in status["tasks"] if t["channel"] == 0}

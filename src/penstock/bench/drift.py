@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.bench import Bench
 from penstock.bench.measure.own_process import run_apart
 from penstock.bench.workloads.drifting_keys import drifting_keys
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.reference import run as run_reference
 from penstock.spark.cluster.local_cluster import start_cluster, stop_cluster
@@ -65,10 +65,10 @@ def run(bench: Bench) -> None:
 def run_drifting(master: str, channels: int, rows: int, batches: int, phases: int) -> dict[str, Any]:
     """Run the job; what crossed in each batch, what hindsight would have had cross, and what moved."""
     from penstock.spark.job import query
-    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.rescaling import run_program
     from penstock.spark.job.session import ON_PLACES, open_session
+    from penstock.spark.placement.placement_settings import PlacementSettings
     from penstock.spark.placement.placer import Placer
-    from penstock.spark.placement.settings import PlacementSettings
 
     kept: list[_Kept] = []
     placers: list[Placer] = []
@@ -89,15 +89,10 @@ def run_drifting(master: str, channels: int, rows: int, batches: int, phases: in
         folder = Path(name)
         job = drifting_keys(folder, channels, rows, batches, phases)
         spark = open_session(master, **ON_PLACES)
-        outcome = run_on_spark(
-            compile(
-                job.program,
-                Options(
-                    environment=_environment(folder, "found"),
-                    pes=job.pes,
-                    channels=channels,
-                    batch=job.turns_per_batch,
-                ),
+        _, outcome = run_program(
+            job.program,
+            Options(
+                environment=_environment(folder, "found"), pes=job.pes, channels=channels, batch=job.turns_per_batch
             ),
             spark,
             checkpoint=folder / "checkpoint",

@@ -28,7 +28,7 @@ from penstock.base.diagnostics import UserError
 from penstock.bench import Bench
 from penstock.bench.measure.own_process import run_apart
 from penstock.bench.workloads.live_topologies import LIVE_TOPOLOGIES, sized
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.spark.cluster.limited_network import GATEWAY, can_limit, in_own_network, limited_network
 from penstock.spark.cluster.local_cluster import start_cluster, stop_cluster
@@ -95,9 +95,9 @@ def run_placed(
     master: str, topology: str, placement: str, channels: int, rows: int, batches: int, tuple_bytes: int = 0
 ) -> dict[str, Any]:
     """Run a topology; the figures of a batch, medians over those behind the first ones."""
-    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.rescaling import run_program
     from penstock.spark.job.session import ON_ONE_MACHINE, ON_PLACES, open_session
-    from penstock.spark.placement.settings import PlacementSettings
+    from penstock.spark.placement.placement_settings import PlacementSettings
 
     spark = open_session(master, **ON_ONE_MACHINE, **({} if placement == "spark" else ON_PLACES))
     durations: dict[int, float] = {}
@@ -113,8 +113,9 @@ def run_placed(
             channels=channels,
             batch=made.turns_per_batch,
         )
-        outcome = run_on_spark(
-            compile(made.program, options),
+        _, outcome = run_program(
+            made.program,
+            options,
             spark,
             checkpoint=folder / "checkpoint",
             on_progress=lambda progress: durations.update({progress["batchId"]: progress["batchDuration"] / 1000}),

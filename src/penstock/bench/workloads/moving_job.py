@@ -18,13 +18,11 @@ from penstock.bench.workloads.crashing_job import (
     FUSION,
     MOST_RESTARTS,
     PATIENCE_SECONDS,
-    PROGRAM,
     TURNS_PER_BATCH,
     tell,
 )
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
-from penstock.lang import compile_text
 from penstock.placement.live.channel_graph import ChannelGraph
 from penstock.placement.live.live_schedule import Executor, Homes
 
@@ -77,9 +75,9 @@ def run_to_the_end(spark: SparkSession, folder: Path) -> None:
 def _run_once(spark: SparkSession, folder: Path) -> None:
     """Run the job from its checkpoint to its end, or to a failure."""
     from penstock.spark.job import query
-    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.rescaling import run_program
+    from penstock.spark.placement.placement_settings import PlacementSettings
     from penstock.spark.placement.placer import Placer
-    from penstock.spark.placement.settings import PlacementSettings
 
     class Restless(Placer):
         """A placer whose channels stay nowhere."""
@@ -96,16 +94,19 @@ def _run_once(spark: SparkSession, folder: Path) -> None:
                 tell(folder, "move", batch)
             self._move(batch, cause, ChannelGraph(), wanted)
 
+    made = program()
+    last = tuple(operator.id for operator in made.application.operators if not operator.outputs)
     options = Options(
         environment=Environment(data_directory=folder, output_directory=folder / "out"),
-        pes=FUSION,
+        pes=(*FUSION, last),
         channels=CHANNELS,
         batch=TURNS_PER_BATCH,
     )
-    made: Any = query
-    made.Placer = Restless
-    run_on_spark(
-        compile(compile_text(PROGRAM), options),
+    patched: Any = query
+    patched.Placer = Restless
+    run_program(
+        made,
+        options,
         spark,
         checkpoint=folder / "job",
         on_progress=lambda p: tell(folder, "batch", p["batchId"]),

@@ -33,7 +33,6 @@ from penstock.spark.cluster.cluster_status import read_master
 from penstock.spark.cluster.limited_network import GATEWAY, Site
 
 MASTER_HOST = "127.0.0.1"
-MOST_HOSTS = 200
 _PAGE = 8081
 """The port of a worker's page where each has an address space of its own."""
 

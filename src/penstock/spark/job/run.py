@@ -31,7 +31,7 @@ from penstock.spark.gate.gating import start_clock
 from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, start
 from penstock.spark.job.watch import watch
-from penstock.spark.placement.settings import PlacementSettings, is_placed, settings_on
+from penstock.spark.placement.placement_settings import PlacementSettings, is_placed, settings_on
 from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.switch_plan import switch_plan
 from penstock.spark.sinks.sink_pe import SinkPE
@@ -133,7 +133,7 @@ def run_on_spark(
             notice=notice,
         )
         job = _job_on(checkpoint, compiled, lock, resumed=resumed)
-        job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}))
+        job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}), is_timed=seconds is not None)
         job = _placed(job, placement or settings_on(str(spark.sparkContext.master)))
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, job.environment, before):

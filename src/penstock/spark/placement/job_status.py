@@ -17,8 +17,8 @@ from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.placement.live.channel_graph import ChannelGraph, Task
 from penstock.runtime.sinks.writer import Totals
+from penstock.spark.placement.placement_settings import PlacementSettings
 from penstock.spark.placement.placer import Placer
-from penstock.spark.placement.settings import PlacementSettings
 
 STATUS = "status.json"
 _EVERY_SECONDS = 1.0

@@ -34,7 +34,7 @@ from penstock.placement.live.table_choice import TableChoice
 from penstock.placement.live.traffic_window import Line, TrafficWindow
 from penstock.runtime.pes.traffic import TaskTraffic
 from penstock.spark.placement.executors import Executors
-from penstock.spark.placement.settings import SPARK, PlacementSettings
+from penstock.spark.placement.placement_settings import SPARK, PlacementSettings
 from penstock.spark.placement.state_homes import PlacementUnavailable, StateHomes
 
 if TYPE_CHECKING:
