@@ -19,6 +19,7 @@ from penstock.bench.workloads.crashing_job import (
     MOST_RESTARTS,
     PATIENCE_SECONDS,
     TURNS_PER_BATCH,
+    program,
     tell,
 )
 from penstock.compiler import Options

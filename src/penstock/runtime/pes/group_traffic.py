@@ -55,10 +55,11 @@ class GroupMeter:
         self.arrived: dict[int, int] = {}
         self.sent: dict[tuple[int, int, int], list[int]] = {}
 
-    def take_all(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
-        """Note the tuples of rows of edge, channel and value."""
+    def take_all(self, rows: Iterable[tuple[int, int, Any]]) -> None:
+        """Note the tuples of rows of edge, channel and value; what comes from this process itself is not looked at."""
         for edge, _, value in rows:
-            self.take(edge, value)
+            if isinstance(value, bytes):
+                self.take(edge, value)
 
     def take(self, edge: int, value: bytes) -> None:
         """Note tuples that have come."""
