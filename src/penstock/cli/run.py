@@ -232,6 +232,21 @@ class _Run(click.Command):
     help="How often to see whether channels should run on other executors; they move if it pays.",
 )
 @click.option(
+    "--tables",
+    type=click.Choice(("fixed", "measured")),
+    default="fixed",
+    show_default=True,
+    help="With --placement greedy or metis: whether key groups move to other channels, so that those which talk to "
+    "each other meet on one host, where that pays.",
+)
+@click.option(
+    "--hosts",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The tags, racks and links of the hosts of a cluster, by the names that its executors have; for demands of "
+    "the program on hosts, and --placement.",
+)
+@click.option(
     "--metrics",
     metavar="[HOST:]PORT",
     help="Serve /metrics, for Prometheus, and /health while it runs; on this machine alone unless HOST says otherwise.",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,9 @@ from penstock.spark.job.outside_sources import outside_source
 from penstock.spark.job.program_file import program_path, ship_program
 from penstock.spark.job.session import cores_of
 from penstock.spark.placement.job_status import JobStatus
-from penstock.spark.placement.placer import PlacementSettings, Placer
+from penstock.spark.placement.placement_settings import PlacementSettings
+from penstock.spark.placement.placer import Placer
+from penstock.spark.savepoints.rescale_requests import write_request
 from penstock.spark.sinks.sink_pe import LARGE, Committing, SinkPE
 from penstock.spark.sinks.task_sinks import spilling, writing
 from penstock.spark.sources.data_source import FORMAT, SourceReader, dump, plan_ahead
@@ -144,7 +146,12 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
         sinks.close()
         raise
     throttle = Throttle(job.checkpoint, lambda: _ingested(job.plan, sinks.totals))
-    placer = Placer(spark, job.plan, job.placement, notice)
+    placer = Placer(spark, job.plan, job.placement, notice, partial(write_request, job.checkpoint, None))
+    try:
+        placer.prepare()
+    except BaseException:
+        sinks.close()
+        raise
     status = JobStatus(job.checkpoint, job.program.application.name, job.plan, job.placement, placer)
 
     def write(frame: DataFrame, number: int) -> None:
