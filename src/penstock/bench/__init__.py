@@ -31,6 +31,7 @@ _MOST_LABELS = 8
 EXPERIMENTS = {
     "soda": "tables 2 and 3 and figure 7 of the SODA paper: importance against capacity",
     "epochs": "importance over time while jobs come and go, nodes fail and weights change",
+    "soda-live": "six jobs under `penstock serve` beside FAIR pools, eviction by priority and the optimum, on Spark",
     "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
     "placement": "the four topologies of that paper on a cluster of four workers: bytes between executors, on Spark",
     "fusion": "figures 10 and 11 of the SPADE paper: six fusions of two applications, on Spark",
@@ -87,11 +88,13 @@ class Bench:
         name: The experiment's name.
         quick: Whether to use small inputs, as continuous integration does.
         out: Where the files go.
+        seconds: How long a run goes on in an experiment that goes by the clock; None for its own choice.
     """
 
-    def __init__(self, name: str, *, quick: bool, out: Path) -> None:
+    def __init__(self, name: str, *, quick: bool, out: Path, seconds: float | None = None) -> None:
         self.name = name
         self.quick = quick
+        self.seconds = seconds
         self.out = out
         self.rows: list[dict[str, object]] = []
         self.checks: list[Check] = []
@@ -149,7 +152,7 @@ class Bench:
         return {
             "name": self.name,
             "quick": self.quick,
-            "command": f"penstock bench {self.name}{' --quick' if self.quick else ''}",
+            "command": f"penstock bench {self.name}{' --quick' if self.quick else ''}{self._length()}",
             "about": EXPERIMENTS.get(self.name, ""),
             "seconds": round(time.monotonic() - self._began, 1),
             "machine": self._machine,
@@ -157,6 +160,9 @@ class Bench:
             "checks": [asdict(check) for check in self.checks],
             "plots": [asdict(plot) for plot in self.plots],
         }
+
+    def _length(self) -> str:
+        return "" if self.seconds is None else f" --seconds {self.seconds:g}"
 
     def write(self) -> None:
         """Write `NAME.json` and `NAME.csv`."""

@@ -39,7 +39,7 @@ def sample(tps: float, mips: float, *, waited: float = 0.0, template: str = "t",
 
 
 def record(name: str, graph: dict[str, Any] | None = None, **more: Any) -> tuple[JobRecord, Submission]:
-    spec = {"name": name, "templates": [{"id": "t", "app": "a.spl"}], **more}
+    spec: dict[str, Any] = {"name": name, "templates": [{"id": "t", "app": "a.spl"}], **more}
     submission = submission_from_json(spec)
     found = JobRecord(
         id=name,
@@ -61,7 +61,7 @@ def record(name: str, graph: dict[str, Any] | None = None, **more: Any) -> tuple
         not_before=0.0,
         error="",
         reason="",
-        templates=(TemplateRecord(id="t", spec={}, description=graph or GRAPH),),
+        templates=tuple(TemplateRecord(id=t["id"], spec={}, description=graph or GRAPH) for t in spec["templates"]),
     )
     return found, submission
 
@@ -102,6 +102,27 @@ def test_streams_that_count_have_their_selectivity_and_weight() -> None:
     assert (stream.name, stream.selectivity, stream.weight) == ("F", 0.5, 8.0)
     (whole,) = view([sample(100, 20)]).templates[0].streams
     assert (whole.name, whole.selectivity, whole.weight) == ("A", 1.0, 2.0)
+
+
+def two_templates(**light: float) -> list[dict[str, Any]]:
+    full = {"id": "t", "app": "a.spl", "mips_per_tps": 0.4}
+    return [full, {"id": "light", "app": "b.spl", "mips_per_tps": 0.1, **light}]
+
+
+def test_what_a_template_turns_out_to_cost_corrects_what_is_expected_of_another() -> None:
+    full, light = view([], templates=two_templates()).templates
+    assert (full.mips_per_tps, light.mips_per_tps) == (0.4, 0.1)
+    full, light = view([sample(100, 80)], templates=two_templates()).templates
+    assert (full.mips_per_tps, light.mips_per_tps) == (0.8, 0.2)
+    # A sample without tuples says nothing, and what was measured of a template goes before all that is said of it.
+    seen = [sample(0, 80), sample(100, 80), sample(100, 5, template="light")]
+    full, light = view(seen, templates=two_templates()).templates
+    assert (full.mips_per_tps, light.mips_per_tps) == (0.8, 0.05)
+
+
+def test_a_template_may_count_less_than_another() -> None:
+    full, light = view([], templates=two_templates(weight=0.5)).templates
+    assert [stream.weight for template in (full, light) for stream in template.streams] == [2.0, 1.0]
 
 
 def test_a_job_knows_its_place_and_limits() -> None:

@@ -33,6 +33,8 @@ _TEMPLATE = _object(
         "data": _FOLDER,
         "min_mips": _AMOUNT,
         "max_mips": _ABOVE_ZERO,
+        "mips_per_tps": _ABOVE_ZERO,
+        "weight": _AMOUNT,
         "channels": {"type": "integer", "minimum": 1},
         "batch": {"type": "integer", "minimum": 1},
         "continuous": {"type": "boolean"},

@@ -84,6 +84,7 @@ def compare(
             rates[name] = max(0, has - had) / counted
     sources = [name for name, (operator, _) in description["streams"].items() if operator in description["sources"]]
     outputs = valued_streams(submission, description)
+    counts = weight * submission.template(template).weight
     return SampleRecord(
         job=submission.name,
         template=template,
@@ -92,7 +93,7 @@ def compare(
         mips=max(0.0, after.cpu_seconds - before.cpu_seconds) / seconds * core_mips,
         ingest_tps=sum(rates[name] for name in sources),
         waited=min(1.0, max(0.0, after.waited_seconds - before.waited_seconds) / seconds),
-        importance=weight * sum(_earned(output, rates[output.stream]) for output in outputs),
+        importance=counts * sum(_earned(output, rates[output.stream]) for output in outputs),
         streams=rates,
     )
 
