@@ -35,6 +35,7 @@ from penstock.spark.placement.placer import PlacementSettings
 from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.switch_plan import switch_plan
 from penstock.spark.sinks.sink_pe import SinkPE
+from penstock.spark.workers.interpreter import active_context, explain_silence
 from penstock.toolkit.files.output_locks import hold_outputs
 
 if TYPE_CHECKING:
@@ -264,10 +265,7 @@ def in_users_terms(text: str, application: Application, checkpoint: Path | None 
             named = [o for o in application.operators if message.startswith(f"operator `{o.id}` (")]
             return UserError(Diagnostic(message=message, span=named[0].span if named else None))
     if "failed to connect back" in text:
-        return UserError(
-            "Spark gave up on a Python worker that did not start in time",
-            hint="the machine is busy: resume with the same command, or ask for fewer channels and PEs",
-        )
+        return explain_silence(active_context())
     return _about_checkpoint(text, checkpoint) or RuntimeError(text)
 
 
