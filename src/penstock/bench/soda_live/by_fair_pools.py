@@ -112,7 +112,7 @@ def main(folder: Path, data: Path, names: list[str]) -> None:
             raise
 
     threads = [threading.Thread(target=work, args=(name,), name=name) for name in names]
-    signal.signal(signal.SIGTERM, lambda *_: [control.stop() for control in controls.values()])
+    signal.signal(signal.SIGTERM, lambda *_: _stop(controls))
     for thread in threads:
         thread.start()
     told: dict[str, tuple[float, int, int]] = {}
@@ -122,6 +122,11 @@ def main(folder: Path, data: Path, names: list[str]) -> None:
     _tell(folder, controls, told)
     session.stop()
     sys.exit(1 if failed else 0)
+
+
+def _stop(controls: dict[str, Any]) -> None:
+    for control in controls.values():
+        control.stop()
 
 
 def _run_in_pool(session: Any, name: str, folder: Path, data: Path, control: Any) -> None:

@@ -108,7 +108,7 @@ class ByPriority:
         """How far the jobs are."""
         found = {}
         for job in self._scenario.jobs:
-            count = count_in(self._settings.job_folder(job.name), lambda _, t=job.templates[0].id: t)
+            count = count_in(self._settings.job_folder(job.name), {}, job.templates[0].id)
             if count is not None:
                 found[job.name] = count
         return found

@@ -64,7 +64,7 @@ class ByService:
         )
 
     def _jobs(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._client.get("jobs")["jobs"]
+        found: list[dict[str, Any]] = self._client.get("jobs")
         for job in found:
             if job["template"] is not None:
                 self._templates[job["id"], job["attempt"]] = job["template"]
@@ -75,10 +75,8 @@ class ByService:
         self._states = {job["id"]: job["template"] for job in self._jobs() if job["state"] == "running"}
         found = {}
         for job in self._scenario.jobs:
-            first = job.templates[0].id
-            count = count_in(
-                self.home / "jobs" / job.name, lambda n, j=job.name, t=first: self._templates.get((j, n), t)
-            )
+            templates = {n: template for (name, n), template in self._templates.items() if name == job.name}
+            count = count_in(self.home / "jobs" / job.name, templates, job.templates[0].id)
             if count is not None:
                 found[job.name] = count
         return found

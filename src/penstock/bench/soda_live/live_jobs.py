@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from penstock import App, KeyedOperator, PartitionedSource
 
@@ -27,14 +30,14 @@ class Feed(PartitionedSource):
     how many tuples a second come; `{"most": 12000}` that there are so many, all at once.
     """
 
-    def __init__(self, job, environment):
-        self.path = environment.data_directory / f"{job}.json"
+    def __init__(self, job: str, environment: Any) -> None:
+        self.path: Path = environment.data_directory / f"{job}.json"
 
-    def partitions(self):
+    def partitions(self) -> list[str]:
         """One."""
         return ["feed"]
 
-    def latest_offset(self, partition):
+    def latest_offset(self, partition: str) -> int:
         """How many tuples have fallen due."""
         try:
             schedule = json.loads(self.path.read_text())
@@ -43,16 +46,16 @@ class Feed(PartitionedSource):
             return 0
         return due(schedule, time.time())
 
-    def read(self, partition, start):
+    def read(self, partition: str, start: int) -> Iterator[tuple[int, int, int]]:
         """The tuples from a number on."""
         for n in range(start, self.latest_offset(partition)):
             yield n, n % 97, n * 7919 % 10007
 
 
-def due(schedule, now):
+def due(schedule: dict[str, Any], now: float) -> int:
     """How many tuples a schedule has let come by a time, in seconds since 1970."""
     if "most" in schedule:
-        return schedule["most"]
+        return int(schedule["most"])
     passed, count, loads = now - schedule["began"], 0.0, schedule["loads"]
     for (since, tps), until in zip(loads, [load[0] for load in loads[1:]] + [passed], strict=True):
         count += max(0.0, min(until, passed) - since) * tps
@@ -64,40 +67,40 @@ class Totals(KeyedOperator):
 
     partition_by = "key"
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.count, self.total = 0, 0
 
-    def process(self, t):
+    def process(self, t: Any) -> Iterator[dict[str, int]]:
         """The tuple with the totals of its key."""
         self.count += 1
         self.total += t.value
         yield {"n": t.n, "key": t.key, "value": t.value, "count": self.count, "total": self.total}
 
 
-def look_closely(value, rounds):
+def look_closely(value: int, rounds: int) -> int:
     """A number that takes so many rounds to find."""
     for _ in range(rounds):
         value = (value * 48271 + 11) % 2147483647
     return value
 
 
-def score(t, *, rounds):
+def score(t: Any, *, rounds: int) -> dict[str, int]:
     """A tuple with its score."""
     return {"n": t.n, "key": t.key, "score": look_closely(t.value + 1, rounds), "rounds": rounds}
 
 
-def score_total(t, *, rounds):
+def score_total(t: Any, *, rounds: int) -> dict[str, int]:
     """A total with the score of its tuple."""
     found = look_closely(t.value + 1, rounds)
     return {"n": t.n, "key": t.key, "count": t.count, "total": t.total, "score": found, "rounds": rounds}
 
 
-def score_again(t, *, rounds):
+def score_again(t: Any, *, rounds: int) -> dict[str, int]:
     """A score with another of its own."""
     return {"n": t.n, "key": t.key, "score": look_closely(t.score, rounds), "rounds": rounds}
 
 
-def scoring(job, rounds):
+def scoring(job: str, rounds: int) -> App:
     """A job that scores its tuples."""
     app = App(job.title())
     taken = app.source(Feed, TUPLE, name="Taken", job=job)
@@ -105,7 +108,7 @@ def scoring(job, rounds):
     return app
 
 
-def totalling(job, rounds):
+def totalling(job: str, rounds: int) -> App:
     """A job that keeps totals by key, and scores its tuples."""
     app = App(job.title())
     totals = app.source(Feed, TUPLE, name="Taken", job=job).apply(Totals, TOTALLED, name="Summed")
@@ -113,7 +116,7 @@ def totalling(job, rounds):
     return app
 
 
-def exporting(job, rounds):
+def exporting(job: str, rounds: int) -> App:
     """A job that scores its tuples, and lets others go on with them."""
     app = App(job.title())
     given = app.source(Feed, TUPLE, name="Taken", job=job).map(score, SCORED, name="Given", params={"rounds": rounds})
@@ -122,7 +125,7 @@ def exporting(job, rounds):
     return app
 
 
-def importing(job, rounds, stream):
+def importing(job: str, rounds: int, stream: str) -> App:
     """A job that goes on with the tuples of another."""
     app = App(job.title())
     taken = app.import_(SCORED, stream_id=stream, name="Taken")

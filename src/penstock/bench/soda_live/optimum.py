@@ -104,7 +104,8 @@ def _obey_feeds(
     """Nobody takes what has not come yet."""
     spans = scenario.spans()
     for job in scenario.jobs:
-        come, terms = arrived.get(job.name, 0.0), {}
+        come = arrived.get(job.name, 0.0)
+        terms: dict[int, float] = {}
         for number, (since, until, phase) in enumerate(spans):
             come += scenario.load(job, phase) * (until - since)
             terms |= {x: until - since for x, _, _ in rates[job.name, number]}
