@@ -38,6 +38,7 @@ SUBCOMMANDS = {
     "submit": "Give the service a job.",
     "status": "Show the jobs of the service, or what runs where in one.",
     "cancel": "Let the service end a job for good.",
+    "remove": "Let the service forget a job that is over.",
     "suspend": "Let the service stop a job, which can be resumed.",
     "resume": "Let the service run a job that was suspended, or has failed.",
     "set-weight": "Change how much the streams of a job count.",

@@ -31,7 +31,7 @@ from penstock.service.decide.plan import Grant, Plan
 from penstock.service.decide.possible import decide_possible
 from penstock.service.decide.snapshot import Snapshot
 from penstock.service.decide.what_if import change
-from penstock.service.home import set_aside, stop_strangers, take_home
+from penstock.service.home import clear_removed, forget_job, set_aside, stop_strangers, take_home
 from penstock.service.jobs.description import check_streams, describe
 from penstock.service.jobs.package import unpack
 from penstock.service.jobs.submission import submission_from_json
@@ -89,6 +89,7 @@ class Service:
         self.trouble = ""
         """What went wrong in the last tick; empty for nothing."""
         self.store.note("service", f"started, process {os.getpid()}")
+        clear_removed(settings.home)
         for name in stop_strangers(settings.home, [record.id for record in self.store.jobs()]):
             self.store.note("error", f"job `{name}` is unknown, but runs: it was asked to stop; its files are kept")
 
@@ -183,6 +184,7 @@ class Service:
                 self._looks.pop(record.id, None)
                 continue
             attempt = self.carrier.attempt(record)
+            attempt.trim_log()
             seconds, reports = attempt.cpu_seconds(), read_report(attempt.report)
             if seconds is None:
                 continue
@@ -231,7 +233,7 @@ class Service:
             "mips_used": plan.mips_used,
             "seconds": plan.seconds,
         }
-        if kind == "micro" or not _is_same(last, plan):
+        if kind == "micro" or last is None or not last.says_what(plan):
             number = self.store.add_decision(kind, figures, plan.to_json())
             if kind == "macro" and (last is None or last.templates != plan.templates):
                 self.store.note("decision", f"decision {number}: {plan.in_words()}")
@@ -293,7 +295,7 @@ class Service:
 
     def _check_free(self, name: str) -> None:
         if self.store.job(name) is not None:
-            raise Conflict(f"there is a job `{name}` already", hint="give it another name")
+            raise Conflict(f"there is a job `{name}` already", hint="give it another name, or remove that one")
 
     def job(self, job_id: str) -> JobRecord:
         """The job of an id.
@@ -350,9 +352,8 @@ class Service:
         self._has_changed.set()
 
     def _check_node(self, node: str) -> None:
-        known = {node.id for node in self.settings.nodes}
-        if node not in known:
-            raise Missing(f"there is no node `{node[:80]}`", hint=f"there are {', '.join(sorted(known))}")
+        if node not in (known := sorted(node.id for node in self.settings.nodes)):
+            raise Missing(f"there is no node `{node[:80]}`", hint=f"there are {', '.join(known)}")
 
     def what_if(self, changes: Mapping[str, Any]) -> Plan:
         """The plan if weights, ranks or the capacity were others; nothing is changed.
@@ -376,6 +377,16 @@ class Service:
         except Infeasible as error:
             raise Conflict(f"no plan: {error.reason}") from None
 
+    def remove(self, job_id: str) -> None:
+        """Forget a job that is over, with its folder; its name is free again.
+
+        Raises:
+            Conflict: It is not over.
+        """
+        record = self.job(job_id)
+        if not forget_job(self.store, self.settings.job_folder(job_id), job_id):
+            raise Conflict(f"job `{job_id}` is {record.state}", hint="cancel it first")
+
     def log(self, job_id: str, most: int) -> str:
         """The end of what a job's last process has printed."""
         return self.carrier.attempt(self.job(job_id)).last_words(most)
@@ -387,12 +398,3 @@ _VERBS = {Wanted.RUN: "run", Wanted.SUSPEND: "be suspended", Wanted.CANCEL: "be 
 def _is_due(last: float, now: float, seconds: float) -> bool:
     """Whether something is due again; also when the clock was set back behind the last time."""
     return not 0 <= now - last < seconds
-
-
-def _is_same(last: Plan | None, plan: Plan) -> bool:
-    """Whether a decision says what the one before it said, so that it need not be kept again."""
-    return last is not None and (last.grants, dict(last.refusals), last.mips) == (
-        plan.grants,
-        dict(plan.refusals),
-        plan.mips,
-    )

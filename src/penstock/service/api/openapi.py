@@ -127,7 +127,10 @@ _PATHS: Schema = {
         "get": _operation("All jobs.", {"type": "array", "items": _JOB}),
         "post": _operation("Submit a job.", _JOB, status=201, body=_SUBMISSION, refusals=(409,)),
     },
-    "/api/jobs/{job}": {"get": _operation("One job in full.", _JOB, parameters=(_JOB_ID,), refusals=(404,))},
+    "/api/jobs/{job}": {
+        "get": _operation("One job in full.", _JOB, parameters=(_JOB_ID,), refusals=(404,)),
+        "delete": _of_job("Forget a job that is over, with its folder; its name is free again."),
+    },
     "/api/jobs/{job}/cancel": {"post": _of_job("Cancel a job.", status=202)},
     "/api/jobs/{job}/suspend": {"post": _of_job("Suspend a job.", status=202)},
     "/api/jobs/{job}/resume": {"post": _of_job("Let a job run again.", status=202)},

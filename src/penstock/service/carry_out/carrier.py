@@ -132,6 +132,7 @@ class Carrier:
         attempt = self.attempt(record)
         command = self._command(submission, grant, settings, attempt)
         environment = environment_of(settings.home / "streams", settings.master, grant.cores)
+        attempt.drop_earlier()
         attempt.start(command, environment, folder / "code")
 
     def _starting(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:

@@ -54,6 +54,11 @@ class Plan:
     note: str = ""
     seconds: float = 0.0
 
+    def says_what(self, other: Plan) -> bool:
+        """Whether it says what another plan says, so that it need not be kept again."""
+        told = [(plan.grants, dict(plan.refusals), plan.mips) for plan in (self, other)]
+        return told[0] == told[1]
+
     @property
     def mips_used(self) -> float:
         """What is granted of the capacity."""

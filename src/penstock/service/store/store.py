@@ -25,7 +25,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -147,6 +147,17 @@ class Store:
             rows = [(job_id, t.id, n, json.dumps(t.spec), json.dumps(t.description)) for n, t in enumerate(templates)]
             connection.executemany("INSERT INTO templates VALUES (?, ?, ?, ?, ?)", rows)
             self.note("state", "queued", job_id)
+
+    def remove_job(self, job_id: str, states: Collection[JobState]) -> bool:
+        """Forget a job that is in one of some states, and all that is known of it; whether it was."""
+        with self.transaction() as connection:
+            row = connection.execute("SELECT state FROM jobs WHERE id = ?", (job_id,)).fetchone()
+            if row is None or JobState(row["state"]) not in states:
+                return False
+            for table, column in (("templates", "job"), ("samples", "job"), ("events", "job"), ("jobs", "id")):
+                connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (job_id,))
+            self.note("user", f"job `{job_id}` was removed")
+            return True
 
     def move(self, job_id: str, before: JobState, after: JobState, why: str = "", **values: object) -> bool:
         """Bring a job from one state to another, with other values of its record; whether it was in that state.
