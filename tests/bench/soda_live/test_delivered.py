@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from penstock.bench.soda_live.delivered import Count, Record, importance_over_time
@@ -43,7 +41,7 @@ def test_the_same_count_again_is_not_kept() -> None:
 
 
 def test_importance_has_the_weights_of_the_phase_and_the_template() -> None:
-    world = Scenario(seconds=50.0, jobs=JOBS, cores=2, round_seconds=1e-7, folder=Path())
+    world = Scenario(seconds=50.0, jobs=JOBS, cores=2, round_seconds=1e-7)
     full = world.full_tps(world.job("report"))
     by = {t: importance_over_time(world, record((0.0, 0, t), (50.0, full * 50, t))) for t in ("full", "light")}
     assert by["light"][-1] == pytest.approx(0.6 * by["full"][-1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 from scipy.optimize import linprog
@@ -15,7 +14,7 @@ from penstock.bench.soda_live.scenario import CORE_MIPS, JOBS, PHASES, QUICK_JOB
 
 
 def scenario(jobs: tuple[LiveJob, ...], seconds: float = 100.0) -> Scenario:
-    return Scenario(seconds=seconds, jobs=jobs, cores=2, round_seconds=1e-7, folder=Path())
+    return Scenario(seconds=seconds, jobs=jobs, cores=2, round_seconds=1e-7)
 
 
 def tried(world: Scenario, prices: dict[tuple[str, str], float], phase: Phase) -> float:

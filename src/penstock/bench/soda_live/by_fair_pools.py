@@ -44,7 +44,7 @@ class ByFairPools:
         self._scenario, self._cores, self._folder = scenario, cores, folder
         self.out = folder / "out"
         folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", __name__, str(folder), str(scenario.folder)]
+        command = [sys.executable, "-m", __name__, str(folder), str(folder / "feeds")]
         with open(folder / "log.txt", "wb") as log:
             environment = {**os.environ, "PENSTOCK_STREAMS": str(folder / "streams")}
             names = [job.name for job in scenario.jobs]

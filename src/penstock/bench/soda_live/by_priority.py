@@ -56,7 +56,7 @@ class ByPriority:
 
     def __init__(self, scenario: Scenario, folder: Path, cores: frozenset[int]) -> None:
         self._scenario, self._cores = scenario, cores
-        self.home, self.out = folder / "home", folder / "out"
+        self.home, self.out, self._feeds = folder / "home", folder / "out", folder / "feeds"
         self._settings = Settings(home=self.home, nodes=())
         self._declared = {job.name: job.needs_mips / 2000.0 * scenario.mips for job in scenario.jobs}
         self._attempts: dict[str, int] = {}
@@ -67,7 +67,7 @@ class ByPriority:
     def begin(self, record: Record) -> Watch:
         """Start the jobs that have a place, and wait until they work."""
         for job in self._scenario.jobs:
-            document = self._scenario.submission(job, self.out)
+            document = self._scenario.submission(job, self._feeds, self.out)
             unpack(document["files"], self._settings.job_folder(job.name) / "code")
         self._wanted = choose(self._scenario.jobs, self._declared, self._scenario.mips)
         self._thread.start()
@@ -95,7 +95,7 @@ class ByPriority:
         return None if number is None else Attempt(folder=self._settings.job_folder(name) / "runs" / str(number))
 
     def _start(self, job: LiveJob) -> None:
-        submission: Submission = submission_from_json(self._scenario.submission(job, self.out))
+        submission: Submission = submission_from_json(self._scenario.submission(job, self._feeds, self.out))
         number = self._attempts[job.name] = self._attempts.get(job.name, 0) + 1
         attempt = Attempt(folder=self._settings.job_folder(job.name) / "runs" / str(number))
         (self._settings.job_folder(job.name) / "checkpoint").mkdir(parents=True, exist_ok=True)

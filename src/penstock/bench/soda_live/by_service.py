@@ -33,7 +33,7 @@ class ByService:
 
     def __init__(self, scenario: Scenario, folder: Path, cores: frozenset[int]) -> None:
         self._scenario, self._cores = scenario, cores
-        self.home, self.out = folder / "home", folder / "out"
+        self.home, self.out, self._feeds = folder / "home", folder / "out", folder / "feeds"
         command = [sys.executable, "-m", "penstock.cli", "serve", "--home", str(self.home), "--port", "0", "--json"]
         command += ["--mips", str(scenario.mips), "--macro", str(MACRO_SECONDS), "--micro", str(MICRO_SECONDS)]
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ class ByService:
     def begin(self, record: Record) -> Watch:
         """Submit the jobs, and wait until those that have a place work."""
         for job in self._scenario.jobs:
-            self._client.post("jobs", body=self._scenario.submission(job, self.out))
+            self._client.post("jobs", body=self._scenario.submission(job, self._feeds, self.out))
         watch = Watch(record, self.counts, self.running)
         _wait(lambda: self._settled(), "the jobs did not start")
         return watch

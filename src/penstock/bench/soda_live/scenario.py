@@ -124,14 +124,12 @@ class Scenario:
         jobs: Who runs.
         cores: How many cores the machine has.
         round_seconds: What a round of `look_closely` takes on one of them.
-        folder: Where the feeds' schedules lie.
     """
 
     seconds: float
     jobs: tuple[LiveJob, ...]
     cores: int
     round_seconds: float
-    folder: Path
 
     @property
     def mips(self) -> float:
@@ -163,20 +161,20 @@ class Scenario:
         ends = [sum(phase.share for phase in PHASES[: i + 1]) * self.seconds for i in range(len(PHASES))]
         return list(zip([0.0, *ends[:-1]], ends, PHASES, strict=True))
 
-    def write_schedules(self, began: float, start: float | None = None) -> None:
+    def write_schedules(self, folder: Path, began: float, start: float | None = None) -> None:
         """Let the feeds begin as in the first phase, and go on through the others if the run has started."""
         for job in (job for job in self.jobs if job.follows is None):
             loads = [[0.0, self.load(job, PHASES[0])]]
             if start is not None:
                 loads += [[start + since - began, self.load(job, phase)] for since, _, phase in self.spans()[1:]]
-            fresh = self.folder / f".{job.name}.json"
+            fresh = folder / f".{job.name}.json"
             fresh.write_text(json.dumps({"began": began, "loads": loads}))
-            fresh.replace(self.folder / f"{job.name}.json")
+            fresh.replace(folder / f"{job.name}.json")
 
-    def submission(self, job: LiveJob, out: Path) -> dict[str, Any]:
+    def submission(self, job: LiveJob, feeds: Path, out: Path) -> dict[str, Any]:
         """A job as it is submitted."""
         table = [[0.0, 0.0], [float(self.full_tps(job)), job.value]]
-        templates = [self._template(job, template) for template in job.templates]
+        templates = [self._template(job, template, feeds) for template in job.templates]
         code = Path(live_jobs.__file__).read_bytes()
         return {
             "name": job.name,
@@ -187,11 +185,11 @@ class Scenario:
             "files": {"live_jobs.py": base64.b64encode(code).decode()},
         }
 
-    def _template(self, job: LiveJob, template: LiveTemplate) -> dict[str, Any]:
+    def _template(self, job: LiveJob, template: LiveTemplate, feeds: Path) -> dict[str, Any]:
         return {
             "id": template.id,
             "app": f"live_jobs.py:{template.app}",
-            "data": str(self.folder),
+            "data": str(feeds),
             "min_mips": template.min_mips,
             "max_mips": CORE_MIPS,
             "mips_per_tps": self.expected_price(job, template),
