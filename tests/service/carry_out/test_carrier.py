@@ -8,12 +8,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from penstock.base.holders import Process
 from penstock.base.process_tree import stat_of
+from penstock.runtime.ingest.cores_limit import read_cores
 from penstock.runtime.ingest.ingest_limit import read_limit
 from penstock.scheduler.problem.nodes import Node
 from penstock.service.carry_out.carrier import Carrier
@@ -374,3 +376,20 @@ def _alive(bench: Bench, name: str) -> int:
         process = Attempt(folder=folder).process
         found += process is not None and process.state is not None
     return found
+
+
+def test_a_job_is_told_how_many_cores_it_shall_have_and_shown_as_the_cluster_can_do_it(bench: Bench) -> None:
+    bench.add("a", "long")
+    checkpoint = bench.settings.job_folder("a") / "checkpoint"
+    for master, shown in (("local", 4), ("spark://host:7077", 2)):
+        bench.settings = replace(bench.settings, master=master)
+        bench.carrier = Carrier(bench.store, bench.settings, time.time, command)
+        bench.grants["a"] = Grant(template="t", mips=1500.0, ingest_tps=100.0, cores=2, most_cores=4)
+        bench.until_state("a", JobState.RUNNING)
+        bench.carrier.step_all(bench.grants)
+        record = bench.store.job("a")
+        assert record is not None
+        assert (read_cores(checkpoint), record.cores) == (2, shown)
+    bench.grants["a"] = replace(bench.grants["a"], cores=3)
+    bench.carrier.step_all(bench.grants)
+    assert read_cores(checkpoint) == 3

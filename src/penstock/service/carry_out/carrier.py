@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from penstock.running.run_report import read_report
+from penstock.runtime.ingest.cores_limit import can_resize, read_cores, write_cores
 from penstock.runtime.ingest.ingest_limit import read_limit, write_limit
 from penstock.service.carry_out.settings import Settings
 from penstock.service.decide.plan import Grant
@@ -104,7 +105,7 @@ class Carrier:
             return
         if grant is not None and self._has_waited(record):
             why = grant.reason.removeprefix("admitted: ")
-            self._store.move(record.id, _S.QUEUED, _S.ADMITTED, why, **_granted(grant))
+            self._store.move(record.id, _S.QUEUED, _S.ADMITTED, why, **self._granted(grant))
 
     def _admitted(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
         if self._is_let_go(record):
@@ -113,7 +114,7 @@ class Carrier:
             self._store.move(record.id, _S.ADMITTED, _S.QUEUED, "lost its place before it was started", mips=0.0)
             return
         attempt = record.attempt + 1
-        values = {**_granted(grant), "attempt": attempt}
+        values = {**self._granted(grant), "attempt": attempt}
         if not self._store.move(record.id, _S.ADMITTED, _S.STARTING, f"attempt {attempt}", **values):
             return
         started = self._store.job(record.id)
@@ -129,9 +130,10 @@ class Carrier:
         submission = submission_from_json(record.spec)
         (folder / "checkpoint").mkdir(parents=True, exist_ok=True)
         write_limit(folder / "checkpoint", grant.ingest_tps)
+        write_cores(folder / "checkpoint", grant.cores)
         attempt = self.attempt(record)
         command = self._command(submission, grant, settings, attempt)
-        environment = environment_of(settings.home / "streams", settings.master, grant.cores)
+        environment = environment_of(settings.home / "streams", settings.master, max(grant.cores, grant.most_cores))
         attempt.drop_earlier()
         attempt.start(command, environment, folder / "code")
 
@@ -158,13 +160,26 @@ class Carrier:
             self._limit(record, grant)
 
     def _limit(self, record: JobRecord, grant: Grant) -> None:
-        """Write the ingest limit where it has changed."""
+        """Write the ingest limit and the cores where they have changed."""
         checkpoint = self._settings.job_folder(record.id) / "checkpoint"
         now = read_limit(checkpoint)
         if now is None or abs(now - grant.ingest_tps) > _SMALLEST_CHANGE * grant.ingest_tps:
             write_limit(checkpoint, grant.ingest_tps)
-        if (record.mips, record.ingest_tps, record.reason) != (grant.mips, grant.ingest_tps, grant.reason):
-            self._store.set(record.id, mips=grant.mips, ingest_tps=grant.ingest_tps, reason=grant.reason)
+        if read_cores(checkpoint) != grant.cores:
+            write_cores(checkpoint, grant.cores)
+        granted = {name: value for name, value in self._granted(grant).items() if name != "template"}
+        if granted != {name: getattr(record, name) for name in granted}:
+            self._store.set(record.id, **granted)
+
+    def _granted(self, grant: Grant) -> dict[str, object]:
+        """What a job gets, as its record says it: where the cluster cannot resize it, it has the most all the time."""
+        return {
+            "template": grant.template,
+            "mips": grant.mips,
+            "ingest_tps": grant.ingest_tps,
+            "cores": grant.cores if can_resize(self._settings.master) else max(grant.cores, grant.most_cores),
+            "reason": grant.reason,
+        }
 
     def _suspending(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
         attempt = self.attempt(record)
@@ -287,7 +302,7 @@ def command_of(submission: Submission, grant: Grant, settings: Settings, attempt
     """The command that runs a job."""
     folder = settings.job_folder(submission.name)
     template = submission.template(grant.template)
-    master = f"local[{grant.cores}]" if settings.master == "local" else settings.master
+    master = f"local[{max(grant.cores, grant.most_cores)}]" if settings.master == "local" else settings.master
     command = [sys.executable, "-m", "penstock.cli", "run", *app_arguments(template, folder / "code")]
     command += ["--master", master, "--checkpoint", str(folder / "checkpoint")]
     command += ["--out", submission.out or str(folder / "out"), "--report", str(attempt.report), "--json"]
@@ -316,13 +331,3 @@ def last_error(text: str) -> str:
     errors = [line for line in lines if "error" in line.lower()]
     said = errors[-1] if errors else f"it ended without an error; its last line: {lines[-1]}" if lines else ""
     return said[:500]
-
-
-def _granted(grant: Grant) -> dict[str, object]:
-    return {
-        "template": grant.template,
-        "mips": grant.mips,
-        "ingest_tps": grant.ingest_tps,
-        "cores": grant.cores,
-        "reason": grant.reason,
-    }

@@ -20,6 +20,8 @@ from penstock.service.decide.plan import Grant, Plan
 from penstock.service.decide.problem_of import cluster_of, problem_of
 from penstock.service.decide.snapshot import Snapshot
 
+_SLACK, _ROUNDING = 0.1, 1e-9
+
 MOST_HEADROOM = 4.0
 """How many times what a job could use it may get of what is left over."""
 
@@ -43,6 +45,25 @@ def decide_micro(snapshot: Snapshot, last: Plan, deadline: Deadline) -> Plan:
         note="mips divided anew",
         seconds=deadline.elapsed(),
     )
+
+
+def cores_for(mips: float, core_mips: float, had: int, most: int) -> int:
+    """How many cores a job gets for its mips: enough at once, and fewer only if it has clearly too many.
+
+    Args:
+        mips: Its share.
+        core_mips: What a core gives.
+        had: How many it has; 0 if it does not run.
+        most: How many it can have.
+
+    Example:
+        >>> [cores_for(mips, 1000.0, 2, 4) for mips in (2100.0, 1950.0, 950.0, 850.0, 9000.0)]
+        [3, 2, 2, 1, 4]
+    """
+    needed = max(1, math.ceil(mips / core_mips - _ROUNDING))
+    if needed < had and mips > (had - 1) * core_mips * (1 - _SLACK):
+        needed = had
+    return min(most, needed)
 
 
 def divide(
@@ -76,11 +97,13 @@ def divide(
     grants: dict[str, Grant] = {}
     for job in (job for job in snapshot.jobs if job.id in templates):
         view = job.template(templates[job.id])
+        most = max(1, math.ceil(min(view.max_mips, snapshot.mips) / snapshot.core_mips))
         grants[job.id] = Grant(
             template=view.id,
             mips=mips.get(job.id, 0.0),
             ingest_tps=min(view.max_mips, headroom * mips.get(job.id, 0.0)) / view.mips_per_tps,
-            cores=max(1, math.ceil(min(view.max_mips, snapshot.mips) / snapshot.core_mips)),
+            cores=cores_for(mips.get(job.id, 0.0), snapshot.core_mips, job.cores, most),
+            most_cores=most,
             nodes={node: share for node, share in assignment.mips.get(job.id, {}).items() if share > 0},
             importance=float(earned.get(job.id, 0.0)),
         )

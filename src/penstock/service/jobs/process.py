@@ -229,9 +229,12 @@ def environment_of(streams: Path, master: str, cores: int) -> dict[str, Any]:
     Args:
         streams: Where jobs export and import streams.
         master: The Spark cluster.
-        cores: How many cores the application gets of it.
+        cores: How many cores the application can have of it.
     """
     environment = {**environment_for_code(), "PENSTOCK_STREAMS": os.environ.get("PENSTOCK_STREAMS", str(streams))}
     if master.startswith("spark://"):
-        environment["PYSPARK_SUBMIT_ARGS"] = f"--conf spark.cores.max={cores} pyspark-shell"
+        # Executors of one core each, so that it can be resized by whole ones.
+        environment["PYSPARK_SUBMIT_ARGS"] = (
+            f"--conf spark.cores.max={cores} --conf spark.executor.cores=1 pyspark-shell"
+        )
     return environment

@@ -125,6 +125,7 @@ def view_jobs(
                 running=record.template if is_placed else None,
                 placed_seconds=abs(now - record.state_since) if is_placed else 0.0,
                 mips=record.mips if is_placed else 0.0,
+                cores=record.cores if is_placed else 0,
                 tags=submission.tags,
             )
         )

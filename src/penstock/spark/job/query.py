@@ -38,6 +38,7 @@ from penstock.spark.job.hadoop_paths import hadoop_path
 from penstock.spark.job.layout import Layout, lay_out, run_with_state
 from penstock.spark.job.outside_sources import outside_source
 from penstock.spark.job.program_file import program_path, ship_program
+from penstock.spark.job.resizing import Resizer
 from penstock.spark.job.session import cores_of
 from penstock.spark.placement.job_status import JobStatus
 from penstock.spark.placement.placer import PlacementSettings, Placer
@@ -141,11 +142,13 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
         raise
     throttle = Throttle(job.checkpoint, lambda: _ingested(job.plan, sinks.totals))
     placer = Placer(spark, job.plan, job.placement, notice)
+    resizer = Resizer(spark, job.checkpoint, notice)
     status = JobStatus(job.checkpoint, job.program.application.name, job.plan, job.placement, placer)
 
     def write(frame: DataFrame, number: int) -> None:
         batch = job.first_batch + number
         throttle.wait()
+        resizer.between_batches()
         placer.before(batch)
         sinks.write(frame, batch)
         placer.after(batch, sinks.traffic)
