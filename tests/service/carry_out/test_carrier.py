@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -393,3 +394,30 @@ def test_a_job_is_told_how_many_cores_it_shall_have_and_shown_as_the_cluster_can
     bench.grants["a"] = replace(bench.grants["a"], cores=3)
     bench.carrier.step_all(bench.grants)
     assert read_cores(checkpoint) == 3
+
+
+def test_nobody_is_started_or_given_up_while_the_cluster_does_not_answer(bench: Bench) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    bench.settings = replace(bench.settings, master=f"spark://127.0.0.1:{port}")
+    bench.carrier = Carrier(bench.store, bench.settings, time.time, command)
+    bench.add("a", "long")
+    bench.grant("a")
+    for _ in range(3):
+        bench.carrier.step_all(bench.grants)
+    assert bench.state("a") == JobState.QUEUED
+    assert [e.text for e in bench.store.events() if e.kind == "error"] == [
+        f"the cluster at spark://127.0.0.1:{port} does not answer; jobs that are to be started wait for it"
+    ]
+    with socket.create_server(("127.0.0.1", port)):
+        bench.until_state("a", JobState.RUNNING)
+    assert "answers again" in "".join(e.text for e in bench.store.events())
+    # It fails over and over, and is not given up: the cluster is gone.
+    time.sleep(2.1)
+    for _ in range(bench.settings.most_failures + 2):
+        bench.store.set("a", failures=bench.settings.most_failures)
+        bench.attempt("a").kill()
+        bench.until_state("a", JobState.QUEUED)
+        with socket.create_server(("127.0.0.1", port)):
+            bench.until_state("a", JobState.RUNNING)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from penstock.running.run_report import read_report
 from penstock.runtime.ingest.cores_limit import can_resize, read_cores, write_cores
 from penstock.runtime.ingest.ingest_limit import read_limit, write_limit
+from penstock.service.carry_out.cluster_probe import ClusterProbe
 from penstock.service.carry_out.settings import Settings
 from penstock.service.decide.plan import Grant
 from penstock.service.jobs.description import app_arguments
@@ -57,6 +58,7 @@ class Carrier:
     ) -> None:
         self._store, self._settings, self._clock = store, settings, clock
         self._command = command or command_of
+        self._cluster, self._was_there = ClusterProbe(settings.master), True
 
     def attempt(self, record: JobRecord) -> Attempt:
         """The last process of a job."""
@@ -64,6 +66,10 @@ class Carrier:
 
     def step_all(self, grants: Mapping[str, Grant] | None) -> None:
         """One step for every job; without grants nothing is started, stopped or limited that is not asked for."""
+        if self._cluster.is_there != self._was_there:
+            self._was_there = not self._was_there
+            told = "answers again" if self._was_there else "does not answer; jobs that are to be started wait for it"
+            self._store.note("service" if self._was_there else "error", f"the cluster at {self._cluster.master} {told}")
         for record in self._store.jobs():
             try:
                 self._step_on(record, None if grants is None else grants.get(record.id), has_plan=grants is not None)
@@ -103,7 +109,7 @@ class Carrier:
     def _queued(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
         if self._is_let_go(record):
             return
-        if grant is not None and self._has_waited(record):
+        if grant is not None and self._has_waited(record) and self._cluster.is_there:
             why = grant.reason.removeprefix("admitted: ")
             self._store.move(record.id, _S.QUEUED, _S.ADMITTED, why, **self._granted(grant))
 
@@ -266,7 +272,8 @@ class Carrier:
         if outcome is not None:
             self._store.move(record.id, record.state, _S.QUEUED, "was stopped from outside", not_before=now, mips=0.0)
             return
-        failures = 1 if self._has_worked(attempt) else record.failures + 1
+        # A job cannot help it that its cluster is gone.
+        failures = 1 if self._has_worked(attempt) else record.failures + self._cluster.is_there
         self._fail(record, last_error(attempt.last_words()) or record.error or "it ended without a word", failures)
 
     def _fail(self, record: JobRecord, error: str, failures: int | None = None) -> None:
@@ -276,7 +283,7 @@ class Carrier:
             text = f"given up after {failures} failures without a batch: {error}"
             self._store.move(record.id, record.state, _S.FAILED, text, failures=failures, error=error, mips=0.0)
             return
-        wait = min(self._settings.longest_wait, self._settings.first_wait * 2 ** (failures - 1))
+        wait = min(self._settings.longest_wait, self._settings.first_wait * 2 ** max(0, failures - 1))
         text = f"failed, and is started again in {wait:g} s: {error}"
         values = {"failures": failures, "error": error, "not_before": self._clock() + wait, "mips": 0.0}
         self._store.move(record.id, record.state, _S.QUEUED, text, **values)

@@ -28,6 +28,7 @@ from penstock.spark.checkpoint.lock import CheckpointLock, lock_checkpoint
 from penstock.spark.checkpoint.plan_record import BEGAN, claim
 from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.gate.gating import start_clock
+from penstock.spark.job.lost_cluster import LostCluster
 from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, start
 from penstock.spark.job.watch import watch
@@ -212,6 +213,7 @@ def run_job(
     stopped = "failed"
     try:
         wait = partial(watch, started.query, tell, notice, seconds=seconds, stops=stops, on_stop=started.throttle.stop)
+        wait = partial(wait, check=LostCluster.of(spark).check)
         stopped = _watched(started.query, job, wait)
         sinks.check_unwritten()
     finally:
