@@ -16,7 +16,7 @@ from penstock.bench.soda_live.cores import use_cores
 from penstock.bench.soda_live.delivered import Count, Record, Watch
 from penstock.bench.soda_live.scenario import MACRO_SECONDS, MICRO_SECONDS, Phase, Scenario
 from penstock.service.client import Client
-from penstock.service.jobs.process import environment_for_code
+from penstock.service.jobs.process import Attempt, environment_for_code
 
 _PATIENCE_SECONDS = 300.0
 _NODE = "local"
@@ -102,9 +102,11 @@ class ByService:
         _wait(lambda: all(job["state"] == "suspended" for job in self._jobs()), "the jobs did not stop")
 
     def close(self) -> None:
-        """End the service."""
+        """End the service, and jobs that still run."""
         self._process.terminate()
         self._process.wait()
+        for run in self.home.glob("jobs/*/runs/*"):
+            Attempt(folder=run).kill()
 
     def samples(self) -> list[dict[str, Any]]:
         """What the service has measured of all jobs."""
