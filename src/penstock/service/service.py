@@ -23,6 +23,7 @@ from typing import Any
 from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import Infeasible, UserError
 from penstock.running.run_report import read_report
+from penstock.runtime.ingest.cores_limit import can_resize
 from penstock.scheduler.problem.nodes import Cluster, Node
 from penstock.service.carry_out.carrier import Carrier, Command
 from penstock.service.carry_out.settings import Settings
@@ -153,8 +154,8 @@ class Service:
                 self._decision.exception(self.settings.look_seconds)
             self._take_decision()
         elif is_micro and self.plan is not None and self.plan.grants:
-            deadline = Deadline.after(self.settings.micro_seconds * _DECIDING_SHARE)
-            self._adopt("micro", decide_micro(self.snapshot(), self.plan, deadline))
+            in_time = Deadline.after(self.settings.micro_seconds * _DECIDING_SHARE)
+            self._adopt("micro", decide_micro(self.snapshot(), self.plan, in_time))
 
     def _take_decision(self) -> None:
         """Adopt a macro decision that is ready, and begin to carry it out."""
@@ -195,10 +196,8 @@ class Service:
                 continue
             submission = submission_from_json(record.spec)
             description = record.template_record(record.template).description
-            core_mips = self.settings.core_mips
-            sample = compare(
-                before, look, submission, record.template, description, weight=record.weight, core_mips=core_mips
-            )
+            more = {"weight": record.weight, "core_mips": self.settings.core_mips}
+            sample = compare(before, look, submission, record.template, description, **more)
             if sample is not None:
                 self.store.add_sample(sample)
 
@@ -213,6 +212,7 @@ class Service:
             {record.id: self.store.samples(record.id, most=WINDOW * 2) for record in records},
             mips=cluster.live_mips,
             now=self._clock(),
+            least_mips=self.settings.core_mips if can_resize(self.settings.master) else 0.0,
         )
         return Snapshot(cluster=cluster, jobs=jobs, prices=self.settings.prices, core_mips=self.settings.core_mips)
 

@@ -132,6 +132,12 @@ def test_a_job_knows_its_place_and_limits() -> None:
     assert view([], min_mips=5000).templates[0].min_mips == 5000.0
 
 
+def test_where_cores_are_dealt_out_whole_a_job_takes_one_at_least() -> None:
+    found, submission = record("j", min_mips=50, max_mips=400)
+    (seen,) = view_jobs([found], {"j": submission}, {}, mips=4000.0, now=160.0, least_mips=1000.0)
+    assert (seen.templates[0].min_mips, seen.templates[0].max_mips) == (1000.0, 1000.0)
+
+
 def test_what_one_job_exports_another_imports() -> None:
     export = {"streams": ["F"], "application": "Main", "schema": SCHEMA, "stream_id": "high", "properties": {}}
     wanted = {"operator": "I", "schema": SCHEMA, "stream_id": "high", "application": None, "subscription": None}

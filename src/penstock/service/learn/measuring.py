@@ -20,7 +20,8 @@ class Look:
     Attributes:
         attempt: Which of its processes was looked at.
         at: When, in seconds since 1970.
-        cpu_seconds: The processor time of its processes so far.
+        cpu_seconds: The processor time of its processes so far; on a cluster, where executors belong to others, and how
+            long its tasks have run there.
         batches: How many batches this process has done.
         batch_at: When the last of them was done.
         waited_seconds: How long it has waited for its ingest limit so far.
@@ -41,7 +42,7 @@ class Look:
         return Look(
             attempt=attempt,
             at=at,
-            cpu_seconds=cpu_seconds,
+            cpu_seconds=cpu_seconds + float(report.get("task_seconds", 0.0)),
             batches=int(report.get("batches", 0)),
             batch_at=float(report.get("time", 0.0)),
             waited_seconds=float(report.get("waited_seconds", 0.0)),

@@ -97,6 +97,7 @@ def view_jobs(
     *,
     mips: float,
     now: float,
+    least_mips: float = 0.0,
 ) -> tuple[JobView, ...]:
     """The views of jobs that want to run.
 
@@ -106,13 +107,14 @@ def view_jobs(
         samples: Of each, the oldest first.
         mips: The capacity, which bounds what a job may use.
         now: The time.
+        least_mips: What any job takes at least, as a whole core of a cluster that deals them out.
     """
     exports = [(record.id, export) for record in records for export in record.templates[0].description["exports"]]
     views = []
     for record in records:
         submission, seen = submissions[record.id], samples.get(record.id, ())
         templates = tuple(
-            _view_template(record, t, submission.template(t.id), submission, seen, exports, mips)
+            _view_template(record, t, submission.template(t.id), submission, seen, exports, (least_mips, mips))
             for t in record.templates
         )
         is_placed = record.state in PLACED
@@ -139,12 +141,13 @@ def _view_template(
     submission: Submission,
     samples: Sequence[SampleRecord],
     exports: Sequence[tuple[str, Mapping[str, Any]]],
-    mips: float,
+    limits: tuple[float, float],
 ) -> TemplateView:
     description = template.description
     told = [s for s in samples if s.template == template.id]
     price, doubt = learn_price(told, _prior(spec, submission, samples))
-    most = max(spec.min_mips, min(mips, spec.max_mips or mips))
+    least, mips = max(limits[0], spec.min_mips), limits[1]
+    most = max(least, min(mips, spec.max_mips or mips))
     streams = description["streams"]
     importing = {entry["operator"] for entry in description["imports"]}
     own = [n for n, (op, _) in streams.items() if op in description["sources"] and op not in importing]
@@ -161,7 +164,7 @@ def _view_template(
             _stream(name, counted.get(name), record.weight * spec.weight, told[-RECENT:])
             for name in dict.fromkeys([*counted, *exported])
         ),
-        min_mips=min(spec.min_mips, most),
+        min_mips=least,
         max_mips=most,
     )
 

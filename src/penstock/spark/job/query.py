@@ -114,6 +114,7 @@ class Started:
         throttle: What holds its sources back.
         files: The folder on this machine where workers keep the files of its state.
         status: Tells what runs where.
+        resizer: Brings its cores to the number that it shall have.
     """
 
     query: StreamingQuery
@@ -121,6 +122,7 @@ class Started:
     throttle: Throttle
     files: Path
     status: JobStatus
+    resizer: Resizer
 
 
 def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) -> Started:
@@ -160,9 +162,11 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
     else:
         writer = writer.trigger(processingTime="0 seconds") if job.continuous else writer.trigger(availableNow=True)
     named = writer.option("checkpointLocation", hadoop_path(folder)).queryName(job.program.application.name)
+    resizer.between_batches()
     query = named.start()
     placer.follow(query)
-    return Started(query=query, sinks=sinks, throttle=throttle, files=files_of(program_path(program)), status=status)
+    files = files_of(program_path(program))
+    return Started(query=query, sinks=sinks, throttle=throttle, files=files, status=status, resizer=resizer)
 
 
 def _ingested(plan: PhysicalPlan, totals: Totals) -> int:

@@ -1,6 +1,7 @@
 """The executors of an application, as many as its job shall have cores, changed while it runs.
 
-Executors come and go between two batches. A standalone master gives an application others when it is asked to, also
+Executors come and go between two batches, and once before the first: an application that starts is given all that it
+may ever have. A standalone master gives an application others when it is asked to, also
 without dynamic allocation; executors have one core each (`ONE_CORE_EACH`), so their number is that of the cores, and
 `spark.cores.max` is the most that there can be. Executors that go lose what they hold in memory, and no more: state
 and sources are read again from the checkpoint by whoever has the partition then.
@@ -10,6 +11,8 @@ and sources are read again from the checkpoint by whoever has the partition then
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 ONE_CORE_EACH = {"spark.executor.cores": "1"}
 """What an application is started with so that it can be resized."""
+
+_LOOK_SECONDS = 1.0
 
 
 class Resizer:
@@ -43,6 +48,16 @@ class Resizer:
         is_dynamic = settings.get("spark.dynamicAllocation.enabled", "false") == "true"
         self._is_able = can_resize(str(self._context.master)) and is_single and not is_dynamic
         self._cores: int | None = None
+        self._looked_at = 0.0
+
+    def when_idle(self, is_working: Callable[[], bool]) -> None:
+        """Look now and then, in case that no batch comes; a batch that begins now loses a little time, and no more."""
+        now = time.monotonic()
+        if not self._is_able or now - self._looked_at < _LOOK_SECONDS:
+            return
+        self._looked_at = now
+        if read_cores(self._checkpoint) != self._cores and not is_working():
+            self.between_batches()
 
     def between_batches(self) -> None:
         """Ask for other executors where the job shall have others; nobody is working now."""

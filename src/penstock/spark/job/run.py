@@ -30,8 +30,9 @@ from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.gate.gating import start_clock
 from penstock.spark.job.lost_cluster import LostCluster
 from penstock.spark.job.pickling import ship_user_modules
-from penstock.spark.job.query import Job, start
+from penstock.spark.job.query import Job, Started, start
 from penstock.spark.job.watch import watch
+from penstock.spark.placement.executors import Executors
 from penstock.spark.placement.placer import PlacementSettings
 from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.switch_plan import switch_plan
@@ -195,7 +196,7 @@ def run_job(
     """Run a job that has its checkpoint; how many batches it processed, its sinks, and why it stopped."""
     # Where the files of state lie is found at the start: there may be no Spark any more when the job ends.
     started = start(spark, job, notice)
-    sinks = started.sinks
+    sinks, executors = started.sinks, Executors(spark, {})
     batches = 0
 
     late = LateTuples(notice, job.program.application)
@@ -208,12 +209,13 @@ def run_job(
             number = job.first_batch + progress["batchId"]
             waited, traffic = started.throttle.waited_seconds, started.status.traffic
             more = {"totals": sinks.totals, "waitedSeconds": waited, "traffic": traffic}
+            more["taskSeconds"] = executors.task_seconds()
             on_progress({**progress, "batchId": number, **more})
 
     stopped = "failed"
     try:
         wait = partial(watch, started.query, tell, notice, seconds=seconds, stops=stops, on_stop=started.throttle.stop)
-        wait = partial(wait, check=LostCluster.of(spark).check)
+        wait = partial(wait, check=partial(_check, LostCluster.of(spark), started))
         stopped = _watched(started.query, job, wait)
         sinks.check_unwritten()
     finally:
@@ -221,6 +223,12 @@ def run_job(
         started.status.end(stopped)
         shutil.rmtree(started.files, ignore_errors=True)
     return batches, sinks, stopped
+
+
+def _check(cluster: LostCluster, started: Started) -> None:
+    """See to what the query does not: whether it still has a cluster, and the cores that it shall have."""
+    cluster.check()
+    started.resizer.when_idle(lambda: bool(started.query.status["isTriggerActive"]))
 
 
 def _java_of(spark: SparkSession) -> int | None:
