@@ -26,6 +26,7 @@ class Look:
         batch_at: When the last of them was done.
         waited_seconds: How long it has waited for its ingest limit so far.
         submitted: The tuples of each operator's output ports so far, since the job's first start.
+        pe_seconds: The processor time of each PE so far, by the names of its operators.
     """
 
     attempt: int
@@ -35,6 +36,7 @@ class Look:
     batch_at: float
     waited_seconds: float
     submitted: Mapping[str, list[int]] = field(default_factory=dict)
+    pe_seconds: Mapping[str, float] = field(default_factory=dict)
 
     @staticmethod
     def of(attempt: int, at: float, cpu_seconds: float, report: Mapping[str, Any]) -> Look:
@@ -47,6 +49,7 @@ class Look:
             batch_at=float(report.get("time", 0.0)),
             waited_seconds=float(report.get("waited_seconds", 0.0)),
             submitted=report.get("submitted") or {},
+            pe_seconds={", ".join(pe["operators"]): float(pe["seconds"]) for pe in report.get("pes") or ()},
         )
 
 
@@ -96,6 +99,11 @@ def compare(
         waited=min(1.0, max(0.0, after.waited_seconds - before.waited_seconds) / seconds),
         importance=counts * sum(_earned(output, rates[output.stream]) for output in outputs),
         streams=rates,
+        pes={
+            pe: max(0.0, spent - before.pe_seconds.get(pe, 0.0)) / counted * core_mips
+            for pe, spent in after.pe_seconds.items()
+            if counted > 0
+        },
     )
 
 

@@ -231,13 +231,14 @@ class Store:
 
     def add_sample(self, sample: SampleRecord) -> None:
         """Keep a look at a running job."""
-        columns = "at, job, template, seconds, mips, ingest_tps, waited, importance, streams"
+        columns = "at, job, template, seconds, mips, ingest_tps, waited, importance, streams, pes"
         with self.transaction() as connection:
             connection.execute(
-                f"INSERT INTO samples ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT INTO samples ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(sample.at, sample.job, sample.template, sample.seconds, sample.mips, sample.ingest_tps),
                     *(sample.waited, sample.importance, json.dumps(dict(sample.streams))),
+                    json.dumps(dict(sample.pes)),
                 ),
             )
             connection.execute(
@@ -253,7 +254,8 @@ class Store:
         found = []
         for row in reversed(self._rows(query, (job_id, *values, most))):
             kept = {key: row[key] for key in row.keys() if key != "id"}  # noqa: SIM118 # a row is not a mapping
-            found.append(SampleRecord(**{**kept, "streams": json.loads(row["streams"])}))
+            told = {name: json.loads(row[name]) for name in ("streams", "pes")}
+            found.append(SampleRecord(**{**kept, **told}))
         return found
 
     def add_decision(self, kind: str, figures: Mapping[str, float], plan: Mapping[str, Any]) -> int:

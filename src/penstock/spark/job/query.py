@@ -115,6 +115,7 @@ class Started:
         files: The folder on this machine where workers keep the files of its state.
         status: Tells what runs where.
         resizer: Brings its cores to the number that it shall have.
+        pe_seconds: The processor time of each PE so far.
     """
 
     query: StreamingQuery
@@ -123,6 +124,7 @@ class Started:
     files: Path
     status: JobStatus
     resizer: Resizer
+    pe_seconds: Mapping[int, float]
 
 
 def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) -> Started:
@@ -145,6 +147,7 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
     throttle = Throttle(job.checkpoint, lambda: _ingested(job.plan, sinks.totals))
     placer = Placer(spark, job.plan, job.placement, notice)
     resizer = Resizer(spark, job.checkpoint, notice)
+    pe_seconds: dict[int, float] = {}
     status = JobStatus(job.checkpoint, job.program.application.name, job.plan, job.placement, placer)
 
     def write(frame: DataFrame, number: int) -> None:
@@ -154,6 +157,8 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
         placer.before(batch)
         sinks.write(frame, batch)
         placer.after(batch, sinks.traffic)
+        for task in sinks.traffic:
+            pe_seconds[task.pe] = pe_seconds.get(task.pe, 0.0) + task.cpu_seconds
         status.after(batch, sinks.totals)
 
     writer = frame.writeStream.foreachBatch(write)
@@ -166,7 +171,9 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
     query = named.start()
     placer.follow(query)
     files = files_of(program_path(program))
-    return Started(query=query, sinks=sinks, throttle=throttle, files=files, status=status, resizer=resizer)
+    return Started(
+        query=query, sinks=sinks, throttle=throttle, files=files, status=status, resizer=resizer, pe_seconds=pe_seconds
+    )
 
 
 def _ingested(plan: PhysicalPlan, totals: Totals) -> int:

@@ -210,6 +210,7 @@ def run_job(
             waited, traffic = started.throttle.waited_seconds, started.status.traffic
             more = {"totals": sinks.totals, "waitedSeconds": waited, "traffic": traffic}
             more["taskSeconds"] = executors.task_seconds()
+            more["peSeconds"] = [[job.plan.pes[pe].operators, spent] for pe, spent in started.pe_seconds.items()]
             on_progress({**progress, "batchId": number, **more})
 
     stopped = "failed"
