@@ -4,7 +4,7 @@ The jobs have three ranks; two have a degraded template, one takes what another 
 two cores can do. While they run, loads, a weight and the number of cores change: half of the cores are really taken
 from all processes. Compared is the importance of what was delivered, from the moment on when the jobs work:
 
-- `service`: under `penstock serve` (`by_service`);
+- `service`: under `penstock serve` (`by_service`), each job an application that `penstock.spark` runs;
 - `pools`: all in one Spark application, each in a FAIR pool (`by_fair_pools`);
 - `priority`: admitted by priority, evicted where they do not fit, as Storm does it (`by_priority`);
 - `optimum`: computed afterwards from the prices that were measured (`optimum`).
@@ -21,7 +21,7 @@ from penstock.bench.soda_live.playing import WAYS, open_scenario, play
 from penstock.bench.soda_live.reporting import check_behaviour, report
 from penstock.bench.soda_live.scenario import Scenario
 
-SECONDS, QUICK_SECONDS = 600.0, 40.0
+SECONDS, QUICK_SECONDS = 600.0, 20.0
 
 
 def run(bench: Bench) -> None:

@@ -99,7 +99,7 @@ def play(scenario: Scenario, name: str, folder: Path, tell: Callable[[str], None
 
 
 def _play(scenario: Scenario, name: str, root: Path, tell: Callable[[str], None]) -> Played:
-    cores, feeds, record = own_cores(), root / "feeds", Record()
+    whole, cores, feeds, record = frozenset(os.sched_getaffinity(0)), own_cores(), root / "feeds", Record()
     feeds.mkdir(parents=True)
     use_cores(cores)
     began = time.time()
@@ -118,7 +118,7 @@ def _play(scenario: Scenario, name: str, root: Path, tell: Callable[[str], None]
         if isinstance(running, ByService):
             prices = learned_prices(scenario, running.samples())
     finally:
-        use_cores(cores)
+        use_cores(whole)
         running.close()
     answers = compare_answers(scenario, record, running.out, root / "reference")
     return Played(record=record, waited=record.start - began, answers=answers, prices=prices)
