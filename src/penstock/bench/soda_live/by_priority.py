@@ -12,9 +12,11 @@ Reference:
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from penstock.base.diagnostics import UserError
 from penstock.bench.soda_live.attempts import count_in
 from penstock.bench.soda_live.cores import use_cores
 from penstock.bench.soda_live.delivered import Count, Record, Watch
@@ -26,7 +28,7 @@ from penstock.service.jobs.package import unpack
 from penstock.service.jobs.process import Attempt, environment_of
 from penstock.service.jobs.submission import Submission, submission_from_json
 
-_LOOK_SECONDS = 0.5
+_LOOK_SECONDS, _PATIENCE_SECONDS = 0.5, 300.0
 
 
 def choose(jobs: Sequence[LiveJob], declared: Mapping[str, float], mips: float) -> list[str]:
@@ -72,7 +74,10 @@ class ByPriority:
         self._wanted = choose(self._scenario.jobs, self._declared, self._scenario.mips)
         self._thread.start()
         watch = Watch(record, self.counts, self.running)
-        while set(self.counts()) < set(self._wanted):
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while not set(self.counts()) >= set(self._wanted):
+            if time.monotonic() > until:
+                raise UserError("the jobs did not start", hint=f"see `{self.home}`")
             self._is_over.wait(_LOOK_SECONDS)
         return watch
 

@@ -60,7 +60,8 @@ class ByService:
     def _settled(self) -> bool:
         jobs = self._jobs()
         return any(job["state"] == "running" for job in jobs) and all(
-            job["state"] == "running" or (job["state"] == "queued" and "rejected" in job["reason"]) for job in jobs
+            job["state"] == "running" or (job["state"] in ("queued", "suspended") and "rejected" in job["reason"])
+            for job in jobs
         )
 
     def _jobs(self) -> list[dict[str, Any]]:

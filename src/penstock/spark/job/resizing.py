@@ -77,10 +77,11 @@ class Resizer:
     def _resize(self, cores: int) -> None:
         jvm: Any = self._context._jvm
         utils, context = jvm.org.apache.spark.api.python.PythonUtils, self._context._jsc.sc()
-        context.requestTotalExecutors(cores, 0, utils.toScalaMap(jvm.java.util.HashMap()))
         going = jvm.java.util.ArrayList()
         present = sorted(int(executor.id) for executor in Executors(self._spark, {}).find())
         for executor in present[cores:]:
             going.add(str(executor))
         if not going.isEmpty():
             context.killExecutors(utils.toSeq(going))
+        # Behind the other: each that is killed is one less that Spark wants.
+        context.requestTotalExecutors(cores, 0, utils.toScalaMap(jvm.java.util.HashMap()))
