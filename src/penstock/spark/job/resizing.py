@@ -56,31 +56,34 @@ class Resizer:
         if not self._is_able or now - self._looked_at < _LOOK_SECONDS:
             return
         self._looked_at = now
-        if read_cores(self._checkpoint) != self._cores and not is_working():
+        if not is_working():
             self.between_batches()
 
     def between_batches(self) -> None:
         """Ask for other executors where the job shall have others; nobody is working now."""
         cores = read_cores(self._checkpoint) if self._is_able else None
-        if cores is None or cores == self._cores:
+        if cores is None:
             return
+        present = sorted(int(executor.id) for executor in Executors(self._spark, {}).find())
+        if cores == self._cores and len(present) <= cores:
+            return
+        # There may be more than were asked for: those that had been started and were not there yet.
         try:
-            self._resize(cores)
+            self._resize(cores, [str(executor) for executor in present[cores:]])
         except Py4JError as error:
             self._is_able = False
             self._notice(f"warning: the cluster gives no other cores: {str(error).splitlines()[0][:200]}")
             return
-        if self._cores is not None:
+        if self._cores not in (None, cores):
             self._notice(f"the job has {cores} cores now, it had {self._cores}")
         self._cores = cores
 
-    def _resize(self, cores: int) -> None:
+    def _resize(self, cores: int, excess: list[str]) -> None:
         jvm: Any = self._context._jvm
         utils, context = jvm.org.apache.spark.api.python.PythonUtils, self._context._jsc.sc()
         going = jvm.java.util.ArrayList()
-        present = sorted(int(executor.id) for executor in Executors(self._spark, {}).find())
-        for executor in present[cores:]:
-            going.add(str(executor))
+        for executor in excess:
+            going.add(executor)
         if not going.isEmpty():
             context.killExecutors(utils.toSeq(going))
         # Behind the other: each that is killed is one less that Spark wants.
