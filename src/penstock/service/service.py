@@ -26,7 +26,7 @@ from penstock.running.run_report import read_report
 from penstock.runtime.ingest.cores_limit import can_resize
 from penstock.scheduler.problem.nodes import Cluster, Node
 from penstock.service.carry_out.carrier import Carrier, Command
-from penstock.service.carry_out.settings import Settings
+from penstock.service.carry_out.settings import Settings, is_due
 from penstock.service.decide.micro import decide_micro
 from penstock.service.decide.plan import Grant, Plan
 from penstock.service.decide.possible import decide_possible
@@ -46,6 +46,9 @@ _DECIDING_SHARE = 0.5
 """Of an epoch, for its decision; a macro decision is made beside all else, so that jobs that die are noticed."""
 
 _MOST_DECIDING_SECONDS = 30.0
+
+_PATIENT_EPOCHS = 3
+"""Micro epochs without a batch after which it counts that there was none."""
 
 _SOON_SECONDS = 1.0
 """How far apart decisions are that are made because something has changed."""
@@ -138,13 +141,13 @@ class Service:
         self.carrier.step_all(None if self.plan is None else self.plan.grants)
         if self._shape() != before:
             self._has_changed.set()
-        is_micro = _is_due(self._micro_at, now, self.settings.micro_seconds)
+        is_micro = is_due(self._micro_at, now, self.settings.micro_seconds)
         if is_micro:
             self._micro_at = now
             self.look()
         self._take_decision()
-        is_soon = self._has_changed.is_set() and _is_due(self._macro_at, now, _SOON_SECONDS)
-        if self._decision is None and (is_soon or _is_due(self._macro_at, now, self.settings.macro_seconds)):
+        is_soon = self._has_changed.is_set() and is_due(self._macro_at, now, _SOON_SECONDS)
+        if self._decision is None and (is_soon or is_due(self._macro_at, now, self.settings.macro_seconds)):
             self._has_changed.clear()
             self._macro_at = now
             seconds = min(_MOST_DECIDING_SECONDS, self.settings.macro_seconds * _DECIDING_SHARE)
@@ -190,10 +193,11 @@ class Service:
             if seconds is None:
                 continue
             report = next(iter(reports.values()), {})
-            look, before = Look.of(record.attempt, self._clock(), seconds, report), self._looks.get(record.id)
-            self._looks[record.id] = look
-            if before is None:
+            look = Look.of(record.attempt, self._clock(), seconds, report)
+            before = self._looks.setdefault(record.id, look)
+            if look.awaits_batch(before, _PATIENT_EPOCHS * self.settings.micro_seconds):
                 continue
+            self._looks[record.id] = look
             submission = submission_from_json(record.spec)
             description = record.template_record(record.template).description
             more = {"weight": record.weight, "core_mips": self.settings.core_mips}
@@ -393,8 +397,3 @@ class Service:
 
 
 _VERBS = {Wanted.RUN: "run", Wanted.SUSPEND: "be suspended", Wanted.CANCEL: "be cancelled"}
-
-
-def _is_due(last: float, now: float, seconds: float) -> bool:
-    """Whether something is due again; also when the clock was set back behind the last time."""
-    return not 0 <= now - last < seconds

@@ -35,3 +35,14 @@ def test_a_template_that_counts_less_earns_less() -> None:
     looks = look(0.0, 1.0, 0), look(10.0, 2.0, 100)
     earned = [compare(*looks, JOB, name, GRAPH, weight=2.0, core_mips=1000.0) for name in ("t", "u")]
     assert [sample.importance for sample in earned if sample is not None] == [20.0, 10.0]
+
+
+def test_a_sample_waits_for_a_batch_but_not_for_ever() -> None:
+    before = Look.of(1, 10.0, 1.0, {"batches": 1, "time": 9.0})
+    same, other = {"batches": 1, "time": 9.0}, {"batches": 2, "time": 13.0}
+    assert Look.of(1, 14.0, 2.0, same).awaits_batch(before, 12.0)
+    assert not Look.of(1, 14.0, 2.0, other).awaits_batch(before, 12.0)
+    assert not Look.of(1, 22.0, 2.0, same).awaits_batch(before, 12.0)
+    assert not Look.of(2, 14.0, 0.1, {}).awaits_batch(before, 12.0)
+    # The clock was set back.
+    assert not Look.of(1, 5.0, 2.0, same).awaits_batch(before, 12.0)

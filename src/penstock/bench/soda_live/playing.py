@@ -62,12 +62,14 @@ class Played:
     """A scenario that was played.
 
     Attributes:
+        seconds: For how long.
         record: How it went.
         waited: How many seconds passed until the jobs worked.
         answers: Whether each job's file is what the reference gives.
         prices: The mips of a tuple a second, by job and template, where they were measured.
     """
 
+    seconds: float
     record: Record
     waited: float
     answers: Mapping[str, bool]
@@ -75,14 +77,17 @@ class Played:
 
 
 def open_scenario(folder: Path, seconds: float, *, quick: bool) -> Scenario:
-    """The scenario that a folder has the parts of; a new one where it has those of another length."""
+    """The scenario that a folder has parts of; a new one where it has none, or those of other jobs.
+
+    The parts may have other lengths than this one: shares of the whole are what counts.
+    """
     kept: dict[str, Any] = {}
     if (folder / _SCENARIO).exists():
         kept = json.loads((folder / _SCENARIO).read_text())
-    if (kept.get("seconds"), kept.get("quick")) != (seconds, quick):
+    if kept.get("quick") != quick:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        kept = {"seconds": seconds, "quick": quick, "round_seconds": measure_round()}
+        kept = {"quick": quick, "round_seconds": measure_round()}
         (folder / _SCENARIO).write_text(json.dumps(kept))
     jobs = QUICK_JOBS if quick else JOBS
     return Scenario(seconds=seconds, jobs=jobs, cores=len(own_cores()), round_seconds=kept["round_seconds"])
@@ -121,7 +126,8 @@ def _play(scenario: Scenario, name: str, root: Path, tell: Callable[[str], None]
         use_cores(whole)
         running.close()
     answers = compare_answers(scenario, record, running.out, root / "reference")
-    return Played(record=record, waited=record.start - began, answers=answers, prices=prices)
+    waited = record.start - began
+    return Played(seconds=scenario.seconds, record=record, waited=waited, answers=answers, prices=prices)
 
 
 def _go_through(scenario: Scenario, running: Way, record: Record, tell: Callable[[str], None]) -> None:
@@ -138,6 +144,7 @@ def _go_through(scenario: Scenario, running: Way, record: Record, tell: Callable
 def _write(path: Path, played: Played) -> None:
     record = played.record
     document = {
+        "seconds": played.seconds,
         "start": record.start,
         "counts": {job: [asdict(count) for count in counts] for job, counts in record.counts.items()},
         "states": record.states,
@@ -153,6 +160,7 @@ def _read(path: Path) -> Played:
     counts = {job: [Count(**count) for count in found] for job, found in document["counts"].items()}
     states = [(at, state) for at, state in document["states"]]
     return Played(
+        seconds=document["seconds"],
         record=Record(start=document["start"], counts=counts, states=states),
         waited=document["waited"],
         answers=document["answers"],

@@ -28,19 +28,20 @@ def learned_prices(scenario: Scenario, samples: list[dict[str, Any]]) -> dict[tu
     return prices
 
 
-def report(
-    bench: Bench, scenario: Scenario, played: Mapping[str, tuple[Record, list[float]]], by_phase: list[float]
-) -> None:
-    """A row for each way and phase: importance, and the tuples a second of each job."""
-    for name, (record, importance) in played.items():
-        for since, until, phase in scenario.spans():
-            bins = [i for i in range(len(importance)) if since <= (i + 0.5) * BIN_SECONDS < until]
-            mean = sum(importance[i] for i in bins) / max(1, len(bins))
-            rates = {
-                job.name: sum(record.rates(job.name, scenario.seconds)[i][0] for i in bins) / max(1, len(bins))
-                for job in scenario.jobs
-            }
-            bench.row(way=name, phase=phase.name, seconds=round(until - since), importance=mean, **rates)
+def report(bench: Bench, scenario: Scenario, name: str, record: Record, importance: list[float]) -> None:
+    """A row for each phase of a way: importance, and the tuples a second of each job."""
+    for since, until, phase in scenario.spans():
+        bins = [i for i in range(len(importance)) if since <= (i + 0.5) * BIN_SECONDS < until]
+        mean = sum(importance[i] for i in bins) / max(1, len(bins))
+        rates = {
+            job.name: sum(record.rates(job.name, scenario.seconds)[i][0] for i in bins) / max(1, len(bins))
+            for job in scenario.jobs
+        }
+        bench.row(way=name, phase=phase.name, seconds=round(until - since), importance=mean, **rates)
+
+
+def report_optimum(bench: Bench, scenario: Scenario, by_phase: list[float]) -> None:
+    """A row for each phase of the optimum."""
     for (since, until, phase), best in zip(scenario.spans(), by_phase, strict=True):
         bench.row(way="optimum", phase=phase.name, seconds=round(until - since), importance=best)
 

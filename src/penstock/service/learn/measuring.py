@@ -38,6 +38,11 @@ class Look:
     submitted: Mapping[str, list[int]] = field(default_factory=dict)
     pe_seconds: Mapping[str, float] = field(default_factory=dict)
 
+    def awaits_batch(self, before: Look, patience: float) -> bool:
+        """Whether no batch has come since a look before, and one may come yet: then it is too early for a sample."""
+        is_same = (before.attempt, before.batch_at) == (self.attempt, self.batch_at)
+        return is_same and before.at <= self.at < before.at + patience
+
     @staticmethod
     def of(attempt: int, at: float, cpu_seconds: float, report: Mapping[str, Any]) -> Look:
         """The look at a job with a report."""
