@@ -148,8 +148,8 @@ class ClusterCampaign:
 
     def end(self) -> None:
         self.is_over.set()
-        self.service.send_signal(signal.SIGTERM)
-        self.service.wait(30)
+        self.service.kill()
+        self.service.wait()
         for run in self.home.glob("jobs/*/runs/*"):
             Attempt(folder=run).kill()
         kill(self.master.pid)
