@@ -299,7 +299,7 @@ class Service:
 
     def _check_free(self, name: str) -> None:
         if self.store.job(name) is not None:
-            raise Conflict(f"there is a job `{name}` already", hint="give it another name, or remove that one")
+            raise Conflict(f"there is a job `{name}` already", hint="give it another name, or forget that one")
 
     def job(self, job_id: str) -> JobRecord:
         """The job of an id.

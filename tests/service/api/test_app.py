@@ -333,7 +333,8 @@ def test_the_description_has_every_route_and_no_other(api: Api) -> None:
             target = path.replace("{job}", "nobody").replace("{number}", "1")
             status = api.ask(method.upper(), target, {} if "requestBody" in operation else None)[0]
             assert str(status) in operation["responses"], (method, path, status)
-            assert api.ask("DELETE", target)[0] == 405
+            other = "PATCH" if "delete" in operations else "DELETE"
+            assert api.ask(other, target)[0] == 405
 
 
 def check(value: Any, schema: dict[str, Any]) -> None:

@@ -71,7 +71,9 @@ def deal_cores(
     dealt = {job.id: min(most[job.id], max(1, int(worth[job.id]))) for job in jobs}
     had = {job.id: job.cores for job in jobs}
     for _ in range(int(snapshot.mips / snapshot.core_mips + _ROUNDING) - sum(dealt.values())):
-        more = {job: worth[job] - n + _KEEPS * (n < had[job]) for job, n in dealt.items() if n < most[job]}
+        more = {
+            job: worth[job] - n + _KEEPS * (n < had[job]) for job, n in dealt.items() if n < min(most[job], worth[job])
+        }
         best = max(more, key=more.__getitem__, default=None)
         if best is None or more[best] < _LEAST_SHARE:
             break
