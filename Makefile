@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # One more than there are cores: tests of Spark and of commands wait as often as they compute.
 PYTEST_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: demo test lint bench results docs format clean java servers
+.PHONY: demo test test-spark lint bench results docs format clean java servers
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -26,6 +26,11 @@ test: java lint servers
 # What the tests of Kafka need, fetched once. SERVERS=--required fails where it cannot be fetched; else they are skipped.
 servers: $(READY)
 	$(BIN)/python tests/servers/jars.py $(SERVERS)
+
+# The smoke suite on another version of Spark, in an environment of its own: make test-spark VERSION=4.1
+VERSION ?= 4.3
+test-spark: $(READY) java
+	$(BIN)/python tests/servers/spark_versions.py $(VERSION)
 
 java:
 	@java -version >/dev/null 2>&1 \

@@ -16,10 +16,10 @@ import tempfile
 from pathlib import Path
 
 from penstock.bench.measure.on_spark import open_bench_session
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
-from penstock.spark.job.run import run_on_spark
+from penstock.spark.job.rescaling import run_program
 
 TASKS = 20_000
 SECONDS_PER_MULTIPLICATION = 27e-9
@@ -81,7 +81,7 @@ def main() -> None:
                 channels=channels,
                 loops="batches" if channels > 1 else "inside",
             )
-            outcome = run_on_spark(compile(program, options), spark, checkpoint=out / "job")
+            _, outcome = run_program(program, options, spark, checkpoint=out / "job")
             return outcome.seconds, (out / "results.csv").read_bytes()
 
     ways = {"inside one PE": 1, f"through batches on {arguments.channels} channels": arguments.channels}

@@ -13,8 +13,8 @@ from penstock.ir.models import UNKNOWN_MODEL
 from penstock.lang import compile_text
 from penstock.reference import RunResult, run
 from penstock.toolkit.core.definition import OperatorDefinition
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import standard
 from penstock.toolkit.core.runtime import Context, Punctuation, Runtime, Wait
 
 Fed = tuple[Any, ...] | Wait | Punctuation | None

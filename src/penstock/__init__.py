@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from penstock.api.operators import sink as sink
     from penstock.api.operators import source as source
     from penstock.api.outputs import Output as Output
-    from penstock.api.sources.items import after as after
-    from penstock.api.sources.items import at as at
     from penstock.api.sources.partitioned import PartitionedSource as PartitionedSource
+    from penstock.api.sources.timed_items import after as after
+    from penstock.api.sources.timed_items import at as at
     from penstock.api.sources.timed_lines import TimedLines as TimedLines
     from penstock.api.streams import Stream as Stream
     from penstock.api.windows import count as count
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "api.application": ("App", "Feedback"),
     "api.column_words": ("agg", "col", "fn", "lhs", "record", "rhs", "submission_value", "when"),
-    "api.sources.items": ("after", "at"),
+    "api.sources.timed_items": ("after", "at"),
     "api.keyed.operator": ("KeyedOperator",),
     "api.operators": ("Operator", "filter_", "flat_map", "map_", "sink", "source"),
     "api.outputs": ("Output",),

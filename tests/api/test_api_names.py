@@ -9,8 +9,8 @@ from penstock import windows as w
 from penstock.api.naming import snake_case
 from penstock.expr.functions.registry import names as function_names
 from penstock.testing import feed, outputs
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.output_calls import output_function_names
-from penstock.toolkit.core.registry import standard
 
 OPTIONS = ["name", "by", "filter", "schema", "window", "windows", "params", "count", "time", "format", "on", "how"]
 OPTIONS += ["group_by", "iterations", "period", "self", "columns", "named", "match", "other", "attributes", "function"]

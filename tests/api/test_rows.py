@@ -100,6 +100,8 @@ def test_python_values_become_values_of_the_type(type_, value, expected):
         ("boolean", 1),
         ("rstring", b"x"),
         ("rstring[2]", "abc"),
+        ("rstring", "half \ud800"),
+        ("list<ustring>", ["\udfff"]),
         ("blob", "x"),
         ("enum{a, b}", "c"),
         ("list<int32>", "12"),

@@ -45,7 +45,7 @@ def test_without_time_nothing_is_called_optimal_that_is_not_proven() -> None:
 
 _PRINTS = """
 import ctypes
-from penstock.base.quiet import drop_output
+from penstock.base.metis import drop_output
 print("before", flush=True)
 with drop_output():
     ctypes.CDLL(None).printf(b"from C, without a newline")

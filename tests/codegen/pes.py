@@ -12,8 +12,8 @@ from penstock.codegen.run.loaded_module import LoadedModule
 from penstock.codegen.run.piece_instance import PieceInstance
 from penstock.codegen.transport.batches import FINAL, PULSE, TUPLE, WINDOW, Item, decode, encode
 from penstock.codegen.transport.placed_frames import encode_frame, read_frames
+from penstock.codegen.write.builder import streams_with_marks
 from penstock.codegen.write.generate import Module, generate
-from penstock.codegen.write.marks import streams_with_marks
 from penstock.expr.environment import Environment
 from penstock.runtime.pes.container import Container
 from penstock.toolkit.core.program import Program

@@ -70,6 +70,21 @@ def test_the_table_of_a_checkpoint_stays_as_long_as_there_are_as_many_channels(t
     assert compile(program, replace(resumed, tables={})).plan.tables == {"R1": (0,) * 4 + (1,) * 4 + (2,) * 4}
 
 
+def test_a_table_for_one_region_leaves_that_of_another_as_it_was(tmp_path):
+    two = KEYED.replace(
+        "() as Out",
+        """stream<In> Highs = Aggregate(In) { window In: tumbling, count(3), partitioned;
+      param partitionBy: b; output Highs: a = Max(a), b = Any(b); }
+    () as More = FileSink(Highs) { param file: "more"; }
+    () as Out""",
+    )
+    program = compile_text(two)
+    claim(tmp_path, compile(program, replace(TWELVE, tables={"Sums": ODD, "Highs": ODD})).plan)
+    resumed = replace(TWELVE, checkpoint=tmp_path)
+    tables = compile(program, replace(resumed, tables={"Highs": ODD[::-1]})).plan.tables
+    assert sorted(tables.values()) == sorted([ODD, ODD[::-1]])
+
+
 def test_a_table_that_does_not_fit_is_refused():
     program = compile_text(KEYED)
     with pytest.raises(

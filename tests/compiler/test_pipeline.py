@@ -219,7 +219,8 @@ def test_a_resumed_job_has_the_plan_and_the_modules_that_it_had(tmp_path):
 def test_a_short_profile_is_taken_of_a_job_that_samples_and_writes_elsewhere(tmp_path):
     taken = []
 
-    def measure(job):
+    def measure(program, options):
+        job = compile(program, options)
         taken.append(job)
         assert job.options.environment.output_directory.is_dir()
         return setting(PROGRAM.application).profile

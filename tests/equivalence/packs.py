@@ -23,8 +23,8 @@ from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.spark.job.run import run_on_spark
 from penstock.toolkit.core.definition import OperatorDefinition
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import standard
 from spark_session import Fusion, files, session
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "spl" / "valid"

@@ -21,8 +21,8 @@ from plan_runner import run_plan
 
 
 def draw_fusion(rng: Random, application: Application) -> list[list[str]]:
-    """All operators in one PE, each in its own, or those next to each other in order of declaration."""
-    ids = [o.id for o in application.operators]
+    """All operators in one PE, each in its own, or those next to each other in the order of the graph."""
+    ids = sorted(application.operator, key=application.rank.__getitem__)
     some = sorted(rng.sample(range(1, len(ids)), rng.randrange(len(ids) - 1)))
     cuts = rng.choice([[], list(range(1, len(ids))), some])
     return [ids[start:end] for start, end in zip([0, *cuts], [*cuts, len(ids)], strict=True)]

@@ -22,8 +22,8 @@ from test_generated_graphs import fed, graphs, program_of
 from operator_graphs import BY_TIME, IN_CONTAINERS, PER_TUPLE, STATEFUL, STATELESS
 from penstock.codegen.plan.physical import physical_plan
 from penstock.lang import compile_file
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import standard
 from spark_session import Fusion, everything_fused
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -15,8 +15,8 @@ from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.reference import run
 from penstock.testing import feed
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import standard
 from penstock.toolkit.core.runtime import Punctuation
 from plan_runner import run_plan
 

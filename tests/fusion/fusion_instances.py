@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from penstock.fusion.problem.costs import measure, pe_utilizations
-from penstock.fusion.problem.fusion_problem import Assignment, FusionProblem
+from penstock.fusion.problem.fusion_problem import Assignment, FusionProblem, fusion_problem
 from penstock.fusion.problem.random_problems import random_problem
 from penstock.fusion.problem.validity import violations
 
@@ -76,3 +76,24 @@ def size_by_definition(problem: FusionProblem, operators: set[int]) -> float:
     streams = zip(problem.sources.tolist(), problem.targets.tolist(), problem.stream_costs.tolist(), strict=True)
     crossing = sum(cost for source, target, cost in streams if (source in operators) != (target in operators))
     return sum(float(problem.costs[operator]) for operator in operators) + crossing
+
+
+def even_problem(seed: int, *, most_operators: int, most_hosts: int) -> FusionProblem:
+    """A chain, ring, star, grid, clique or tree on equal hosts, where many choices are alike and few fit."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2, most_operators + 1))
+    shape = rng.choice(["chain", "ring", "star", "grid", "clique", "tree"])
+    width = max(2, round(count**0.5))
+    ends = {
+        "chain": [(v, v + 1) for v in range(count - 1)],
+        "ring": [(v, (v + 1) % count) for v in range(count)] if count > 2 else [(0, 1)],
+        "star": [(0, v) for v in range(1, count)],
+        "grid": [(v, v + d) for v in range(count) for d in (1, width) if v + d < count and (d > 1 or (v + 1) % width)],
+        "clique": list(itertools.combinations(range(count), 2)),
+        "tree": [((v - 1) // 2, v) for v in range(1, count)],
+    }[shape]
+    costs = rng.integers(0, 3, count) if rng.random() < 0.3 else np.full(count, int(rng.integers(1, 4)))
+    stream = float(rng.integers(1, 4))
+    hosts = int(rng.integers(1, most_hosts + 1))
+    capacity = np.ceil((costs.sum() + stream * len(ends) * rng.uniform(0, 1.2)) / hosts)
+    return fusion_problem(costs.tolist(), [(v, u, stream) for v, u in ends], [max(1.0, float(capacity))] * hosts)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from fusion_instances import best_by_brute_force, varied_problem
+from fusion_instances import best_by_brute_force, even_problem, varied_problem
 
 from penstock.base.diagnostics import Infeasible
-from penstock.fusion import ALGORITHMS, Settings, fuse
+from penstock.fusion import ALGORITHMS, Settings, fuse, fusion_problem
 from penstock.fusion.problem.costs import measure
 from penstock.fusion.problem.random_problems import random_problem
 from penstock.fusion.problem.validity import violations
@@ -65,3 +65,19 @@ def test_cola_cuts_no_more_than_greedy_where_demands_or_cycles_divide_what_would
     assert cola.feasible
     assert greedy.feasible
     assert cola.cut <= greedy.cut
+
+
+@pytest.mark.parametrize("algorithm", ["cola", "advanced-cola", "throughput", "greedy"])
+def test_a_chain_that_fits_no_equal_hosts_is_refused_without_a_deadline(algorithm):
+    problem = fusion_problem([1.0] * 6, [(v, v + 1, 1.0) for v in range(5)], [3.0] * 3, cores=[3, 2, 1])
+    with pytest.raises(Infeasible, match="capacities of the hosts"):
+        fuse(problem, algorithm)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_problems_full_of_ties_end_without_a_deadline_and_fit_where_something_fits(seed):
+    problem = even_problem(seed, most_operators=5, most_hosts=3)
+    fits = best_by_brute_force(problem, True)[1]["cut"] < float("inf")
+    for algorithm in ("cola", "advanced-cola", "throughput", "exact"):
+        fusion = _fuse_or_none(problem, algorithm, acyclic=True)
+        assert (fusion is not None and fusion.feasible) == fits

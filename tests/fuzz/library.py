@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock import KeyedOperator, Operator, after, filter_, flat_map, map_, sink, source
 from penstock.api.operators import definition_of
-from penstock.toolkit.core.registry import Registry, standard
+from penstock.toolkit.core.operator_registry import Registry, standard
 
 
 @source

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from penstock.reference.result import DEAD_LETTERS
-from penstock.toolkit.formats.files import read_chunks
+from penstock.toolkit.formats.file_chunks import read_chunks
 
 _SIGNS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"x\x9c", "zlib"))
 

@@ -17,7 +17,7 @@ from penstock.parallel.reasons import Condition
 from penstock.parallel.region_plan import Joint, Ordering, ParallelRegions
 from penstock.parallel.regions import parallel_regions
 from penstock.parallel.report import pretty_regions, regions_json
-from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.operator_registry import standard
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

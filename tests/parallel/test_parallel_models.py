@@ -14,7 +14,7 @@ from penstock.parallel.extensions import PAPER, Extensions
 from penstock.parallel.reasons import Condition
 from penstock.parallel.region_plan import Joint
 from penstock.parallel.regions import parallel_regions
-from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.operator_registry import standard
 
 TUPLES = [(i % 3, i % 2, i) for i in range(24)]
 PLAIN = feed("int32 k, int32 l, int32 m", TUPLES)

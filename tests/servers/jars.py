@@ -15,13 +15,19 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CONNECTOR, BROKER = "kafka-connector", "kafka-broker"
+DELTA, ICEBERG, S3 = "delta", "iceberg", "s3"
+"""For the smoke suite on versions of Spark (`spark_versions`)."""
 
 
-def folder(name: str) -> Path:
+def cache() -> Path:
+    """Where all that is fetched lies."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
+
+
+def folder(name: str, **properties: str) -> Path:
     """Where jars lie, or would."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    digest = hashlib.sha256(_pom(name).read_bytes()).hexdigest()[:12]
-    return cache / "penstock" / f"{name}-{digest}"
+    text = _pom(name).read_bytes() + "".join(f"{k}={v}" for k, v in properties.items()).encode()
+    return cache() / f"{name}-{hashlib.sha256(text).hexdigest()[:12]}"
 
 
 def _pom(name: str) -> Path:
@@ -34,17 +40,18 @@ def missing() -> str | None:
     return f"the jars of {' and '.join(absent)} are not there; `make servers` fetches them" if absent else None
 
 
-def fetch(name: str) -> None:
-    """Fetch jars, unless they are there."""
-    target = folder(name)
+def fetch(name: str, **properties: str) -> None:
+    """Fetch jars, unless they are there; properties are those that the list of what is fetched has."""
+    target = folder(name, **properties)
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if target.is_dir():
             return
-        part = target.with_suffix(".part")
+        part = target.with_name(f"{target.name}.part")
         shutil.rmtree(part, ignore_errors=True)
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={part}"]
+        goal += [f"-D{name}={value}" for name, value in properties.items()]
         subprocess.run(["mvn", "-q", "-B", "-f", str(_pom(name)), *goal], check=True)
         part.rename(target)
 

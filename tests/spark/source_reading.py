@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql.streaming.datasource import ReadAllAvailable
-
 from compiling import compile_fused
 from penstock.codegen.transport.batches import FINAL, PULSE, REPORT, TUPLE, WINDOW, Item, decode
 from penstock.expr.environment import Environment
@@ -17,6 +15,7 @@ from penstock.reference import run
 from penstock.reference.result import DeadLetter
 from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.sources.outside_rows import own_sources
+from penstock.spark.sources.admission import ReadAllAvailable
 from penstock.spark.sources.data_source import SourceReader, dump
 from penstock.toolkit.core.program import Program
 from penstock.toolkit.core.runtime import Punctuation

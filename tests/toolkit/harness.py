@@ -22,7 +22,7 @@ from penstock.ir.statements import Function, Logic
 from penstock.ir.types import VOID, parse_schema
 from penstock.reference.virtual_time import Timers
 from penstock.toolkit.core.invoke import invoke
-from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.runtime import Punctuation, Wait
 
 WINDOW = Punctuation.WINDOW

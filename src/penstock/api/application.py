@@ -27,8 +27,8 @@ from penstock.ir.graph import Annotation, Application, ErrorPolicy, InputPort, O
 from penstock.ir.verify import verify
 from penstock.toolkit.core.definition import OperatorDefinition
 from penstock.toolkit.core.invoke import invoke
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import standard
 
 Kind = str | Callable[..., Any] | type | OperatorDefinition
 """A standard operator's name, a function, a subclass of `penstock.Operator`, or a definition made by hand."""

@@ -27,8 +27,8 @@ from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean
 from penstock.expr import typing
 from penstock.expr.functions.registry import names as function_names
 from penstock.ir.expressions import Attribute, Expression, InputTuple
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.output_calls import output_call, output_function_names
-from penstock.toolkit.core.registry import standard
 
 Attributes = str | Column | Sequence[str | Column]
 """The name of an attribute, or several; a column that is an attribute stands for its name."""

@@ -12,7 +12,7 @@ from penstock.api.spans import caller_span
 from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.expr import typing
 from penstock.ir.types import Schema, TupleType, TypedName
-from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.operator_registry import standard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

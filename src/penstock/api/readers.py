@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.api.column_words import output_columns
 from penstock.api.outputs import Output
 from penstock.api.schemas import SchemaLike, schema_of
-from penstock.api.schemas.annotations import is_record
-from penstock.api.schemas.files import SampledFile, infer_csv, infer_json, infer_parquet
+from penstock.api.schemas.inferred_schemas import SampledFile, infer_csv, infer_json, infer_parquet
+from penstock.api.schemas.type_hints import is_record
 from penstock.api.sources.given_rows import feed
 from penstock.api.spans import caller_span
 from penstock.base.diagnostics import Diagnostic, UserError

@@ -254,7 +254,10 @@ def _string(bound: int | None) -> Conform:
     def conform(value: Any) -> str:
         if not isinstance(value, str) or (bound is not None and len(value) > bound):
             raise TypeError(value)
-        return value if type(value) is str else str.__str__(value)
+        text = value if type(value) is str else str.__str__(value)
+        if not text.isascii():
+            text.encode()  # half of a pair of surrogates is no text anywhere but in Python
+        return text
 
     return conform
 

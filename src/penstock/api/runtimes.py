@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.api.batch_forms import BatchForm, take_form
 from penstock.api.instances import dump_state, given_by, load_state
 from penstock.api.rows import conformed, conformer, row_maker
-from penstock.api.sources.items import after, at
+from penstock.api.sources.timed_items import after, at
 from penstock.api.state.upgrades import INSTANCE, Stamp, refuse_other_form, stamp_of
 from penstock.expr.environment import Tuple
 from penstock.expr.errors import EvaluationError

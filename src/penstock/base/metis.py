@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pymetis
 from numpy.typing import NDArray
-
-from penstock.base.quiet import drop_output
 
 Ints = NDArray[np.integer[Any]]
 
@@ -61,3 +64,37 @@ def part_graph(
 def _targets(shares: Sequence[float]) -> list[float]:
     targets = np.maximum(shares, _LEAST_SHARE)
     return [float(target) for target in targets / targets.sum()]
+
+
+_LOCK = threading.RLock()
+_LIBRARY = ctypes.CDLL(None)
+
+
+@contextmanager
+def drop_output() -> Iterator[None]:
+    """Drop what is written to file descriptor 1 meanwhile, by whatever means.
+
+    C's own buffer is flushed on both sides: text that a library has only buffered would otherwise appear at the end of
+    the program, behind or before the answer.
+    """
+    with _LOCK:
+        try:
+            kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+        except OSError:
+            yield
+            return
+        _flush()
+        os.dup2(nowhere, 1)
+        try:
+            yield
+        finally:
+            _flush()
+            os.dup2(kept, 1)
+            os.close(kept)
+            os.close(nowhere)
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    _LIBRARY.fflush(None)

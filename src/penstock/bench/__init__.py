@@ -46,8 +46,10 @@ EXPERIMENTS = {
     "python": "Python functions and a keyed class against mapInArrow, Bytewax and a plain loop",
     "vs-handwritten": "bargain detection and network monitoring against the same by hand in PySpark",
     "nexmark": "the 23 queries of Nexmark against the same by hand in PySpark, answers checked by DuckDB",
+    "latency": "from the making of a tuple to its sink, at three rates, against PySpark in micro-batches",
     "throughput-out": "Parquet in, three operators, Parquet out against native PySpark; a batch of 3 GiB to one file",
     "crashes": "workers, executors and drivers killed at random moments: sinks against the reference",
+    "changes": "plans changed at random moments, jobs killed in every phase of it: sinks against the reference",
 }
 
 

@@ -31,9 +31,8 @@ from pathlib import Path
 from penstock.base.diagnostics import UserError
 from penstock.base.process_tree import PROC, family, stat_of
 from penstock.bench import Bench
-from penstock.bench.workloads.crashing_job import BATCHES, PROGRAM, SINKS
+from penstock.bench.workloads.crashing_job import BATCHES, SINKS, program
 from penstock.expr.environment import Environment
-from penstock.lang import compile_text
 from penstock.reference import run as run_reference
 
 MASTERS = {"worker": "local[2,4]", "executor": "local-cluster[2,1,1024]", "driver": "local[2]"}
@@ -88,14 +87,21 @@ def _share(crashes: Sequence[Crash]) -> float:
     return sum(crash.is_equal for crash in crashes) / len(crashes)
 
 
-def crash_jobs(victim: str, seeds: Sequence[int], *, kills: int) -> Iterator[Crash]:
-    """Run a job for each seed and kill something in it so many times; what became of each, in turn."""
+def crash_jobs(victim: str, seeds: Sequence[int], *, kills: int, sinks: str = "") -> Iterator[Crash]:
+    """Run a job for each seed and kill something in it so many times; what became of each, in turn.
+
+    Args:
+        victim: What is killed.
+        seeds: Of the moments; there is a job for each.
+        kills: How often in each job.
+        sinks: More sinks of the job, as `crashing_job` takes them; what they hold is for the caller to see.
+    """
     wanted = expected()
     with tempfile.TemporaryDirectory() as root:
         folders = [Path(root) / str(seed) for seed in seeds]
         for folder in folders:
             (folder / "out").mkdir(parents=True)
-        driver = _Driver(victim, folders)
+        driver = _Driver(victim, folders, sinks)
         try:
             for seed, folder in zip(seeds, folders, strict=True):
                 killed, restarts = _crash(driver, random.Random(f"{victim}/{seed}"), folder, kills)
@@ -126,8 +132,9 @@ def _crash(driver: _Driver, rng: random.Random, folder: Path, kills: int) -> tup
 class _Driver:
     """The process that runs the jobs, one after the other; it is started again where it was killed."""
 
-    def __init__(self, victim: str, folders: Sequence[Path]) -> None:
+    def __init__(self, victim: str, folders: Sequence[Path], sinks: str) -> None:
         self.victim = victim
+        self._sinks = sinks
         self._folders = folders
         self._process = self._start()
 
@@ -165,7 +172,14 @@ class _Driver:
     def _start(self) -> subprocess.Popen[str]:
         waiting = [str(folder) for folder in self._folders if not (folder / "done").exists()]
         return subprocess.Popen(
-            [sys.executable, "-m", "penstock.bench.workloads.crashing_job", MASTERS[self.victim], *waiting],
+            [
+                sys.executable,
+                "-m",
+                "penstock.bench.workloads.crashing_job",
+                MASTERS[self.victim],
+                self._sinks,
+                *waiting,
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -202,7 +216,7 @@ def expected() -> dict[str, bytes]:
     """The files of the sinks after a run of the reference."""
     with tempfile.TemporaryDirectory() as out:
         environment = Environment(data_directory=Path(out), output_directory=Path(out))
-        run_reference(compile_text(PROGRAM), environment=environment)
+        run_reference(program(), environment=environment)
         return contents(Path(out))
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from penstock.bench import Bench
 from penstock.bench.measure.on_spark import by_hand
 from penstock.bench.workloads.spark_data import write_csv, write_slices
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.toolkit.core.program import Program
@@ -81,14 +81,15 @@ def _measure(spark: SparkSession, folder: Path, keys: int, per_batch: int) -> di
 
 def _run(spark: SparkSession, program: Program, folder: Path, checkpoint: Path, per_batch: int) -> list[float]:
     """The seconds of each batch of a program."""
-    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.rescaling import run_program
 
     (folder / "out").mkdir(exist_ok=True)
     environment = Environment(data_directory=folder, output_directory=folder / "out")
     options = Options(environment=environment, fusion="all", loops="inside", channels=2, batch=per_batch)
     seen: list[float] = []
-    run_on_spark(
-        compile(program, options),
+    run_program(
+        program,
+        options,
         spark,
         checkpoint=checkpoint,
         on_progress=lambda progress: seen.append(progress["batchDuration"] / 1000),

@@ -29,7 +29,7 @@ from penstock.bench import Bench
 from penstock.bench.measure.on_spark import ROOT, load_file, open_bench_session, run_timed
 from penstock.bench.workloads.spark_data import log_lines, write_csv
 from penstock.codegen.transport.batches import ITEMS_PER_VALUE
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
 from penstock.lang import compile_file
@@ -152,8 +152,7 @@ def _profile(bench: Bench, spark: SparkSession, subject: Subject, transfer: Tran
             batch=subject.per_batch,
             sampling=Sampling(rate=0.01),
         )
-        job = compile(subject.program, options)
-        found = profile_on_spark(job, spark, mips=transfer.mips, checkpoint=Path(folder) / "job")
+        found = profile_on_spark(subject.program, options, spark, mips=transfer.mips, checkpoint=Path(folder) / "job")
     return found.profile
 
 

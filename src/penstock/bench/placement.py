@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.bench import Bench
 from penstock.bench.measure.own_process import run_apart
 from penstock.bench.workloads.live_topologies import LIVE_TOPOLOGIES
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.spark.cluster.local_cluster import start_cluster, stop_cluster
 
@@ -73,7 +73,7 @@ def run(bench: Bench) -> None:
 
 def run_placed(master: str, topology: str, placement: str, channels: int, rows: int, batches: int) -> dict[str, Any]:
     """Run a topology; the figures of a batch, medians over those behind the first ones."""
-    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.rescaling import run_program
     from penstock.spark.job.session import ON_PLACES, open_session
     from penstock.spark.placement.placer import PlacementSettings
 
@@ -88,8 +88,9 @@ def run_placed(master: str, topology: str, placement: str, channels: int, rows: 
             channels=channels,
             batch=made.turns_per_batch,
         )
-        outcome = run_on_spark(
-            compile(made.program, options),
+        _, outcome = run_program(
+            made.program,
+            options,
             spark,
             checkpoint=folder / "checkpoint",
             on_progress=lambda progress: durations.update({progress["batchId"]: progress["batchDuration"] / 1000}),

@@ -1,4 +1,4 @@
-"""`penstock bench throughput-out`: from Parquet through three operators to Parquet, against native PySpark.
+"""`penstock bench throughput-out`: Parquet, three operators, Parquet and Kafka, against native PySpark.
 
 Both sides read the same files in as many batches, on two channels, in one session and in turns: a filter, and two
 operators that compute a column each. Native PySpark has them as column expressions, which its JVM compiles; no Python
@@ -7,8 +7,10 @@ compared: as many rows, with the same sums.
 
 A second part writes one batch, by default of 3 GiB, to one ordered file, with a driver of 1 GiB.
 
+Where PENSTOCK_BENCH_KAFKA names a broker, both sides then write the same rows to a topic, as JSON.
+
 The memory of the driver is that of its Python and its JVM together; in local mode the JVM runs the tasks, too. With
-PENSTOCK_BENCH_ONLY in the environment (`parquet`, `ordered-file`) only that part is run.
+PENSTOCK_BENCH_ONLY in the environment (`parquet`, `kafka`, `ordered-file`) only that part is run.
 """
 
 from __future__ import annotations
@@ -16,15 +18,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import dataset, parquet
 
-from penstock import App, agg, col
+from penstock import App, Stream, agg, col
 from penstock.base.diagnostics import UserError
 from penstock.bench import Bench
 from penstock.bench.measure.on_spark import in_turns, run_timed, seconds_of
@@ -48,18 +52,21 @@ def run(bench: Bench) -> None:
     only = os.environ.get("PENSTOCK_BENCH_ONLY")
     spark = open_session("local[2]", **{"spark.driver.memory": "1g"})
     with tempfile.TemporaryDirectory() as folder:
+        rows = 40_000 if bench.quick else 20_000_000
+        if only != "ordered-file":
+            bench.progress(f"writing {rows:,} rows of input")
+            run_apart(write_input, folder=folder, rows=rows)
         if only in (None, "parquet"):
-            _parquet_to_parquet(bench, spark, Path(folder))
+            _parquet_to_parquet(bench, spark, Path(folder), rows)
+        if only in (None, "kafka") and "PENSTOCK_BENCH_KAFKA" in os.environ:
+            _parquet_to_kafka(bench, spark, Path(folder), rows, os.environ["PENSTOCK_BENCH_KAFKA"])
         if only in (None, "ordered-file"):
             _ordered_file(bench, spark, Path(folder))
 
 
-def _parquet_to_parquet(bench: Bench, spark: SparkSession, folder: Path) -> None:
-    rows = 40_000 if bench.quick else 20_000_000
-    bench.progress(f"writing {rows:,} rows of input")
-    run_apart(write_input, folder=str(folder), rows=rows)
+def _parquet_to_parquet(bench: Bench, spark: SparkSession, folder: Path, rows: int) -> None:
     ours, theirs = folder / "ours", folder / "theirs"
-    program = three_operators()
+    program = three_operators(lambda taxed: taxed.write_parquet("out", name="Out"))
 
     def penstock() -> None:
         shutil.rmtree(ours, ignore_errors=True)
@@ -114,18 +121,53 @@ def write_input(folder: str, rows: int) -> dict[str, Any]:
     return {}
 
 
-def three_operators() -> Program:
-    """The program: a filter, a value, a value with tax."""
+def _parquet_to_kafka(bench: Bench, spark: SparkSession, folder: Path, rows: int, servers: str) -> None:
+    run = uuid.uuid4().hex[:8]
+    topics = {side: f"throughput-{run}-{side}" for side in ("penstock", "native")}
+    program = three_operators(lambda taxed: taxed.write_kafka(topics["penstock"], servers=servers, name="Out"))
+
+    def penstock() -> None:
+        run_timed(spark, program, data=folder, out=folder / "none", turns_per_batch=rows // _BATCHES, channels=2)
+
+    def native() -> None:
+        _run_native(spark, folder / "slices", Kafka(servers, topics["native"]), folder / "checkpoint")
+
+    bench.progress("to Kafka, one after the other")
+    with peak_memory() as peak:
+        ours = seconds_of(penstock)
+    seconds = {"penstock": ours, "native": seconds_of(native)}
+    counts = {}
+    for side, topic in topics.items():
+        reader = spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", topic)
+        counts[side] = reader.load().count()
+    if counts["penstock"] != counts["native"]:
+        raise UserError(f"messages in the topics: {counts}")
+    for side, value in seconds.items():
+        bench.row(part="Parquet to Kafka", side=side, rows=rows, rows_per_second=rows / value, seconds=value)
+    bench.row(part="Parquet to Kafka: most memory in MiB", **{part: round(used) for part, used in peak.items()})
+    ratio = seconds["native"] / seconds["penstock"]
+    bench.check("Parquet to Kafka: penstock to native", ratio, at_least=0.9, timed=True)
+
+
+def three_operators(write: Callable[[Stream], None]) -> Program:
+    """The program: a filter, a value, a value with tax; and what writes them."""
     app = App("ThroughputOut")
     trades = app.read_parquet("trades.parquet", _SCHEMA, name="Trades")
     dear = trades.filter(col.price > 10.0, name="Dear")
     valued = dear.select(id=col.id, sym=col.sym, value=col.price * col.volume, name="Valued")
     taxed = valued.select(id=col.id, sym=col.sym, value=col.value, tax=col.value * 0.19, name="Taxed")
-    taxed.write_parquet("out", name="Out")
+    write(taxed)
     return app.program()
 
 
-def _run_native(spark: SparkSession, slices: Path, out: Path, checkpoint: Path) -> None:
+class Kafka(NamedTuple):
+    """A topic."""
+
+    servers: str
+    topic: str
+
+
+def _run_native(spark: SparkSession, slices: Path, out: Path | Kafka, checkpoint: Path) -> None:
     import pyspark.sql.functions as F
 
     shutil.rmtree(checkpoint, ignore_errors=True)
@@ -134,8 +176,12 @@ def _run_native(spark: SparkSession, slices: Path, out: Path, checkpoint: Path) 
     trades = session.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(slices))
     valued = trades.where("price > 10.0").select("id", "sym", (F.col("price") * F.col("volume")).alias("value"))
     taxed = valued.withColumn("tax", F.col("value") * 0.19)
-    writer = taxed.writeStream.format("parquet").option("checkpointLocation", str(checkpoint))
-    writer.trigger(availableNow=True).start(str(out)).awaitTermination()
+    if isinstance(out, Kafka):
+        messages = taxed.select(F.to_json(F.struct("*")).alias("value")).writeStream.format("kafka")
+        writer = messages.option("kafka.bootstrap.servers", out.servers).option("topic", out.topic)
+    else:
+        writer = taxed.writeStream.format("parquet").option("path", str(out))
+    writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
 
 
 def summary(folder: str) -> dict[str, Any]:

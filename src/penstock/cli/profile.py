@@ -120,7 +120,7 @@ def _profile(
     seconds: float | None,
 ) -> ProfileRun:
     from penstock.cli.output.live_progress import live_progress
-    from penstock.compiler import Options, compile
+    from penstock.compiler import Options
     from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
     from penstock.spark.job.session import open_session
     from penstock.spark.measure.profiling import profile_on_spark
@@ -135,10 +135,15 @@ def _profile(
         batch=TURNS_PER_BATCH,
         sampling=sampling,
     )
-    job = compile(program, options)
     with live_progress(program.application) as on_progress:
         return profile_on_spark(
-            job, spark, mips=machine_mips(), checkpoint=checkpoint, seconds=seconds, on_progress=on_progress
+            program,
+            options,
+            spark,
+            mips=machine_mips(),
+            checkpoint=checkpoint,
+            seconds=seconds,
+            on_progress=on_progress,
         )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from penstock.base.diagnostics import UserError
+from penstock.base.figures import figure
 from penstock.cli import print_json
 from penstock.cli.options.option_types import Number
 from penstock.cli.options.service_options import asks_service, json_option
@@ -59,8 +61,6 @@ def command(
     if until is not None and job is None:
         raise click.UsageError("--until is of one job: name it")
     if job and ("/" in job or Path(job).is_dir()):
-        from penstock.cli.output.checkpoint_status import show_checkpoint
-
         if until is not None or wait is not None:
             raise click.UsageError("--until and --wait are of a job of the service, not of a checkpoint")
         return show_checkpoint(Path(job), graph, as_json)
@@ -71,8 +71,6 @@ def command(
     if as_json:
         print_json(answer)
         return 0
-    from penstock.cli.output.job_table import print_job, print_jobs
-
     if job is None:
         print_jobs(answer)
     else:
@@ -103,3 +101,102 @@ def _ask(ask: Callable[[], Any], until: str | None, patience: float) -> Any:
             if is_over:
                 raise UserError(f"job `{answer['id']}` is still {answer['state']} after {patience:g} s")
         time.sleep(_LOOK_SECONDS)
+
+
+def print_jobs(jobs: Sequence[Mapping[str, Any]]) -> None:
+    """Print a line for each job: its place, what it gets and uses, and why."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(markup=False, emoji=False)
+    if not jobs:
+        console.print("there are no jobs; `penstock submit` gives the service one")
+        return
+    table = Table("job", "rank", "state", "template")
+    for title in ("mips", "used", "tuples/s", "importance"):
+        table.add_column(title, justify="right")
+    for job in sorted(jobs, key=lambda job: (not job["required"], job["rank"], job["submitted_at"])):
+        rank = f"{job['rank']} required" if job["required"] else str(job["rank"])
+        figures = [figure(job[key], 4) if job["mips"] else "" for key in _FIGURES]
+        table.add_row(job["id"], rank, job["state"], job["template"] or "", *figures)
+    console.print(table)
+    for job in jobs:
+        console.print(f"{job['id']}: {_why(job)}", highlight=False)
+
+
+_FIGURES = ("mips", "mips_used", "ingest_tps", "importance")
+
+
+def print_job(job: Mapping[str, Any]) -> None:
+    """Print a job with its latest events."""
+    from rich.console import Console
+
+    print_jobs([job])
+    console = Console(markup=False, emoji=False)
+    for event in job["events"][-12:]:
+        console.print(f"  {event['kind']:<9} {event['text']}", highlight=False)
+
+
+def _why(job: Mapping[str, Any]) -> str:
+    if job["state"] == "failed":
+        return f"failed: {job['error']}"
+    if job["state"] in ("done", "cancelled") or (job["wanted"] != "run"):
+        return str(job["state"])
+    return str(job["reason"] or "waits for the next decision")
+
+
+def show_checkpoint(checkpoint: Path, graph: Path | None, as_json: bool) -> int:
+    """Show the job of a checkpoint."""
+    from penstock.placement.live.channel_graph import format_metis
+    from penstock.spark.placement.job_status import graph_of, read_status
+
+    status = read_status(checkpoint)
+    if graph is not None:
+        graph.write_text(format_metis(graph_of(status).as_communication_graph()))
+        click.echo(f"wrote {graph}", err=True)
+    if as_json:
+        print_json(status)
+    else:
+        _print_checkpoint(status)
+    return 0
+
+
+def _print_checkpoint(status: dict[str, Any]) -> None:
+    age = time.time() - status["updated"]
+    click.echo(
+        f"{status['application']}: {status['state']}, batch {status['batch']}, "
+        f"{status['batches']} batches in this run, told {age:.0f} s ago"
+    )
+    click.echo(f"placement {status['placement']}{'' if status['is_placed'] else ' (tasks run where Spark puts them)'}")
+    for executor in status["executors"]:
+        rack = f", {executor['rack']}" if executor["rack"] else ""
+        click.echo(f"executor {executor['id']} on {executor['host']}{rack}")
+        for task in status["tasks"]:
+            if task["executor"] == executor["id"]:
+                click.echo(f"  {_describe(task, status)}")
+    lost = [task for task in status["tasks"] if not task["executor"]]
+    if lost:
+        click.echo("where it cannot be told")
+        for task in lost:
+            click.echo(f"  {_describe(task, status)}")
+    between = sum(flow["bytes"] for flow in status["flows"])
+    click.echo(
+        f"channels send each other {figure(between)} bytes a batch, {figure(status['between_hosts'])} of them "
+        f"between hosts; sources send {figure(status['source_bytes'])}"
+    )
+    for move in status["moves"]:
+        when = datetime.fromtimestamp(move["at"], UTC).strftime("%H:%M:%S")
+        before, after = move["predicted"]["remote_bytes"]
+        found = "" if move["remote_bytes"] is None else f", found {figure(move['remote_bytes'])}"
+        click.echo(
+            f"{when} before batch {move['batch']}: moved {len(move['tasks'])} channels ({move['cause']}); "
+            f"between hosts {figure(before)} to {figure(after)} bytes predicted{found}"
+        )
+
+
+def _describe(task: dict[str, Any], status: dict[str, Any]) -> str:
+    operators = ", ".join(status["pes"][task["pe"]])
+    return (
+        f"PE {task['pe']}, channel {task['channel']}: {operators}; {task['cpu_seconds']:.3f} s a batch, "
+        f"{figure(task['state_bytes'])} bytes of state"
+    )

@@ -56,7 +56,7 @@ def build(program: Program, plan: PhysicalPlan) -> Build:
     Example:
         >>> from penstock.codegen.plan.physical import physical_plan
         >>> from penstock.ir.graph import Application
-        >>> from penstock.toolkit.core.registry import standard
+        >>> from penstock.toolkit.core.operator_registry import standard
         >>> empty = Program(application=Application(name="Empty"), registry=standard())
         >>> build(empty, physical_plan(empty.application, ())).modules
         {}

@@ -46,7 +46,7 @@ def compile(program: Program, options: Options) -> CompiledJob:
         >>> from penstock.compiler import Options
         >>> from penstock.ir.graph import Application
         >>> from penstock.toolkit.core.program import Program
-        >>> from penstock.toolkit.core.registry import standard
+        >>> from penstock.toolkit.core.operator_registry import standard
         >>> empty = Program(application=Application(name="Empty"), registry=standard())
         >>> compile(empty, Options()).plan.pes
         ()

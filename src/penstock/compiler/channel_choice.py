@@ -41,7 +41,8 @@ def give_channels(draft: Draft, number: int | None) -> Draft:
         found=draft.parallel,
         groups=options.key_groups or resumed_groups(options.checkpoint) or KEY_GROUPS,
     )
-    tables = resumed_tables(options.checkpoint, regions) if options.tables is None else options.tables
+    resumed = resumed_tables(options.checkpoint, regions)
+    tables = resumed if options.tables is None else options.tables and {**resumed, **options.tables}
     return replace(draft, channels=number, regions=channels.give_tables(regions, tables))
 
 

@@ -15,14 +15,14 @@ from penstock.parallel.extensions import BEYOND, Extensions
 from penstock.runtime.sources.batch_size import TURNS_PER_BATCH
 
 if TYPE_CHECKING:
-    from penstock.compiler.job import CompiledJob
     from penstock.model import Hosts, Profile
     from penstock.profiler.sampling import Sampling
+    from penstock.toolkit.core.program import Program
 
-Measure = Callable[["CompiledJob"], "Profile"]
-"""Runs a job for a few seconds where it will run, and tells what its operators cost.
+Measure = Callable[["Program", "Options"], "Profile"]
+"""Runs a program for a few seconds where it will run, and tells what its operators cost.
 
-The job samples, writes to a folder that is thrown away, and has its checkpoint there.
+By its options it samples, writes to a folder that is thrown away, and has its checkpoint there.
 """
 
 
@@ -46,8 +46,9 @@ class Options:
         batch: How many turns a source takes for one batch.
         checkpoint: Of the job that is resumed, if it is there: what is `auto` stays as it was.
         key_groups: How many groups keys are divided into; without it as many as the job of the checkpoint has.
-        tables: From region to the channel that holds each key group; without it as the job of the checkpoint had them
-            on as many channels, and otherwise spread evenly.
+        tables: From region, or an operator in it, to the channel that holds each key group; an empty one spreads all
+            evenly. Without it, and for other regions, as the job of the checkpoint had them on as many channels, and
+            otherwise spread evenly.
         cores: How many tasks run at a time.
         continuous: Whether the run waits for more where sources can have more.
         sampling: How much of the tuples submit signals look at; without it `auto` decides, and otherwise nothing.

@@ -56,8 +56,6 @@ def find_profile(draft: Draft, channels: int | None) -> Profile | None:
 
 
 def _measure_shortly(draft: Draft, measure: Measure, channels: int | None) -> Profile:
-    from penstock.compiler import compile
-
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         out.mkdir()
@@ -76,7 +74,7 @@ def _measure_shortly(draft: Draft, measure: Measure, channels: int | None) -> Pr
             hosts=None,
             measure=None,
         )
-        return measure(compile(draft.program, options))
+        return measure(draft.program, options)
 
 
 def is_harmless(application: Application) -> bool:

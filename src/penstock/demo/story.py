@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.base.diagnostics import UserError
-from penstock.compiler import CompiledJob, Options, compile
+from penstock.compiler import CompiledJob, Options
 from penstock.demo import cluster, example
 from penstock.demo.facts import Facts, Groups, Run
 from penstock.demo.narrator import Narrator
@@ -127,8 +127,7 @@ def profiled(program: Program, spark: SparkSession, work: Path, ticks: int, narr
         options = Options(
             environment=_environment(data, data), fusion="all", channels=1, batch=BATCH, sampling=Sampling()
         )
-        job = compile(program, options)
-        outcome = profile_on_spark(job, spark, mips=core_mips(), checkpoint=work / "profile-checkpoint")
+        outcome = profile_on_spark(program, options, spark, mips=core_mips(), checkpoint=work / "profile-checkpoint")
         _stop_if_interrupted(outcome.run)
         profile = outcome.profile
         costly = sorted(profile.operators, key=lambda o: o.cpu_fraction, reverse=True)
@@ -169,15 +168,15 @@ class _Runner:
         self, title: str, groups: Groups, name: str, *, at_most: float | None = None
     ) -> tuple[Run, SparkRun, CompiledJob]:
         """One run, to the end of its input or of its time."""
-        from penstock.spark.job.run import run_on_spark
+        from penstock.spark.job.rescaling import run_program
 
         out = self._work / name
         out.mkdir()
         with self._narrator.step(f"run it {title}"):
             options = Options(environment=_environment(self._work, out), pes=groups, channels=1, batch=BATCH)
-            job = compile(self._program, options)
-            outcome = run_on_spark(
-                job,
+            job, outcome = run_program(
+                self._program,
+                options,
                 self._spark,
                 checkpoint=self._work / f"{name}-checkpoint",
                 seconds=at_most,

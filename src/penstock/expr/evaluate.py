@@ -21,7 +21,7 @@ from typing import Any
 from penstock.base.diagnostics import UserError
 from penstock.base.modules import load_text
 from penstock.expr.analysis import functions_used, logic_parts, variables_of
-from penstock.expr.emit.expressions import owned
+from penstock.expr.emit.expression_text import owned
 from penstock.expr.emit.functions import emit_functions, emit_logic, tuple_names
 from penstock.expr.emit.parts import LogicState
 from penstock.expr.emit.scope import INDENT, PRELUDE, Locals, Module, Scope, Storage, state_text

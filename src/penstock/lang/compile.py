@@ -5,7 +5,9 @@ Syntax errors end the compilation after parsing; all other mistakes are collecte
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +21,9 @@ from penstock.lang.check.functions import FunctionTable
 from penstock.lang.check.invocations import called
 from penstock.lang.check.mistakes import error
 from penstock.lang.check.scope import Compilation
-from penstock.lang.depth import deep_recursion
 from penstock.lang.expand.changing_exchange import follow_changes
 from penstock.lang.expand.composites import CompositeTarget, Instance
+from penstock.lang.expand.event_time import follow_event_time
 from penstock.lang.expand.expand import Expanded, check_unused, expand, replicate
 from penstock.lang.expand.feedback import mark_feedback
 from penstock.lang.expand.host_constraints import placement_constraints
@@ -30,8 +32,8 @@ from penstock.lang.expand.port_metrics import count_on_ports
 from penstock.lang.library import Library, Module, application_folder, check_uses, read_source
 from penstock.lang.syntax import ast
 from penstock.lang.toolkit_folders import toolkit_roots
+from penstock.toolkit.core.operator_registry import Registry, standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import Registry, standard
 
 if TYPE_CHECKING:
     from penstock.api.toolkits import PythonToolkit
@@ -102,6 +104,27 @@ def compile_text(
     return _compile(SourceFile(path=path, text=text), main, folders, compile_values, None, registry)
 
 
+MOST_FRAMES = 10_000
+"""Enough for sums of a thousand terms; small enough for the stack of a thread."""
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Raise Python's limit on nested calls for a while.
+
+    Example:
+        >>> with deep_recursion():
+        ...     sys.getrecursionlimit() >= MOST_FRAMES
+        True
+    """
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, MOST_FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
 @deep_recursion()
 def _compile(
     source: SourceFile,
@@ -170,6 +193,9 @@ def _application(
     if compilation.found or composite is None:
         return None
     name = f"{module.namespace}::{composite.name}" if module.namespace else composite.name.text
+    operators = follow_event_time(operators, functions, registry, compilation.found)
+    if compilation.found:
+        return None
     operators = follow_changes(separate_metrics(operators), functions, registry)
     return Application(name=name, operators=mark_feedback(operators), functions=functions, constraints=constraints)
 

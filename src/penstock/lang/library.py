@@ -28,7 +28,7 @@ from penstock.lang.toolkit_folders import (
     toolkit_files,
 )
 from penstock.toolkit.core.definition import OperatorDefinition
-from penstock.toolkit.core.registry import Registry, is_standard
+from penstock.toolkit.core.operator_registry import Registry, is_standard
 
 if TYPE_CHECKING:
     from penstock.api.toolkits import PythonToolkit

@@ -32,8 +32,8 @@ from penstock.lang.check.annotations import SETTINGS
 from penstock.lang.check.intrinsics import INTRINSICS
 from penstock.lang.compile import compile_text
 from penstock.toolkit.core.definition import OperatorDefinition, ParamKind
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.output_calls import output_call
-from penstock.toolkit.core.registry import standard
 
 _SAMPLES = {
     "any": "int32 rstring list<int32> tuple<int32_a>",
@@ -191,7 +191,7 @@ def _fits(find: Callable[..., Type], name: str, types: Sequence[Type] | None, re
 def _compiles(annotation: str) -> Answer:
     """Whether a program with the annotation compiles."""
     try:
-        compile_text(f"composite Main {{ graph {annotation} stream<int32 x> S = Beacon() {{}} }}")
+        compile_text(f"composite Main {{ graph {annotation} stream<int64 x> S = Beacon() {{}} }}")
     except UserError:
         return Answer.NO
     return Answer.YES

@@ -92,7 +92,7 @@ def run_locally(
                 restore_state(start, job.plan, job.build.pieces, line, sinks)
                 run.first_batch = start.batch
             has_ended = start is not None and start.has_ended
-            size = choose_size(job.plan.application, job.options.batch)
+            size = choose_size(job.plan.application, job.options.batch, is_timed=seconds is not None)
             stopped = "done" if has_ended else run.to_end(size, seconds, is_stopped)
         finally:
             line.close()

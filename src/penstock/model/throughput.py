@@ -12,7 +12,7 @@ Formulation:
     2. PEs form stages; each has a process for each PE and a thread for the crossings (`stages`).
     3. A stage takes the time of its busiest thread, most crowded host or busiest link (`stage_time`).
     4. A micro-batch of x seconds of input takes T(x) = F + s x, where s is the longest way through the stages, or the
-       time for which independent stages need one host or link together if that is more (`state`, `schedule`), and
+       time for which independent stages need one host or link together if that is more (`state`), and
        F = batch_seconds + stage_seconds * (depth - 1) + pe_seconds * PEs.
        In a line (`line`), PEs overlap by pieces, and what every micro-batch has anyway is part of batch_seconds.
     5. Input that grows by the factor `scale` is sustained if T(x) <= x / scale for some x that a micro-batch may

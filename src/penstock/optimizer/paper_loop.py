@@ -55,7 +55,6 @@ Fuse = Callable[[Profile, float], tuple[Candidate, float]]
 """An algorithm: from a profile and a gamma to a candidate, and the throughput that our model predicts for it."""
 
 WITH_GAMMA: tuple[Algorithm, ...] = ("cola", "advanced-cola")
-ITERATED: tuple[Algorithm, ...] = ("greedy", *WITH_GAMMA)
 
 
 def gammas_of(algorithm: Algorithm, iterations: int) -> list[float]:

@@ -11,7 +11,7 @@ Semantics:
     ports have; then its streams end. `docs/semantics.md` says all of this for users.
 
 Example:
-    >>> from penstock.toolkit.core.registry import standard
+    >>> from penstock.toolkit.core.operator_registry import standard
     >>> from penstock.ir.graph import Application
     >>> run(Program(application=Application(name="Empty"), registry=standard())).stopped.value
     'done'
@@ -22,7 +22,10 @@ When it does not apply:
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from penstock.base.diagnostics import Diagnostics, did_you_mean
 from penstock.expr.environment import Environment
@@ -31,7 +34,6 @@ from penstock.reference.exchange import Exchange
 from penstock.reference.interrupt import on_interrupt
 from penstock.reference.node import Node
 from penstock.reference.result import ReferenceResult, StopReason
-from penstock.reference.stack import with_room_for
 from penstock.reference.streams import Item
 from penstock.reference.wiring import Tap, depth, wire
 from penstock.toolkit.core.program import Program
@@ -163,3 +165,57 @@ def _result(engine: Engine, nodes: list[Node], collected: dict[str, list[Item]],
         end_time_ns=engine.clock.now_ns,
         collected=collected,
     )
+
+
+T = TypeVar("T")
+
+CALLS_PER_OPERATOR = 12
+"""More than any operator of ours nests between receiving and submitting: tap, receive, logic, window, fire, submit."""
+
+BYTES_PER_OPERATOR = 16 * 1024
+_SLACK = 2_000
+
+
+def with_room_for(depth: int, action: Callable[[], T]) -> T:
+    """Call an action with room for submits nested over `depth` operators, and return what it returns.
+
+    A path of 10,000 operators nests tens of thousands of calls. Python's own frames live on its heap, but a call that
+    goes through C, such as that of a `partial`, also takes some of the thread's stack, so a deep graph runs on a thread
+    with a large one. Shallow graphs run where they are.
+
+    Example:
+        >>> def nest(n): return 0 if n == 0 else 1 + nest(n - 1)
+        >>> with_room_for(5_000, lambda: nest(50_000))
+        50000
+    """
+    needed = depth * CALLS_PER_OPERATOR + _SLACK
+    before = sys.getrecursionlimit()
+    if depth * CALLS_PER_OPERATOR < before // 2:
+        return action()
+    sys.setrecursionlimit(max(before, needed))
+    try:
+        return _on_large_stack(max(16 << 20, depth * BYTES_PER_OPERATOR), action)
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _on_large_stack(size: int, action: Callable[[], T]) -> T:
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(action())
+        except BaseException as error:
+            errors.append(error)
+
+    before = threading.stack_size(size)
+    try:
+        thread = threading.Thread(target=work, name="penstock-reference", daemon=True)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]

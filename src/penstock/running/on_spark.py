@@ -8,19 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.base.diagnostics import PenstockError, UserError
-from penstock.compiler import CompiledJob, Options
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.running.handle import Control, Outcome, Work
 from penstock.running.inputs import streams_of
 from penstock.running.options import RunOptions, goes_on, tell_warnings
 from penstock.toolkit.core.program import Program
-
-if TYPE_CHECKING:
-    from penstock.running.rescaling import Rescaling
-    from penstock.spark.job.run import SparkRun
 
 
 def prepare_on_spark(program: Program, options: RunOptions, environment: Environment) -> Work:
@@ -48,10 +44,11 @@ def prepare_on_spark(program: Program, options: RunOptions, environment: Environ
 
 
 def _run(program: Program, options: RunOptions, environment: Environment, session: Any, control: Control) -> Outcome:
-    from penstock.running.rescaling import Rescaling, run_rescaling
+    from penstock.spark.job.rescaling import run_program
     from penstock.spark.job.session import cores_of
     from penstock.spark.measure.profiling import keep_profile_of, measure_shortly
 
+    inputs = streams_of(options.inputs)
     compiling = Options(
         environment=environment,
         channels=options.channels,
@@ -63,45 +60,27 @@ def _run(program: Program, options: RunOptions, environment: Environment, sessio
         continuous=goes_on(program, environment, options),
         tell=tell_warnings,
         # A stream of Spark cannot be read for a while and then once more from its beginning.
-        measure=None if streams_of(options.inputs) else lambda job: measure_shortly(job, session),
+        measure=None if inputs else partial(measure_shortly, spark=session),
     )
     with keep_state(options.checkpoint) as checkpoint:
-        rescaling = Rescaling(checkpoint, control.look)
         control.rescale = partial(ask_for_channels, checkpoint)
-
-        def run(job: CompiledJob) -> SparkRun:
-            return _run_job(job, session, checkpoint, options, control, rescaling)
-
-        job, outcome = run_rescaling(program, compiling, run, rescaling, tell_warnings)
+        job, outcome = run_program(
+            program,
+            compiling,
+            session,
+            checkpoint=checkpoint,
+            on_progress=control.look,
+            notice=tell_warnings,
+            stops=lambda: control.stops,
+            seconds=options.seconds,
+            accept_changed_code=options.accept_changed_code,
+            start_from=options.start_from,
+            allow_dropped_state=options.allow_dropped_state,
+            state_limit=options.state_limit,
+            inputs=inputs,
+        )
     keep_profile_of(job, outcome, program.application)
     return Outcome.of(outcome)
-
-
-def _run_job(
-    job: CompiledJob, session: Any, checkpoint: Path, options: RunOptions, control: Control, rescaling: Rescaling
-) -> SparkRun:
-    """Run a job until it ends, is stopped, or is to have other channels."""
-    from penstock.spark.job.run import run_on_spark
-    from penstock.spark.savepoints.rescale_requests import drop_request
-
-    outcome = run_on_spark(
-        job,
-        session,
-        checkpoint=checkpoint,
-        seconds=options.seconds,
-        on_progress=rescaling.look,
-        notice=tell_warnings,
-        stops=lambda: max(control.stops, rescaling.stops()),
-        accept_changed_code=options.accept_changed_code,
-        start_from=options.start_from,
-        allow_dropped_state=options.allow_dropped_state,
-        state_limit=options.state_limit,
-        inputs=streams_of(options.inputs),
-    )
-    if control.stops:
-        # Who stops a run does not want it to go on with other channels.
-        drop_request(checkpoint)
-    return outcome
 
 
 def ask_for_channels(

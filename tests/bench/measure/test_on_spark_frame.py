@@ -16,10 +16,9 @@ from penstock.bench.crossings import heavy_operators, light_operators
 from penstock.bench.keyed_state import count_and_sum
 from penstock.bench.measure.processes import peak_memory
 from penstock.bench.vs_handwritten import same_bargains, same_suspects
-from penstock.bench.workloads.crashing_job import FUSION, PROGRAM
+from penstock.bench.workloads.crashing_job import FUSION, program
 from penstock.bench.workloads.spark_data import keyed_rows, log_lines, ticks, write_csv, write_slices
 from penstock.codegen.plan.physical import physical_plan
-from penstock.lang import compile_text
 
 
 def test_slices_hold_the_rows_of_the_file_in_the_order_of_their_times(tmp_path):
@@ -72,7 +71,7 @@ def test_the_programs_have_the_pes_that_the_experiments_speak_of():
     assert [pe.role for pe in physical_plan(light, [[o.id] for o in light.operators]).pes].count("stateless") == 16
     heavy = physical_plan(heavy_operators(10).application, [["Numbers"], ["First"], ["Second", "Few"], ["Sink"]])
     assert [pe.role for pe in heavy.pes] == ["source", "stateless", "stateless", "sink"]
-    crashing = physical_plan(compile_text(PROGRAM).application, FUSION, 2)
+    crashing = physical_plan(program().application, (*FUSION, ("Sums", "Counts", "Joined")), 2)
     assert [pe.role for pe in crashing.pes] == ["source", "stateful", "stateful", "sink"]
     assert len(count_and_sum(5).application.operators) == 3
 

@@ -218,8 +218,8 @@ class Setting:
         assert isinstance(self.form, CompiledClass)
         from pes import inner_pe, plan_of
 
-        from penstock.codegen.functions.class_writing import write_step
         from penstock.codegen.plan.part import part_of
+        from penstock.codegen.plan.python_classes import write_step
 
         plan = plan_of(self.program)
         builder = Builder(part_of(plan, inner_pe(plan)))

@@ -127,7 +127,7 @@ def test_effects_that_would_come_in_another_order_are_left_to_the_container():
 
 def test_a_batch_function_is_called_once_for_a_batch():
     program, plan, pe = chained(shifted)
-    assert "mapped(a, shifted_call_1" in generated(program, plan, pe).text
+    assert "# map of whole batches\n    shifted = mapped(a, shifted_call_1" in generated(program, plan, pe).text
 
 
 @map_(batch=True)

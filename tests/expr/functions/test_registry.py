@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from penstock.base.diagnostics import UserError
+from penstock.expr.functions.functions_page import reference
 from penstock.expr.functions.overloads import choose_overload
 from penstock.expr.functions.prototypes import parse_prototype
-from penstock.expr.functions.reference import reference
 from penstock.expr.functions.registry import names, overloads, resolve
 from penstock.expr.functions.symbols import SYSTEM_TYPES, symbol_type
 from penstock.ir.types import FLOAT64, INT32, INT64, RSTRING, VOID, ListType, Type, is_numeric, parse_type
@@ -143,4 +143,4 @@ def test_system_symbols_belong_to_their_enumerations() -> None:
 
 def test_the_reference_in_the_docs_is_the_one_that_the_functions_make() -> None:
     written = (ROOT / "docs" / "reference" / "functions.md").read_text(encoding="utf-8")
-    assert written == reference(), "run python -m penstock.expr.functions.reference > docs/reference/functions.md"
+    assert written == reference(), "run python -m penstock.expr.functions.functions_page > docs/reference/functions.md"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.spark.job.outside_sources import READERS
-from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.operator_registry import standard
 
 
 def test_every_source_that_the_engine_reads_has_a_reader():

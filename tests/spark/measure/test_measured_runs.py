@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.compiler import CompiledJob, Options
+from penstock.compiler import Options, compile
 from penstock.compiler.job import Draft
 from penstock.compiler.short_profile import find_profile
 from penstock.expr.environment import Environment
@@ -18,6 +18,7 @@ from penstock.running.options import RunOptions
 from penstock.spark.measure import measured_runs, profiling
 from penstock.spark.measure.measured_runs import Measuring
 from penstock.spark.measure.profiling import ProfileRun, measure_shortly
+from penstock.toolkit.core.program import Program
 
 PROGRAM = """
 composite Main {
@@ -50,8 +51,8 @@ def test_ctrl_c_ends_the_loop_and_not_only_the_run(monkeypatch):
 def test_every_run_has_its_own_channels(monkeypatch):
     asked = []
 
-    def watched(job: CompiledJob, *given: object, **options: object) -> ProfileRun:
-        asked.append(job.choice.channels)
+    def watched(program: Program, how: Options, *given: object, **options: object) -> ProfileRun:
+        asked.append(compile(program, how).choice.channels)
         return interrupted_run()
 
     monkeypatch.setattr(measured_runs, "profile_on_spark", watched)
@@ -65,8 +66,8 @@ def test_ctrl_c_in_a_short_profile_ends_the_command(monkeypatch, tmp_path):
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
     monkeypatch.setattr(profiling, "profile_on_spark", interrupted_run)
 
-    def measure(job: CompiledJob) -> Profile:
-        return measure_shortly(job, None)  # type: ignore[arg-type] # nothing is run
+    def measure(program: Program, options: Options) -> Profile:
+        return measure_shortly(program, options, None)  # type: ignore[arg-type] # nothing is run
 
     with pytest.raises(KeyboardInterrupt):
         find_profile(Draft(program=compile_text(PROGRAM), options=Options(measure=measure)), 1)
@@ -75,8 +76,8 @@ def test_ctrl_c_in_a_short_profile_ends_the_command(monkeypatch, tmp_path):
 def run_of(batches: list[tuple[int, float]], asked: list[int]):
     """A run that shows some batches: the tuples so far, and milliseconds."""
 
-    def run(job: CompiledJob, *given: object, on_progress: Any, **options: object) -> ProfileRun:
-        asked.append(job.options.batch)
+    def run(program: Program, how: Options, *given: object, on_progress: Any, **options: object) -> ProfileRun:
+        asked.append(how.batch)
         for total, milliseconds in batches:
             on_progress({"totals": SimpleNamespace(submitted={"In": [total]}), "batchDuration": milliseconds})
         return ProfileRun(profile=Profile(mips=1.0), run=SimpleNamespace(stopped="ended"), python_metrics={})  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -108,12 +109,13 @@ def test_a_table_is_told_of_a_batch_once_when_it_was_done(tmp_path):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        (
+        pytest.param(
             'format: "delta"; path: "d";',
             "writes `delta`, which Spark has no data source for; add the jar with",
+            marks=pytest.mark.skipif("/delta-" in os.environ.get("PENSTOCK_JARS", ""), reason="there is Delta"),
         ),
         ('format: "jsno"; path: "d";', "writes `jsno`, which Spark has no data source for; check the name"),
-        ('format: "json"; path: "s3a://bucket/d";', "writes files to `s3a://bucket/d`, which is not on this machine"),
+        ('format: "json"; path: "s3a://bucket/d";', "SparkSink `Out` cannot write json to `s3a://bucket/d`: "),
         ('format: "text"; path: "d";', "SparkSink `Out` cannot write text to "),
         ('format: "json"; path: "taken";', "writes a folder, but "),
     ],

@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from penstock import App
+from penstock import App, col
 from penstock.codegen.transport.batches import FINAL, PULSE, REPORT, ROWS_FILE, TUPLE, Item, decode
 from penstock.compiler import CompiledJob, Options, compile
 from penstock.expr.environment import Environment
@@ -19,6 +18,7 @@ from penstock.reference import run
 from penstock.runtime.pes.reports import decode_report
 from penstock.runtime.sources.channel_parts import channels_of_source
 from penstock.spark.sinks.large_results import spill_large
+from penstock.spark.sources.admission import ReadAllAvailable
 from penstock.spark.sources.data_source import SourceReader, dump
 from penstock.spark.sources.reading_pe import pe_of_reading_tasks
 from penstock.spark.workers.reading import read_and_process
@@ -168,3 +168,60 @@ def test_it_works_there_only_where_that_saves_a_crossing(tmp_path):
     assert found_pe(job, cores=4) is None
     assert found_pe(job, last_writes=True) is None
     assert found_pe(compiled(of_parquet(tmp_path, 2), tmp_path, 1)) is None
+
+
+EVERY_TYPE = (
+    "int64 n, int8 i, boolean b, float32 f, rstring s, optional<int64> on, optional<boolean> ob, optional<rstring> os, "
+    "list<int64> l, rstring unread"
+)
+
+
+def of_every_type(folder: Path, function: Any) -> Program:
+    """Rows of all kinds of columns, whose parts begin in the middle of bytes of bits; a filter stands at the source."""
+    some = [[None, i][i % 3 > 0] for i in range(ROWS)]
+    columns = {
+        "n": list(range(ROWS)),
+        "i": pa.array([i % 100 for i in range(ROWS)], pa.int8()),
+        "b": [i % 7 < 3 for i in range(ROWS)],
+        "f": pa.array([i / 8 for i in range(ROWS)], pa.float32()),
+        "s": [f"é{i}" * (i % 3) for i in range(ROWS)],
+        "on": some,
+        "ob": [None if v is None else v % 2 == 0 for v in some],
+        "os": [None if v is None else f"o{v}" for v in some],
+        "l": [list(range(i % 4)) for i in range(ROWS)],
+        "unread": ["x"] * ROWS,
+    }
+    pq.write_table(pa.table(columns), folder / "rows.parquet", row_group_size=333)
+    app = App("Every")
+    rows = app.read_parquet("rows.parquet", EVERY_TYPE, name="Rows")
+    kept = EVERY_TYPE.removesuffix(", rstring unread")
+    made = rows.filter(col.i != 5, name="Other").map(function, kept, name="Some")
+    made.write_file("out.csv", name="Sink")
+    return app.program()
+
+
+def by_columns(t):
+    return {"n": t.n + 1, "i": t.i, "b": not t.b, "f": t.f, "s": t.s, "on": t.on, "ob": t.ob, "os": t.os, "l": t.l}
+
+
+def by_rows(t):
+    values = [*t[:4], t.s + "".join(reversed(t.s)), *t[5:9]]
+    return tuple(values)
+
+
+@pytest.mark.parametrize("function", [by_columns, by_rows])
+@pytest.mark.parametrize(("channels", "turns"), [(2, 10**6), (3, 10**6), (5, 97)])
+def test_columns_of_every_type_reach_the_pe_as_they_are(tmp_path, function, channels, turns):
+    program = of_every_type(tmp_path, function)
+    given = Given(compiled(program, tmp_path, channels), tmp_path, turns=turns).read_all()
+    assert given.tuples == wanted(program, tmp_path)
+
+
+def test_a_value_that_does_not_fit_is_told_by_the_container_that_takes_the_frame_again(tmp_path):
+    pq.write_table(pa.table({"n": list(range(50)), "s": ["a"] * 50}), tmp_path / "rows.parquet", row_group_size=7)
+    app = App("Failing")
+    rows = app.read_parquet("rows.parquet", "int64 n, rstring s", name="Rows")
+    given = rows.map(lambda t: {"n": t.n, "s": chr(0xD7F0 + t.n)}, "int64 n, rstring s", name="Chars")
+    given.write_file("out.csv", name="Sink")
+    with pytest.raises(Exception, match=r"operator `Chars` .*\{n=16,s=\"a\"\}.*attribute `s` is rstring"):
+        Given(compiled(app.program(), tmp_path, 2), tmp_path, turns=20).read_all()

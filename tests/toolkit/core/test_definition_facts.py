@@ -14,7 +14,7 @@ from penstock import App, map_
 from penstock.ir.facts import NO_FACTS, Facts, Reads
 from penstock.ir.models import OperatorModel, State
 from penstock.lang import compile_file
-from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.operator_registry import standard
 
 PACKAGE = Path(penstock.__file__).parent
 SPEAK_OF_OPERATORS = ("toolkit", "lang", "api", "bench", "demo")

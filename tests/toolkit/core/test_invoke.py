@@ -7,7 +7,7 @@ from penstock.ir.graph import Annotation, ErrorPolicy, InputPort, OutputPort, Po
 from penstock.ir.statements import Assign, Block, Handler, Logic, Submit
 from penstock.ir.types import INT32, UINT32, parse_schema
 from penstock.toolkit.core.invoke import invoke
-from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.operator_registry import standard
 from toolkit.harness import attribute, build, errors, start, word
 
 X = "int32 x"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cutting import Session, run_cut, run_whole
 from penstock.expr.environment import Clock, Environment
-from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.operator_registry import standard
 from toolkit.memory_cases import CASES, Case, prepare
 
 NEED_A_SERVER = {

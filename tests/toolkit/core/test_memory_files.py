@@ -11,7 +11,7 @@ import pytest
 from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Clock, Environment
 from penstock.ir.graph import Operator
-from penstock.toolkit.formats.files import read_chunks
+from penstock.toolkit.formats.file_chunks import read_chunks
 from toolkit.harness import Harness, attribute, build, word
 
 SCHEMA = "rstring s, int32 n"

@@ -11,12 +11,12 @@ import pytest
 from cutting import run_cut, run_whole
 from feeding import WINDOW, _definition, feed
 from penstock.api.operators import Operator, definition_of, flat_map, map_, source
-from penstock.api.sources.items import after
+from penstock.api.sources.timed_items import after
 from penstock.base.diagnostics import UserError
 from penstock.expr.environment import Clock, Environment
 from penstock.lang import compile_text
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import standard
 from toolkit.memory_cases import SCHEMA, random_items
 
 

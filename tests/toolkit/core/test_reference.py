@@ -1,7 +1,7 @@
 from pathlib import Path
 
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.reference import reference
-from penstock.toolkit.core.registry import standard
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "operators.md"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from penstock.ir.types import BLOB, has_collection, is_decimal, is_float, parse_schema
 from penstock.toolkit.core.runtime import Punctuation, Wait
 from penstock.toolkit.formats import Malformed, Settings, reader, writer
-from penstock.toolkit.formats.files import OutputFile, read_chunks
+from penstock.toolkit.formats.file_chunks import OutputFile, read_chunks
 from penstock.toolkit.formats.lines import MOST_LINES, split_lines
 from strategies import rows, schemas, types
 

@@ -5,7 +5,7 @@ Everything is unknown unless it is proven, with the reason in words. A declared 
 Example:
     >>> from penstock.ir.types import parse_schema
     >>> schema = parse_schema("rstring sym, float64 price")
-    >>> from penstock.api.sources.items import after
+    >>> from penstock.api.sources.timed_items import after
     >>> model = infer_model(len, Role.MAP, inputs=schema, outputs=(schema,))
     >>> model.state.value, model.selectivity.value, str(model.why[0])
     ('unknown', 'exactly one', 'state: its source cannot be read')

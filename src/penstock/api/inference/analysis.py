@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from penstock.api.inference.calls.library import CONTAINERS, DIGEST, SCALARS, SEQUENCES, SETS, parts_of
+from penstock.api.inference.calls.known_parts import CONTAINERS, DIGEST, SCALARS, SEQUENCES, SETS, parts_of
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.values import (
     FOREIGN,

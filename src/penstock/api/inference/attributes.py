@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from penstock.api.inference.analysis import Analysis, name_of
-from penstock.api.inference.calls.library import CONTAINERS, DATA, DIGEST, IMPURE, SCALARS
+from penstock.api.inference.calls.known_parts import CONTAINERS, DATA, DIGEST, IMPURE, SCALARS
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.names.bindings import is_library, why_attribute_moves, why_text_moves
 from penstock.api.inference.names.lookup_tables import fix_attribute, fix_member

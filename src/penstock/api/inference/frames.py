@@ -10,7 +10,6 @@ from types import FunctionType
 from penstock.api.inference.values import NOTHING, Value
 
 Scope = ast.FunctionDef | ast.Lambda | ast.AsyncFunctionDef | ast.ClassDef
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(slots=True, eq=False)

@@ -8,7 +8,7 @@ Introduction
 Algorithm
     Abstract interpretation. The constructor and then the function are followed with values that stand for all that may
     be there (`values`). Names mean the very objects that they are at compile time (`names`, `objects`, `bindings`);
-    functions of the program that are called are followed too (`calls`); of Python's own only what `library` lists is
+    functions of the program that are called are followed too (`calls`); of Python itself what `known_parts` lists is
     allowed, on objects of exactly the classes listed there. Every name means all that it is ever bound to, so the order
     of statements plays no part and rounds are repeated until nothing new is found.
 
@@ -43,14 +43,14 @@ from types import FunctionType
 from typing import Any
 
 from penstock.api.inference.analysis import Analysis, Arguments
-from penstock.api.inference.calls.calls import call_value
+from penstock.api.inference.calls.dispatch import call_value
 from penstock.api.inference.calls.followed import invoke
-from penstock.api.inference.expressions import evaluate
+from penstock.api.inference.expression_values import evaluate
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.names.objects import BASES, why_hooked
 from penstock.api.inference.names.syntax_trees import function_tree
 from penstock.api.inference.operations import test
-from penstock.api.inference.statements import execute
+from penstock.api.inference.statement_effects import execute
 from penstock.api.inference.values import (
     NONE,
     NOTHING,

@@ -11,7 +11,7 @@ from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 from penstock.api.inference.analysis import Analysis, name_of
-from penstock.api.inference.calls.library import CONTAINERS, DATA, DICTS, ORDERED, SAMPLES, SCALARS, SETS
+from penstock.api.inference.calls.known_parts import CONTAINERS, DATA, DICTS, ORDERED, SAMPLES, SCALARS, SETS
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.values import (
     FOREIGN,

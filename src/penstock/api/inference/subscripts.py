@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.api.inference.analysis import Analysis, name_of
 from penstock.api.inference.attributes import store_attribute
-from penstock.api.inference.calls.library import CONTAINERS, DATA, DICTS, SCALARS, parts_of
+from penstock.api.inference.calls.known_parts import CONTAINERS, DATA, DICTS, SCALARS, parts_of
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.names.lookup import bind
 from penstock.api.inference.operations import check_hash

@@ -72,6 +72,12 @@ class KeyTimers:
         heapify(self._order)
         self._go_on_from(self._next)
 
+    def add(self, key: Hashable, state: Any) -> None:
+        """Let one more key wait again, in its old place."""
+        if state is not None:
+            timer = self._timers[key] = Timer(self._context, partial(self._fire, key))
+            timer.restore(state)
+
     def _go_on_from(self, key: Hashable) -> None:
         """Let the next key of the snapshot wait in the engine if this one, which did, does not any more."""
         if key != self._next:

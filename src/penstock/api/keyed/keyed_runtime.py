@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import deepcopy
 from inspect import signature
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.api.instances import dump_state, given_by, load_state, set_state
 from penstock.api.keyed.key_timers import KeyTimers
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from penstock.api.keyed.operator import KeyedOperator
 
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
-
 
 NOT_KEPT = -1
 """The last time of an instance that does not expire: if its class gets a `ttl`, its time begins when it is restored."""
@@ -81,6 +80,19 @@ Stored = tuple[Hashable, int, int, Any, Any, Any]
 """An instance in a snapshot: its key, number and last time, its attributes, its wake, its expiry."""
 
 
+class Apart(Protocol):
+    """Holds the instances of keys for which nothing has come; a runtime fetches what it needs."""
+
+    def fetch(self, key: Hashable) -> None:
+        """Give the runtime the instance of a key, if there is one."""
+
+    def fetch_all(self) -> None:
+        """Give it all."""
+
+    def is_whole(self) -> bool:
+        """Give it all for a snapshot, unless that is to leave out what is held."""
+
+
 class KeyedRuntime(Runtime):
     """Runs the instances of a user's subclass of `KeyedOperator`.
 
@@ -92,6 +104,9 @@ class KeyedRuntime(Runtime):
         keys: The attributes of the key, by input port.
         ttl_ns: After how long without a tuple an instance expires.
         hooks: The methods beside `process` that the class has.
+
+    Attributes:
+        apart: Holds the instances that are not loaded, if there are any.
     """
 
     def __init__(
@@ -120,6 +135,7 @@ class KeyedRuntime(Runtime):
         # Whoever looks at what is old finds it expired.
         self.expiries = KeyTimers(context, self._live)
         self.born = 0
+        self.apart: Apart | None = None
         self.has_floats = identity_of(schemas[0]) is not None
         self.stamp = stamp_of(owner)
         self.shapes: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -181,14 +197,18 @@ class KeyedRuntime(Runtime):
     def _live(self, key: Hashable) -> Seat | None:
         """The seat of a key; none if there is none, or not any more."""
         entry = self.entries.get(key)
+        if entry is None and self.apart is not None:
+            self.apart.fetch(key)
+            entry = self.entries.get(key)
         if entry is None:
             return None
-        if self._is_old(entry):
+        if self.is_old(entry):
             self._expire(entry)
             return None
         return self._restore(entry, self.stamp) if isinstance(entry, tuple) else entry
 
-    def _is_old(self, entry: Seat | Stored) -> bool:
+    def is_old(self, entry: Seat | Stored) -> bool:
+        """Whether the time of an instance is over."""
         if self.ttl_ns is None:
             return False
         last_ns = entry[2] if isinstance(entry, tuple) else entry.last_ns
@@ -196,14 +216,15 @@ class KeyedRuntime(Runtime):
 
     def _expire(self, entry: Seat | Stored) -> None:
         if not self.says_farewell:
-            self._forget(entry[0] if isinstance(entry, tuple) else entry.key)
+            self.forget(entry[0] if isinstance(entry, tuple) else entry.key)
             return
         seat = self._restore(entry, self.stamp) if isinstance(entry, tuple) else entry
-        self._forget(seat.key)
+        self.forget(seat.key)
         seat.is_gone = True
         self._submit_all(seat.instance.on_expire())
 
-    def _forget(self, key: Hashable) -> None:
+    def forget(self, key: Hashable) -> None:
+        """Let an instance go whose time is over."""
         self.expired += 1
         del self.entries[key]
         self.wakes.cancel(key)
@@ -213,9 +234,9 @@ class KeyedRuntime(Runtime):
         """Forget what nobody asks for any more, where nothing waits for that."""
         while self.entries and not self.says_farewell:
             key = next(iter(self.entries))
-            if not self._is_old(self.entries[key]):
+            if not self.is_old(self.entries[key]):
                 return
-            self._forget(key)
+            self.forget(key)
 
     def set_wake(self, seat: Seat, seconds: float | None) -> None:
         """Wake an instance after a while.
@@ -237,8 +258,7 @@ class KeyedRuntime(Runtime):
             self.wakes.set(seat.key, self.clock.now_ns + max(1, round(seconds * 1e9)))
 
     def _wake(self, key: Hashable) -> None:
-        seat = self._live(key)
-        if seat is not None:
+        if (seat := self._live(key)) is not None:
             self._submit_all(seat.instance.on_wake())
 
     # What reaches all keys.
@@ -256,6 +276,8 @@ class KeyedRuntime(Runtime):
 
     def _all(self) -> Iterator[Seat]:
         """The seats in the order of their first tuples."""
+        if self.apart is not None:
+            self.apart.fetch_all()
         for key in sorted(self.entries, key=self._born):
             seat = self._live(key)
             if seat is not None:
@@ -270,17 +292,17 @@ class KeyedRuntime(Runtime):
     def snapshot_into(self, whole: Whole, parts: Parts) -> None:
         """Add what every instance needs to go on."""
         self.forget_expired()
-        if self.entries:
+        if (self.apart is None or self.apart.is_whole()) and self.entries:
             stored = {key: self.stored(entry) for key, entry in self.entries.items()}
             parts[self.stamp.keys] = self.names, stored
 
     def stored(self, entry: Seat | Stored) -> Stored:
-        """What a snapshot says of an instance."""
+        """What a snapshot says of an instance; the timers of one that is not made may be others by now."""
         if isinstance(entry, tuple):
-            return entry
-        key = entry.key
-        timers = self.wakes.snapshot(key), self.expiries.snapshot(key)
-        return key, entry.born, entry.last_ns, self._state(entry.instance), *timers
+            key, born, last_ns, state, *_ = entry
+        else:
+            key, born, last_ns, state = entry.key, entry.born, entry.last_ns, self._state(entry.instance)
+        return key, born, last_ns, state, self.wakes.snapshot(key), self.expiries.snapshot(key)
 
     def _state(self, instance: KeyedOperator) -> Any:
         """The attributes of an instance: names and values if they are plain data, else pickled."""

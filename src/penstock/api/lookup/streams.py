@@ -11,7 +11,7 @@ from penstock.api.lookup.lookups import lookup_of
 from penstock.api.lookup.versions import LookedUp, versions_of
 from penstock.api.outputs import Output
 from penstock.api.schemas import SchemaLike, schema_of
-from penstock.api.schemas.files import SampledFile, infer_parquet
+from penstock.api.schemas.inferred_schemas import SampledFile, infer_parquet
 from penstock.api.spans import caller_span
 from penstock.api.windows import EventDuration, duration_seconds
 from penstock.base.diagnostics import Diagnostic, UserError, did_you_mean

@@ -119,7 +119,7 @@ class StreamPySpark:
             >>> App().from_rows([(1,), (2,)], "int32 x").with_udf("twice", double, "x").collect()
             [Row(x=1, twice=2), Row(x=2, twice=4)]
         """
-        from penstock.api.pyspark_code.functions import with_udf
+        from penstock.api.pyspark_code.udfs import with_udf
 
         self._names(columns)
         definition = with_udf(udf, attribute, tuple(columns), self._kind(getattr(udf, "__name__", "udf")))
@@ -131,7 +131,7 @@ class StreamPySpark:
         return self._add(definition, TupleType((*others, made)), name)
 
     def _map_in(self, function: Any, of: str, schema: SchemaLike, stateless: bool, name: str | None) -> Stream:
-        from penstock.api.pyspark_code.functions import map_in
+        from penstock.api.pyspark_code.udfs import map_in
 
         kind = self._kind(getattr(function, "__name__", "function"))
         return self._add(map_in(function, of, kind, stateless=stateless), schema, name)

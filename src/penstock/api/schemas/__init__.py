@@ -21,10 +21,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.api.schemas.annotations import attributes_of, is_record, type_of
 from penstock.api.schemas.arrow import arrow_attributes
 from penstock.api.schemas.problems import FieldProblem
 from penstock.api.schemas.spark import is_struct_type, struct_attributes
+from penstock.api.schemas.type_hints import attributes_of, is_record, type_of
 from penstock.api.spans import caller_span
 from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.ir.types import Schema, TupleType, TypedName, parse_schema

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from penstock.api.operators import source
-from penstock.api.sources.items import after
+from penstock.api.sources.timed_items import after
 
 
 def feed(rows: Iterable[Any], *, every: float = 0.0) -> Callable[[], Iterator[Any]]:

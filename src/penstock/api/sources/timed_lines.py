@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from penstock.api.operators import Marks
 from penstock.api.sources.column_lines import LineColumns
-from penstock.api.sources.items import at
+from penstock.api.sources.timed_items import at
 from penstock.api.sources.timed_line import Line, check_order, read_line
 from penstock.ir.types import Schema
 from penstock.toolkit.core.column_source import ColumnSource

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base import modules
 from penstock.base.diagnostics import UserError
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.toolkit.core.program import Program
 
@@ -70,7 +70,7 @@ def run_timed(
     channels: int | None = 1,
 ) -> Timed:
     """Run a program to its end with a new checkpoint; files are written to `out`."""
-    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.rescaling import run_program
 
     options = Options(
         environment=Environment(data_directory=data, output_directory=out),
@@ -83,8 +83,9 @@ def run_timed(
     seen: dict[int, float] = {}
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as checkpoint:
-        outcome = run_on_spark(
-            compile(program, options),
+        _, outcome = run_program(
+            program,
+            options,
             spark,
             checkpoint=Path(checkpoint) / "job",
             on_progress=lambda p: seen.update({p["batchId"]: p["batchDuration"] / 1000}),

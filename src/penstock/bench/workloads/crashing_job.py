@@ -1,8 +1,9 @@
 """The job of `penstock bench crashes`, and the process that runs it.
 
-`python -m penstock.bench.workloads.crashing_job MASTER FOLDER...` runs the job with the checkpoint of each folder
+`python -m penstock.bench.workloads.crashing_job MASTER SINKS FOLDER...` runs the job with the checkpoint of each folder
 until it is done, starting it again where the query fails, and tells on standard output what happens: `FOLDER batch
-N`, `FOLDER failed 0`, `FOLDER done 0`.
+N`, `FOLDER failed 0`, `FOLDER done 0`. SINKS is SPL for more sinks of the stream `B`, in which `SEED` stands for the
+name of the folder; it may be empty.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
+from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,10 +53,17 @@ composite Main {{
     () as Sums = FileSink(B) {{ param file: "sums.csv"; }}
     () as Counts = FileSink(T) {{ param file: "counts.csv"; }}
     () as Joined = FileSink(C) {{ param file: "joined.csv"; }}
+    SINKS
 }}
 """
 SINKS = ("sums.csv", "counts.csv", "joined.csv")
-FUSION = (("A",), ("B", "T"), ("C",), ("Sums", "Counts", "Joined"))
+FUSION = (("A",), ("B", "T"), ("C",))
+"""The sinks are the last PE."""
+
+
+def program(sinks: str = "") -> Program:
+    """The program, with more sinks if there are any."""
+    return compile_text(PROGRAM.replace("SINKS", sinks))
 
 
 def main() -> None:
@@ -62,17 +71,17 @@ def main() -> None:
     from penstock.spark.job.session import open_session
 
     faulthandler.dump_traceback_later(PATIENCE_SECONDS, exit=True)
-    master, *folders = sys.argv[1:]
+    master, sinks, *folders = sys.argv[1:]
     spark = open_session(master, **{"spark.driver.memory": "1g"})
     for folder in map(Path, folders):
-        run_to_the_end(spark, folder)
+        run_to_the_end(spark, folder, sinks)
 
 
-def run_to_the_end(spark: SparkSession, folder: Path) -> None:
+def run_to_the_end(spark: SparkSession, folder: Path, sinks: str) -> None:
     """Run the job of a folder until it is done."""
     for _ in range(MOST_RESTARTS):
         try:
-            run_once(spark, folder)
+            run_once(spark, folder, sinks)
         except Exception as error:
             print(error, file=sys.stderr)
             tell(folder, "failed")
@@ -83,18 +92,21 @@ def run_to_the_end(spark: SparkSession, folder: Path) -> None:
     raise RuntimeError(f"the job has failed {MOST_RESTARTS} times")
 
 
-def run_once(spark: SparkSession, folder: Path) -> None:
+def run_once(spark: SparkSession, folder: Path, sinks: str) -> None:
     """Run the job from its checkpoint to its end, or to a failure."""
-    from penstock.spark.job.run import run_on_spark
+    from penstock.spark.job.rescaling import run_program
 
+    made = program(sinks.replace("SEED", folder.name))
+    last = tuple(operator.id for operator in made.application.operators if not operator.outputs)
     options = Options(
         environment=Environment(data_directory=folder, output_directory=folder / "out"),
-        pes=FUSION,
+        pes=(*FUSION, last),
         channels=CHANNELS,
         batch=_TURNS_PER_BATCH,
     )
-    run_on_spark(
-        compile(compile_text(PROGRAM), options),
+    run_program(
+        made,
+        options,
         spark,
         checkpoint=folder / "job",
         on_progress=lambda p: tell(folder, "batch", p["batchId"]),

@@ -15,10 +15,10 @@ import click
 
 from penstock.base.diagnostics import Diagnostic, UserError
 from penstock.cli.engines.exchanged_streams import Exchange
-from penstock.cli.output.notices import endless_sources
 from penstock.cli.output.summary import Summary
 from penstock.reference import StopReason, run
 from penstock.runtime.pes.reports import count_late
+from penstock.runtime.sources.endless import endless_sources
 from penstock.toolkit.files.output_locks import hold_outputs
 
 if TYPE_CHECKING:

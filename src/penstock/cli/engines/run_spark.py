@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -16,10 +17,8 @@ from penstock.cli.output.summary import Summary
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from penstock.compiler import CompiledJob, Options
+    from penstock.compiler import Options
     from penstock.expr.environment import Environment
-    from penstock.running.rescaling import Rescaling
-    from penstock.spark.job.run import SparkRun
     from penstock.toolkit.core.program import Program
 
 
@@ -45,11 +44,14 @@ class Among:
 
 def run_with(program: Program, environment: Environment, settings: RunSettings, among: Among | None = None) -> Summary:
     """Run a program on Spark as the options say, with progress on standard error."""
+    from penstock.cli.engines.relaunch import run_again
     from penstock.cli.output.live_progress import live_progress, progress_lines
     from penstock.running.on_spark import keep_state
-    from penstock.running.rescaling import Rescaling, run_rescaling
+    from penstock.spark.cluster.cluster_record import racks_of
+    from penstock.spark.job.rescaling import run_program
     from penstock.spark.job.session import ON_PLACES, open_session
     from penstock.spark.measure.profiling import keep_profile_of
+    from penstock.spark.placement.placer import PlacementSettings
 
     _check(program, settings)
     if among is None:
@@ -57,42 +59,17 @@ def run_with(program: Program, environment: Environment, settings: RunSettings, 
     places = {} if settings.placement == "spark" else ON_PLACES
     spark = open_session(settings.master, **places) if among is None else among.spark
     progress = live_progress if among is None else progress_lines
-    options = _options(program, environment, settings, spark)
     with keep_state(settings.checkpoint) as checkpoint, progress(program.application) as on_progress:
-        rescaling = Rescaling(checkpoint, settings.tell_all(program.application.name, on_progress))
-        job, outcome = run_rescaling(
-            program, options, lambda job: _run(job, spark, settings, checkpoint, rescaling, among), rescaling, _tell
-        )
-    keep_profile_of(job, outcome, program.application)
-    if outcome.stopped != "done":
-        _tell(_how_to_resume(settings.checkpoint))
-    pes = [list(pe) for pe in outcome.pes]
-    return summarize(program, environment, "spark", outcome, resumed=outcome.resumed, pes=pes, fusion=job.facts())
-
-
-def _run(
-    job: CompiledJob,
-    spark: SparkSession,
-    settings: RunSettings,
-    checkpoint: Path,
-    rescaling: Rescaling,
-    among: Among | None,
-) -> SparkRun:
-    """Run a job until it ends, is stopped, or is to have other channels."""
-    from penstock.cli.engines.relaunch import run_again
-    from penstock.spark.cluster.cluster_record import racks_of
-    from penstock.spark.job.run import run_on_spark
-    from penstock.spark.placement.placer import PlacementSettings
-
-    return run_again(
-        lambda count: run_on_spark(
-            job,
+        job, outcome = run_program(
+            program,
+            _options(program, environment, settings, spark),
             spark,
             checkpoint=checkpoint,
-            seconds=settings.seconds,
-            on_progress=rescaling.look,
+            on_progress=settings.tell_all(program.application.name, on_progress),
             notice=_tell,
-            stops=rescaling.stops if among is None else lambda: max(rescaling.stops(), among.stops()),
+            stops=(lambda: 0) if among is None else among.stops,
+            again=lambda run: run_again(lambda count: run(), settings.relaunches, _tell),
+            seconds=settings.seconds,
             take_over=settings.take_over,
             accept_changed_code=settings.accept_changed_code,
             start_from=settings.start_from,
@@ -103,10 +80,12 @@ def _run(
                 reschedule_seconds=settings.reschedule,
                 racks=racks_of(settings.master),
             ),
-        ),
-        settings.relaunches,
-        _tell,
-    )
+        )
+    keep_profile_of(job, outcome, program.application)
+    if outcome.stopped != "done":
+        _tell(_how_to_resume(settings.checkpoint))
+    pes = [list(pe) for pe in outcome.pes]
+    return summarize(program, environment, "spark", outcome, resumed=outcome.resumed, pes=pes, fusion=job.facts())
 
 
 def _check(program: Program, settings: RunSettings) -> None:
@@ -142,7 +121,7 @@ def _options(program: Program, environment: Environment, settings: RunSettings, 
         key_groups=settings.key_groups,
         cores=cores_of(spark),
         tell=_tell,
-        measure=lambda job: measure_shortly(job, spark),
+        measure=partial(measure_shortly, spark=spark),
     )
 
 

@@ -18,8 +18,9 @@ from penstock.base.diagnostics import UserError
 from penstock.cli.engines.exchanged_streams import Exchange
 from penstock.cli.engines.run_spark import Among, run_with
 from penstock.cli.engines.settings import RunSettings
-from penstock.cli.output.notices import HOW_TO_STOP, endless_sources
+from penstock.cli.output.notices import HOW_TO_STOP
 from penstock.cli.output.summary import Summary
+from penstock.runtime.sources.endless import endless_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,20 @@ def takes_spark_environment(function: Callable[..., Any]) -> Callable[..., Any]:
             name, metavar=metavar, expose_value=False, callback=setter_of(variable), help=f"{help_} [{variable}]"
         )
         function = option(function)
-    return function
+    return click.option(
+        "--conf",
+        metavar="NAME=VALUE",
+        multiple=True,
+        expose_value=False,
+        callback=_set_conf,
+        help="A setting of Spark, such as spark.executor.memory=4g; may be given several times. [PENSTOCK_CONF]",
+    )(function)
+
+
+def _set_conf(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    """What is given here holds over what the environment has, line by line."""
+    if values:
+        os.environ["PENSTOCK_CONF"] = "\n".join([os.environ.get("PENSTOCK_CONF", ""), *values]).strip()
 
 
 def setter_of(variable: str) -> Callable[[click.Context, click.Parameter, str | None], None]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.base.diagnostics import Diagnostic
-from penstock.ir.expressions import Call, Expression, Literal, Unary
-from penstock.ir.graph import Application, Operator
-from penstock.ir.statements import While
+from penstock.ir.graph import Application
+from penstock.runtime.sources.endless import endless_sources
 from penstock.toolkit.core.program import Program
 
-_FOLLOWED = frozenset({"parallel", "catch", "consistent", "autonomous"})
+_FOLLOWED = frozenset({"parallel", "catch", "consistent", "autonomous", "eventTime"})
 """Annotations that say how tuples are processed, or ask for what every job does (exactly once after a restart)."""
 
 _SAID = {
     "@view": "there are no views; read a stream by a sink",
-    "@eventTime": "windows by event time are operators here: EventOrder, EventWindows, EventAggregate",
     "logLevel": "what operators log is not filtered by level",
     "tracing": "what operators log is not filtered by level",
     "threadedPort": "threads are the engine's choice; it changes no result",
@@ -58,34 +56,6 @@ def settings_without_effect(application: Application) -> Iterator[Diagnostic]:
 
 
 HOW_TO_STOP = "stop it with Ctrl-C, or give --for SECONDS"
-
-
-def endless_sources(application: Application) -> Iterator[Operator]:
-    """The sources that make tuples for ever, as far as their text tells: a Beacon without a count, an endless loop."""
-    for operator in application.operators:
-        if not operator.inputs and (_lacks_an_end(operator) or _has_endless_loop(operator)):
-            yield operator
-
-
-def _lacks_an_end(operator: Operator) -> bool:
-    """Whether it has none of the parameters that would end it."""
-    needed = operator.facts.never_ends_without
-    return bool(needed) and not any(map(operator.param, needed))
-
-
-def _has_endless_loop(operator: Operator) -> bool:
-    if operator.logic is None or operator.logic.on_process is None:
-        return False
-    return any(isinstance(s, While) and _holds_always(s.test) for s in operator.logic.statements())
-
-
-def _holds_always(test: Expression) -> bool:
-    """Whether a condition is `true` or `!isShutdown()`."""
-    if isinstance(test, Literal):
-        return test.value is True
-    if not isinstance(test, Unary) or test.operator != "!":
-        return False
-    return isinstance(test.operand, Call) and test.operand.function == "isShutdown"
 
 
 def describe_end(application: Application, can_have_more: bool) -> str | None:

@@ -33,7 +33,7 @@ import pyarrow.compute as pc
 from penstock.api.keyed.keyed_runtime import NOT_KEPT, KeyedRuntime, Stored
 from penstock.codegen.functions.left import FILLERS, to_kind
 from penstock.codegen.kernels.column_operations import typed, values
-from penstock.codegen.kernels.key_tables import KeyTable, unpacked
+from penstock.codegen.kernels.key_tables import KeyTable, Table, unpacked
 from penstock.codegen.rows.frames import taken
 from penstock.codegen.rows.places import Array
 from penstock.expr.vector.frame import Column
@@ -104,8 +104,14 @@ class Form:
             (pickle.loads(pickled[i]) if how == PICKLED else columns[i]) if how else None
             for i, how in enumerate(form.tolist())
         ]
-        made = zip(keys, rows["born"].tolist(), rows["last_ns"].tolist(), states, strict=True)
-        return [(key, born, last_ns, state, None, None) for key, born, last_ns, state in made if state is not None]
+        made = zip(keys, rows["born"].tolist(), rows["last_ns"].tolist(), states, self._timers(rows), strict=True)
+        return [(key, born, last_ns, state, *timers) for key, born, last_ns, state, timers in made if state is not None]
+
+    def _timers(self, rows: Mapping[str, Column]) -> list[tuple[Any, Any]]:
+        """For each row its wake and its expiry, where it may have any."""
+        if "timers" not in rows:
+            return [(None, None)] * len(rows["form"])
+        return [pickle.loads(found) if found else (None, None) for found in rows["timers"].to_pylist()]
 
     def _from_columns(self, own: Attributes, rows: Mapping[str, Column]) -> list[Any]:
         """For each row its attributes: names and values."""
@@ -122,19 +128,21 @@ class InstanceTable:
     Args:
         runtime: Makes them, and holds those of the keys that are loaded.
         attributes: Of instances, if the class has become columns.
+        is_timed: Whether instances have timers.
 
     Attributes:
         form: What has to be known to read the table.
         table: The table.
     """
 
-    def __init__(self, runtime: KeyedRuntime, attributes: Attributes | None) -> None:
+    def __init__(self, runtime: KeyedRuntime, attributes: Attributes | None, *, is_timed: bool = False) -> None:
         schema = runtime.operator.inputs[0].schema
         self._runtime = runtime
         self._types: list[Type] = [schema.attribute(name).type for name in runtime.names]
         self.form = Form(runtime.stamp.keys, runtime.names, tuple(map(str, self._types)), attributes)
         rows = {} if attributes is None else attributes.row_types()
         rows |= {"form": np.int8, "born": np.int64, "last_ns": np.int64, "state": BLOB}
+        rows |= {"due_ns": np.int64, "timers": BLOB} if is_timed else {}
         self.table = KeyTable(runtime.names, self.form.types, rows)
         self._rows = tuple(rows)
         self._loaded: dict[int, Hashable] = {}
@@ -172,11 +180,14 @@ class InstanceTable:
             return
         codes, self._dirty = np.unique(np.concatenate(self._dirty)), []
         entries = [self._runtime.entries.get(self._loaded[code]) for code in codes.tolist()]
-        self._clear(codes[[entry is None for entry in entries]])
+        self.clear(codes[[entry is None for entry in entries]])
         stored = [self._runtime.stored(entry) for entry in entries if entry is not None]
         codes = codes[[entry is not None for entry in entries]]
-        if not len(codes):
-            return
+        if len(codes):
+            self.write(codes, stored)
+
+    def write(self, codes: Array, stored: Sequence[Stored]) -> None:
+        """Hold instances in the rows of their keys."""
         self.table.put("born", codes, np.array([own[1] for own in stored], np.int64))
         self.table.put("last_ns", codes, np.array([own[2] for own in stored], np.int64))
         in_columns = self._put_columns(codes, [own[3] for own in stored])
@@ -193,7 +204,7 @@ class InstanceTable:
         old = np.flatnonzero(is_made & (last_ns <= now_ns - ttl_ns) & (last_ns != NOT_KEPT))
         begun = np.flatnonzero(is_made & (last_ns == NOT_KEPT))
         self.table.put("last_ns", begun, np.full(len(begun), now_ns))
-        self._clear(old)
+        self.clear(old)
         # Those that were loaded, and that the runtime has forgotten meanwhile, it has counted.
         known = 0
         for code in set(old.tolist()) & self._loaded.keys():
@@ -201,7 +212,7 @@ class InstanceTable:
         self._make_smaller()
         return len(old) - known
 
-    def _clear(self, codes: Array) -> None:
+    def clear(self, codes: Array) -> None:
         """Let the rows of some keys stand for no instance."""
         codes = codes[self.table.take("form", codes) != NOT_MADE] if len(codes) else codes
         if len(codes):
@@ -312,13 +323,17 @@ def memory_of(state: Any) -> Memory | None:
     if not isinstance(state, dict):
         memory: Memory | None = state
         return memory
-    form: Form = state["whole"]["form"]
     (table,) = state["tables"]
-    keys = [values(unpacked(part), parse_type(type_)) for part, type_ in zip(table["keys"], form.types, strict=True)]
-    stored = form.stored(list(zip(*keys, strict=True)), {name: unpacked(c) for name, c in table["rows"].items()})
-    parts: Parts = {form.part: (form.names, {own[0]: own for own in stored})} if stored else {}
+    parts = parts_of(state["whole"]["form"], table)
     whole = dict(state["whole"]["watched"])
     return (whole, parts) if whole or parts else None
+
+
+def parts_of(form: Form, table: Table) -> Parts:
+    """The parts of a memory that are the instances of a table, as plain data."""
+    keys = [values(unpacked(part), parse_type(type_)) for part, type_ in zip(table["keys"], form.types, strict=True)]
+    stored = form.stored(list(zip(*keys, strict=True)), {name: unpacked(c) for name, c in table["rows"].items()})
+    return {form.part: (form.names, {own[0]: own for own in stored})} if stored else {}
 
 
 def _value_of(name: str) -> str:

@@ -7,6 +7,7 @@ leave by it, and what they get means nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import add, mul, sub
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from penstock.ir.types import Type
 LEAST, GREATEST, EXACT = -(2**63), 2**63 - 1, 2**53
 _PRODUCT = 9.2e18
 """A product that is this great as a float may be outside of 64 bits; none that is smaller is."""
+_MANY = 2048
+"""How many rows make it worth while to look for extremes first."""
 
 ARROW = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "str": pa.string()}
 _PYTHON = {"bool": bool, "int": int, "float": float, "str": str}
@@ -62,19 +65,23 @@ class Left:
     def add(self, a: Any, b: Any, where: Where = None) -> Array:
         """`a + b` of integers."""
         made = np.add(a, b)
-        self.note(((a ^ made) & (b ^ made)) < 0, where)
+        if not _fits(made, add, a, b):
+            self.note(((a ^ made) & (b ^ made)) < 0, where)
         return made
 
     def subtract(self, a: Any, b: Any, where: Where = None) -> Array:
         """`a - b` of integers."""
         made = np.subtract(a, b)
-        self.note(((a ^ b) & (a ^ made)) < 0, where)
+        if not _fits(made, sub, a, b):
+            self.note(((a ^ b) & (a ^ made)) < 0, where)
         return made
 
     def multiply(self, a: Any, b: Any, where: Where = None) -> Array:
         """`a * b` of integers."""
-        self.note(np.abs(np.multiply(a, b, dtype=np.float64)) >= _PRODUCT, where)
-        return np.multiply(a, b)
+        made = np.multiply(a, b)
+        if not _fits(made, mul, a, b):
+            self.note(np.abs(np.multiply(a, b, dtype=np.float64)) >= _PRODUCT, where)
+        return made
 
     def negate(self, a: Array, where: Where = None) -> Array:
         """`-a` of integers."""
@@ -198,6 +205,18 @@ class Left:
             else:
                 self.rows[chosen[bad]] = True
         return made if chosen is None else _spread(made, chosen, len(self.rows), kind)
+
+
+def _fits(made: Any, compute: Callable[[int, int], int], a: Any, b: Any) -> bool:
+    """Whether the extremes of two sides already show that no result of theirs can be outside of 64 bits.
+
+    Extremes are found many times as fast as each result is looked at, but for few rows that is all the same.
+    """
+    if not isinstance(made, np.ndarray) or made.size < _MANY or made.dtype != np.int64:
+        return False
+    sides = [(int(np.min(side)), int(np.max(side))) for side in (a, b)]
+    ends = [compute(left, right) for left in sides[0] for right in sides[1]]
+    return min(ends) >= LEAST and max(ends) <= GREATEST
 
 
 def _is_text(columns: Sequence[Column]) -> bool:

@@ -174,10 +174,13 @@ class KeyTable:
         keys = self.keys.columns() if self._count else self.keys.columns(np.zeros(0, np.int64))
         return table(self._names, keys, {name: self.head(name) for name in self._columns})
 
+    def rows(self, codes: Array) -> dict[str, Column]:
+        """All that is remembered of some keys."""
+        return {name: column.take(codes) for name, column in self._columns.items()}
+
     def change(self, codes: Array) -> Table:
         """Some rows as plain data."""
-        rows = {name: column.take(codes) for name, column in self._columns.items()}
-        return {"codes": codes, "count": self._count, **table(self._names, self.keys.columns(codes), rows)}
+        return {"codes": codes, "count": self._count, **table(self._names, self.keys.columns(codes), self.rows(codes))}
 
     def restore(self, state: Table) -> None:
         """Hold the rows of another table."""

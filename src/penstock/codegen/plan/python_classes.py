@@ -11,13 +11,15 @@ from penstock.api.keyed.operator import KeyedOperator, key_expressions
 from penstock.api.operators import Operator as OperatorClass
 from penstock.codegen.functions.class_calls import ClassCalls
 from penstock.codegen.functions.class_columns import CompiledClass, compile_class
-from penstock.codegen.functions.class_writing import write_step
 from penstock.codegen.functions.instance_table import Attributes, InstanceTable, can_hold
 from penstock.codegen.functions.keyed_calls import KeyedCalls
 from penstock.codegen.functions.lone_calls import LoneCalls
+from penstock.codegen.functions.nodes import Kind, Node
 from penstock.codegen.functions.scan_kinds import scan_kinds
+from penstock.codegen.functions.writing import ColumnWriter
 from penstock.codegen.plan.python_functions import RuntimeContext, constants_given
-from penstock.codegen.write.builder import Builder, branch
+from penstock.codegen.write.body import Body
+from penstock.codegen.write.builder import Builder, Given, branch
 from penstock.expr.environment import Clock, Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.expressions import Attribute
@@ -140,3 +142,47 @@ def class_calls(
     if attributes is not None and not isinstance(inner, KeyedRuntime):
         return LoneCalls(runtime, own.clock, attributes)
     return ClassCalls(runtime, own.clock)
+
+
+ROWS = "rows"
+"""The variable of the rows of a round."""
+
+
+def write_step(builder: Builder, operator: Operator, compiled: CompiledClass) -> tuple[str, str]:
+    """Write the function of a round; returns its name, and that of what says which attributes it takes."""
+    outer, builder.body = builder.body, Body(builder.module)
+    builder.body.name(ROWS)
+    writer = ColumnWriter(builder, operator, Given(ROWS, (), operator.inputs[0].schema))
+    given = [node for _, columns in compiled.gives for node in columns.values()]
+    writer.begin(compiled.forced, *compiled.state.values(), *given)
+    state = [_held(writer, node, compiled.kinds[name]) for name, node in compiled.state.items()]
+    sites = [
+        f"({'None' if where is None else writer.mask(where)}, [{', '.join(map(writer.given, columns.values()))}])"
+        for where, columns in compiled.gives
+    ]
+    left = f"{writer.left}.rows" if writer.has_left() else "None"
+    builder.body.add(*writer.lines(), f"return {left}, [{', '.join(state)}], [{', '.join(sites)}]")
+    name = builder.module.fresh(f"{compiled.name.lower()}_step")
+    builder.module.add([f"def {name}({ROWS}):", *builder.body.lines])
+    lines, builder.body = len(builder.body.lines), outer
+    return name, _attributes(builder, compiled, lines)
+
+
+def kind_text(kind: Kind) -> str:
+    """A kind as columns name it: `?` behind it if it may be None."""
+    return f"{kind.name}?" if kind.optional else kind.name
+
+
+def _held(writer: ColumnWriter, node: Node, kind: Kind) -> str:
+    """The text of the column of an attribute after a tuple."""
+    text = writer.column(node)
+    is_plain = not kind.optional and kind.name != "str"
+    if node.is_constant or (not is_plain and not (node.kind.optional or node.kind.name == "str")):
+        return f'held({text}, len({ROWS}), "{kind_text(kind)}")'
+    return text
+
+
+def _attributes(builder: Builder, compiled: CompiledClass, lines: int) -> str:
+    kinds = ", ".join(f'"{name}": "{kind_text(kind)}"' for name, kind in compiled.kinds.items())
+    text = f"Attributes({compiled.names!r}, {compiled.made!r}, {compiled.first!r}, {{{kinds}}}, {lines})"
+    return builder.module.define("attributes", text.replace("'", '"') if "\\" not in text else text)

@@ -121,6 +121,7 @@ def write_batch_function(builder: Builder, operator: Operator, role: str) -> Non
     schemas = [given.schema] if role == "filter" else [given.schema, operator.outputs[0].schema]
     types = ", ".join(builder.body.type(schema) for schema in schemas)
     name = "kept_rows" if role == "filter" else "mapped"
+    builder.body.add(f"# {role} of whole batches")
     builder.put(operator, 0, f"{name}({given.frame}, {call}, {types}){branch(given.levels)}")
     builder.count(operator, given.frame)
 

@@ -49,6 +49,11 @@ class Paths:
         return cls(None, flat.reshape(len(lengths), width))
 
     @classmethod
+    def one_step(cls, step: int, items: int) -> Paths:
+        """The paths of items that have left their source, all by the same step."""
+        return cls(None, np.broadcast_to(_bytes(step), (items, STEP_BYTES)))
+
+    @classmethod
     def concatenated(cls, parts: Sequence[Paths]) -> Paths:
         """The paths of several batches, one behind the other."""
         if len(parts) == 1:

@@ -99,18 +99,33 @@ def _placed(header: pa.RecordBatch, tuples: pa.RecordBatch, schema: Schema) -> P
     # Mostly the pulse is the last.
     header = header.filter(pa.array(~is_pulse)) if is_pulse[:items].any() else header.slice(0, items)
     kind = header.column(3).to_numpy()
-    columns = {
-        attribute.name: to_column(filled_column(tuples.column(i), attribute.type), attribute.type)
-        for i, attribute in enumerate(schema.attributes)
-    }
     return PlacedFrame(
         time_ns=header.column(0).to_numpy(),
         number=header.column(1).to_numpy(),
         paths=Paths.of(header.column(2)),
         kind=kind,
-        tuples=Frame(Places(np.arange(np.count_nonzero(kind == TUPLE))), columns),
+        tuples=_rows(tuples, schema),
         pulses=tuple((pulse["_t"], pulse["_n"]) for pulse in pulses),
     )
+
+
+def source_frame(tuples: pa.RecordBatch, time_ns: Array, number: Array, step: int, schema: Schema) -> PlacedFrame:
+    """The tuples of a source with their times and numbers, all a step on their path."""
+    return PlacedFrame(
+        time_ns=time_ns,
+        number=number,
+        paths=Paths.one_step(step, tuples.num_rows),
+        kind=np.full(tuples.num_rows, TUPLE, np.uint8),
+        tuples=_rows(tuples, schema),
+    )
+
+
+def _rows(tuples: pa.RecordBatch, schema: Schema) -> Frame:
+    columns = {
+        attribute.name: to_column(filled_column(tuples.column(i), attribute.type), attribute.type)
+        for i, attribute in enumerate(schema.attributes)
+    }
+    return Frame(Places(np.arange(tuples.num_rows)), columns)
 
 
 def encode_frame(frame: PlacedFrame, schema: Schema, dead: Collection[str] = ()) -> list[bytes]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from penstock.codegen.plan.part import Part, Target
 from penstock.codegen.write.body import Body
 from penstock.codegen.write.folding import conjuncts, fold
-from penstock.codegen.write.marks import streams_with_marks
 from penstock.codegen.write.submit_signals import SignalledBody
 from penstock.codegen.write.vector_text import Sight, VectorText, sight
 from penstock.expr.emit.scope import Module
 from penstock.ir.expressions import Attribute, Expression
 from penstock.ir.graph import Assignment, Operator
+from penstock.ir.models import Markers
 from penstock.ir.types import Schema
 
 
@@ -183,3 +183,50 @@ def branch(levels: Sequence[int]) -> str:
 def _is_copy(assignment: Assignment) -> bool:
     value = assignment.value
     return isinstance(value, Attribute) and value.name == assignment.attribute and value.port == 0
+
+
+def streams_with_marks(part: Part) -> frozenset[str]:
+    """The streams of a PE, `feed N` included, on which window markers matter: they are made, and sent, only there.
+
+    A marker matters on a stream if some operator that waits for markers can be reached from it through operators that
+    pass them on (`ir.models`); a FileSink that only flushes on markers writes the same file without them.
+    """
+    waiting = _Waiting(part)
+    return frozenset(stream for stream in part.targets if waiting.for_stream(stream))
+
+
+class _Waiting:
+    """Follows streams to operators that wait for markers; each stream once."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._application = part.plan.application
+        self._known: dict[str, bool] = {}
+        for operator in reversed(part.operators):
+            for port in operator.outputs:
+                self.for_stream(port.stream)
+
+    def for_stream(self, stream: str) -> bool:
+        """Whether a marker on a stream matters to anybody."""
+        if stream not in self._known:
+            self._known[stream] = self._is_found(stream)
+        return self._known[stream]
+
+    def _is_found(self, stream: str) -> bool:
+        brought = {f"feed {e.index}": e.stream for e in self._part.entering}
+        waiting, seen = [brought.get(stream, stream)], set()
+        while waiting:
+            for operator in self._subscribers(waiting.pop()):
+                if operator.model.waits_for_markers:
+                    return True
+                if operator.model.markers is Markers.PASSED_ON and operator.id not in seen:
+                    seen.add(operator.id)
+                    streams = [port.stream for port in operator.outputs]
+                    if any(self._known.get(s) for s in streams):
+                        return True
+                    waiting += [s for s in streams if s not in self._known]
+        return False
+
+    def _subscribers(self, stream: str) -> list[Operator]:
+        found = self._application.subscribers[stream]
+        return [self._application.operator[id_] for id_, _ in found]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from penstock.codegen.plan.python_functions import PythonFunction
 from penstock.codegen.write.builder import Builder
 from penstock.expr.analysis import changed_roots, ports_changed_in_place
-from penstock.expr.emit.expressions import emit, owned
+from penstock.expr.emit.expression_text import emit, owned
 from penstock.expr.emit.scope import INDENT, Scope, Storage, state_text
-from penstock.expr.emit.statements import emit_body, indent
+from penstock.expr.emit.statement_text import emit_body, indent
 from penstock.ir.expressions import Attribute, Expression
 from penstock.ir.graph import Operator
 from penstock.ir.statements import Block, Return

@@ -32,7 +32,7 @@ from penstock.codegen.write.builder import Builder, Given, branch, listed
 from penstock.codegen.write.forms import LOOPS
 from penstock.codegen.write.loop_operators import Inliner, Row
 from penstock.codegen.write.submit_signals import SignalledBody, marked, plain, renamed, seen, signalled, timed
-from penstock.expr.emit.statements import indent
+from penstock.expr.emit.statement_text import indent
 from penstock.ir.graph import Operator
 from penstock.profiler.loop_signals import CPU
 

@@ -1,7 +1,7 @@
 """Expressions as Python text over whole columns.
 
 Introduction:
-    `expr.emit.expressions` writes an expression for one tuple; this module writes it for all rows of a frame:
+    `expr.emit.expression_text` writes an expression for one tuple; this module writes it for all rows of a frame:
     `price * volume > 100.0` becomes `t["price"] * t["volume"] > 100.0`, where `t["price"]` is a numpy array.
 
 Formulation:
@@ -35,7 +35,7 @@ from penstock.codegen.write.body import Body
 from penstock.codegen.write.folding import fold, is_fixed, is_nonzero, variables_of
 from penstock.expr.analysis import attributes_of, own_function
 from penstock.expr.emit.code import ADD, ATOM, BIT_AND, BIT_OR, COMPARE, MULTIPLY, SIGN, Code, operation
-from penstock.expr.emit.expressions import emit
+from penstock.expr.emit.expression_text import emit
 from penstock.expr.emit.scope import Locals, Scope, Storage
 from penstock.expr.functions.registry import resolve
 from penstock.expr.vector.frame import dtype_of

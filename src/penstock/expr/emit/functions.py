@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from penstock.expr.analysis import functions_used, ports_changed_in_place
 from penstock.expr.emit.calls import rebound_parameters
 from penstock.expr.emit.scope import INDENT, Locals, Module, Scope, Storage, state_text
-from penstock.expr.emit.statements import emit_body, indent, initial_value
+from penstock.expr.emit.statement_text import emit_body, indent, initial_value
 from penstock.ir.statements import Block, Declare, Function, Handler, Logic
 from penstock.ir.types import Schema, has_collection, is_collection
 

@@ -18,7 +18,7 @@ from penstock.expr.functions.file_errors import END_OF_FILE
 from penstock.expr.functions.registry import function
 from penstock.expr.values.binary import Decode, Truncated, decoder, encoder
 from penstock.expr.values.default import default_value
-from penstock.expr.values.parse import parse_literal_form
+from penstock.expr.values.parsing import parse_literal_form
 from penstock.expr.values.text import literal_form
 from penstock.ir.types import TIMESTAMP, Type
 

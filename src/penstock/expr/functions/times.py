@@ -2,12 +2,15 @@
 
 A timestamp counts nanoseconds since 1970 in UTC. The zone that functions without a zone argument use is UTC everywhere,
 so that a program gives the same answer on every machine. The present is the application's clock.
+
+For the functions of event time, the last ones, the compiler puts attributes in their place (`lang.expand.event_time`);
+a call that is left stands where there is no event time, and is refused there.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal, Overflow
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -163,3 +166,33 @@ def to_unsigned_ticks(time: int, resolution: str) -> int:
     if time < 0:
         raise EvaluationError(f"{time} ns since 1970 is before 1970")
     return to_ticks(time, resolution)
+
+
+@function("<tuple T> timestamp getEventTime(T tuple)")
+def find_event_time(tuple_: Any) -> NoReturn:
+    """The event time of a tuple: the attribute that `@eventTime` names."""
+    raise EvaluationError("the tuple has no event time")
+
+
+@function("stateful timestamp intervalStart()")
+def find_start() -> NoReturn:
+    """The start of the interval that an output tuple is made of."""
+    raise EvaluationError("there is no interval here")
+
+
+@function("stateful timestamp intervalEnd()")
+def find_end() -> NoReturn:
+    """The end of the interval that an output tuple is made of."""
+    raise EvaluationError("there is no interval here")
+
+
+@function("stateful uint64 paneIndex()")
+def find_index() -> NoReturn:
+    """How often a tuple has been made of this interval before."""
+    raise EvaluationError("there is no interval here")
+
+
+@function("stateful enum{paneEarly, paneOnComplete, paneLate} paneTiming()")
+def find_timing() -> NoReturn:
+    """Whether the interval is complete for the first time, or tuples came for it later."""
+    raise EvaluationError("there is no interval here")

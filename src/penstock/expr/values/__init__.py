@@ -5,7 +5,7 @@ Each has a module of its own; this one is where others import them from.
 
 from __future__ import annotations
 
-from penstock.expr.values.arrow import batch_from_rows, from_arrow_array, rows_from_batch, to_arrow_array
+from penstock.expr.values.arrow_memory import batch_from_rows, from_arrow_array, rows_from_batch, to_arrow_array
 from penstock.expr.values.default import copier, copy_value, default_value
 from penstock.expr.values.numbers import (
     DECIMAL_CONTEXTS,
@@ -16,7 +16,7 @@ from penstock.expr.values.numbers import (
     wrap_integer,
 )
 from penstock.expr.values.order import ascending, order_key
-from penstock.expr.values.parse import parse_form, parse_literal_form
+from penstock.expr.values.parsing import parse_form, parse_literal_form
 from penstock.expr.values.scalars import interpret_literal
 from penstock.expr.values.text import literal_form, string_literal, text_form
 

@@ -33,7 +33,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.expr.values.order import ascending
-from penstock.expr.values.parse import parse_form
+from penstock.expr.values.parsing import parse_form
 from penstock.expr.values.text import text_form
 from penstock.ir.types import (
     XML,

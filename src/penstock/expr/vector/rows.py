@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.expr.analysis import attributes_of, functions_used
-from penstock.expr.emit.expressions import emit
+from penstock.expr.emit.expression_text import emit
 from penstock.expr.emit.functions import emit_functions
 from penstock.expr.emit.scope import INDENT, Locals, Module, Scope
 from penstock.expr.errors import EvaluationError

@@ -17,7 +17,7 @@ When it does not apply:
 Algorithm:
     PEs are merged by benefit up to several parts of a host (`_merged_up_to`), and LPT is asked each time. If none fits,
     the least loaded of the fusions at hand (METIS parts, GreedyFuse, no fusion) are looked at, and single operators are
-    moved (`relief`).
+    moved (`relieve`).
 
 Preserves:
     Validity.
@@ -31,16 +31,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+import numpy as np
+
 from penstock.base.deadline import Deadline
 from penstock.fusion.algorithms.place_pes import NoHosts, place_pes
 from penstock.fusion.cola.pe_scheduler import quick
-from penstock.fusion.cola.relief import relieve
 from penstock.fusion.graph.merging import Merger
 from penstock.fusion.graph.splitting import Splitter
 from penstock.fusion.graph.super_graph import Group, SuperGraph
-from penstock.fusion.problem.costs import TOLERANCE
+from penstock.fusion.problem.costs import TOLERANCE, measure
 from penstock.fusion.problem.fusion_problem import Assignment
 from penstock.fusion.problem.objective import Goal
+from penstock.fusion.search.complete import fitting
+from penstock.fusion.search.descent import Descent
+from penstock.fusion.search.live import Live
 
 _PARTS_OF_A_HOST = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15)
 """Up to which PEs are merged that do not fit. Large PEs save the most; small ones are easier to place."""
@@ -115,3 +119,25 @@ def _merged_up_to(graph: SuperGraph, groups: list[Group], part: float, deadline:
 
     merger.merge_by_benefit(is_wanted, deadline)
     return list(merger.groups.values())
+
+
+def relieve(graph: SuperGraph, assignment: Assignment, deadline: Deadline) -> Assignment:
+    """A valid fusion whose hosts are loaded within their capacities, if one is found; else the least loaded one.
+
+    Example:
+        >>> from penstock.fusion.problem.fusion_problem import fusion_problem
+        >>> from penstock.fusion.graph.super_graph import super_graph
+        >>> problem = fusion_problem([4, 4], [(0, 1, 1)], [6, 6])
+        >>> packed = Assignment(pe_of=np.array([0, 0]), host_of=np.array([0]))
+        >>> relieve(super_graph(problem), packed, Deadline.after(None)).pe_of.tolist()
+        [0, 1]
+    """
+    if deadline.has_passed():
+        return assignment
+    live = Live(graph, graph.pes_of(assignment), assignment.host_of.tolist())
+    Descent(live, np.random.default_rng(1), deadline, by_host_only=True).run(goal=1.0)
+    relieved = graph.assignment(*live.pes())
+    if measure(graph.problem, relieved).fits:
+        return relieved
+    found, _ = fitting(graph, deadline)
+    return relieved if found is None else found

@@ -58,10 +58,6 @@ class HostNeed:
         few, many = sorted((self.colours, other.colours), key=len)
         return any(many.get(colouring, colour) != colour for colouring, colour in few.items())
 
-    def is_implied_by(self, other: HostNeed) -> bool:
-        """Whether any host that meets the other need meets this one too."""
-        return not other.hosts & ~self.hosts and self.colours.items() <= other.colours.items()
-
     def signature(self) -> Signature:
         """Equal for equal needs."""
         return self._signature

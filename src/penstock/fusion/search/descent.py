@@ -17,8 +17,9 @@ Algorithm:
     Take the fullest element. Try the changes that could relieve it (`steps`): its operators join other PEs or part, it
     is split where it is thin, PEs are merged, moved to other hosts or exchanged. Make the change after which everything
     that it touched is the least full, if that is below the bottleneck. If there is none, make all changes that lower
-    the cut without touching the bottleneck, and start again. A change costs the degree of what moves; some hundred are
-    tried at a time.
+    the cut and leave what they touch below the bottleneck, and start again. So no change makes another element as full
+    as the fullest, and the search ends: a change relieves one of the fullest, or lowers the cut while their number does
+    not grow. A change costs the degree of what moves; some hundred are tried at a time.
 
 Preserves:
     Validity, at every step; the bottleneck never grows.
@@ -71,7 +72,7 @@ class Descent:
             value, is_overload, changes = self.fullest()
             if value <= goal:
                 return
-            if not self._relieve(value, is_overload, changes) and not self._save(value, is_overload):
+            if not self._relieve(value, is_overload, changes) and not self._save(value * _BETTER, is_overload):
                 return
 
     def lower_cut(self) -> None:
@@ -138,17 +139,17 @@ class Descent:
         full = max(full, max((live.core_utilization(pe) for pe in touched), default=0.0))
         return full if live.flows is None else max(full, live.flows.utilization())
 
-    def _save(self, value: float, is_overload: bool) -> bool:
-        """Make changes that lower the cut and leave what they touch below the bottleneck; whether there was any."""
+    def _save(self, most: float, is_overload: bool) -> bool:
+        """Make changes that lower the cut and leave what they touch no fuller than this; whether there was any."""
         live, found = self.live, False
         for number in self.rng.permutation(len(live.graph.templates)).tolist():
             if self.deadline.has_passed():
                 break
-            found |= self._save_with(live.graph.templates[number], value, is_overload)
+            found |= self._save_with(live.graph.templates[number], most, is_overload)
         live.rank_anew(self.rng)
         return found
 
-    def _save_with(self, template: tuple[int, ...], value: float, is_overload: bool) -> bool:
+    def _save_with(self, template: tuple[int, ...], most: float, is_overload: bool) -> bool:
         live = self.live
         for other in self._connected(template)[:2]:
             changes: list[Change] = [partial(moves.join, live, template, other)]
@@ -156,7 +157,7 @@ class Descent:
             for change in changes:
                 before, mark = live.cut, len(live.journal)
                 live.touched.clear()
-                if change() and live.cut < before * _BETTER and self._touched_value(is_overload) <= value:
+                if change() and live.cut < before * _BETTER and self._touched_value(is_overload) <= most:
                     live.journal.clear()
                     return True
                 live.roll_back(mark)

@@ -11,12 +11,10 @@ from penstock.expr.functions.registry import names as standard_names
 from penstock.expr.functions.registry import overloads
 from penstock.ir.expressions import Call, Expression, Field, Index, Variable
 from penstock.ir.statements import Function
-from penstock.lang.check.mistakes import EVENT_TIME, error
+from penstock.lang.check.mistakes import error
 from penstock.lang.check.names import PUNCTUATION, Names
 from penstock.lang.syntax import ast_code as code
 from penstock.toolkit.core.output_calls import output_call, output_function_names
-
-_OF_EVENT_TIME = ("getEventTime", "getWatermark", "intervalEnd", "intervalStart", "paneIndex", "paneTiming")
 
 
 def check_call(syntax: code.CallSyntax, arguments: Sequence[Expression], names: Names) -> Expression:
@@ -93,8 +91,6 @@ def _check_standard(word: code.Word, names: Names) -> str:
     if "." in bare or is_elsewhere:
         hint = "call it as `f(x)`, not `x.f()`" if "." in bare else "add the folder that holds it with --toolkit"
         raise error(f"there is no function `{word}`", word.span, hint)
-    if bare in _OF_EVENT_TIME:
-        raise error(f"there is no function `{word}`", word.span, EVENT_TIME)
     if not overloads(bare):
         known = {"submit", *standard_names(), *names.scope.compilation.functions.names(names.scope)}
         known.update(output_function_names(names.aggregates) if names.aggregates else ())

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from penstock.base.diagnostics import Diagnostics, Span, UserError, did_you_mean
 from penstock.expr import typing
-from penstock.ir.expressions import Expression, Literal
+from penstock.ir.expressions import Expression, InputTuple, Literal
 from penstock.ir.types import BLOB, EnumType, ListType, MapType, OptionalType, SetType, TupleType, Type
 from penstock.lang.check.calls import check_call, check_changeable, check_function
+from penstock.lang.check.history import past_tuple
 from penstock.lang.check.intrinsics import intrinsic
 from penstock.lang.check.mistakes import error
 from penstock.lang.check.names import Names
@@ -183,6 +184,8 @@ def _index(syntax: code.IndexSyntax, names: Names, expected: Type | None) -> Exp
     base = _attempt(syntax.base, names)
     key = base.type.key if isinstance(base, Expression) and isinstance(base.type, MapType) else None
     base, at = _all((base, _attempt(syntax.index, names, key)))
+    if isinstance(base, InputTuple):
+        return past_tuple(base, at, names, syntax.span)
     return typing.index(base, at, syntax.span)
 
 

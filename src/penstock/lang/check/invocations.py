@@ -19,6 +19,8 @@ from penstock.ir.types import TupleType
 from penstock.lang.check.annotations import check_annotation, check_setting
 from penstock.lang.check.attempts import Attempts
 from penstock.lang.check.expressions import check_expression
+from penstock.lang.check.history import with_history
+from penstock.lang.check.interval_clauses import check_interval, is_interval
 from penstock.lang.check.mistakes import error
 from penstock.lang.check.names import Names
 from penstock.lang.check.params import check_param_clause
@@ -65,6 +67,7 @@ class _Checker:
         self.inherited = inherited
         self.attempts = Attempts()
         self.found = self.attempts.found
+        self.intervals: list[Annotation] = []
 
     def operator(self) -> Operator | None:
         made = self._operator()
@@ -80,14 +83,15 @@ class _Checker:
         names = port_names(self.syntax, self.instance, inputs, outputs)
         state, names = self._state(names)
         of_params = Attempts()
-        params = check_param_clause(self.syntax.params, self.definition, names, of_params)
+        with_past = replace(names, has_history=True)
+        params = check_param_clause(self.syntax.params, self.definition, with_past, of_params)
         if of_params:
             check_params(self.definition, params, self.syntax.operator.span, of_params.found)
         self.found.extend(UserError(tuple(of_params.found)))
         inputs = self._windows(inputs, names)
-        outputs = self._assignments(outputs, names)
-        logic = self._logic(state, names)
-        annotations = tuple(self._annotations())
+        outputs = self._assignments(outputs, with_past)
+        logic = with_history(self._logic(state, names), inputs, called(params, outputs, None))
+        annotations = (*self._annotations(), *self.intervals)
         config = tuple(self._config())
         if not (of_params and self.attempts):
             return None
@@ -113,7 +117,12 @@ class _Checker:
             if inputs[port].window is not None:
                 self.found.error(f"`{setting.name}` is given two windows", setting.name.span)
                 continue
-            window = self.attempts.of(check_window, setting, names.on_ports((port,)))
+            of_port = names.on_ports((port,))
+            if is_interval(setting):
+                checked = self.attempts.of(check_interval, setting, self.definition, of_port)
+                window, *self.intervals = checked or (None,)
+            else:
+                window = self.attempts.of(check_window, setting, of_port)
             inputs[port] = replace(inputs[port], window=window)
         return inputs
 

@@ -61,6 +61,7 @@ class Names:
         types: Types of a block.
         aggregates: The operator whose output functions may be called here.
         on_punctuation: Whether there is a current punctuation.
+        has_history: Whether the tuples that came before on a port may be asked for.
         operator: The name of the operator that the code belongs to, with those of the composites around it.
     """
 
@@ -73,6 +74,7 @@ class Names:
     types: Mapping[str, Type] = field(default_factory=dict)
     aggregates: OperatorDefinition | None = None
     on_punctuation: bool = False
+    has_history: bool = False
     operator: str = ""
 
     def inside(self, scope: Scope) -> Names:

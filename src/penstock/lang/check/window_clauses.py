@@ -11,7 +11,7 @@ from penstock.ir.expressions import Expression, Literal
 from penstock.ir.graph import Policy, PolicyKind, Window, WindowKind
 from penstock.ir.types import FLOAT64, INT32, TIMESTAMP, is_integer, is_numeric
 from penstock.lang.check.expressions import check_expression
-from penstock.lang.check.mistakes import EVENT_TIME, error
+from penstock.lang.check.mistakes import error
 from penstock.lang.check.names import Names
 from penstock.lang.syntax import ast
 from penstock.lang.syntax import ast_code as code
@@ -48,8 +48,6 @@ def check_window(setting: ast.Setting, names: Names) -> Window:
 def _not_a_part(value: ast.Actual | ast.NamedArgument) -> UserError:
     words = [*_KINDS, "partitioned", *_POLICIES, _AGE]
     written = value.name.text if isinstance(value, code.NameSyntax) else "this"
-    if written == "timeInterval":
-        raise error("`timeInterval` windows are not there", value.span, EVENT_TIME)
     expected = "`tumbling`, `sliding`, `partitioned`, or one of count(n), time(s), delta(attribute, d), punct()"
     return error(f"`{written}` is not part of a window; expected {expected}", value.span, did_you_mean(written, words))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from penstock.ir.expressions import Call, Expression
+from penstock.ir.expressions import Call, Expression, InputTuple
 from penstock.ir.graph import Operator
 from penstock.ir.statements import Statement
 
@@ -21,6 +21,11 @@ def change_calls(operator: Operator, change: Callable[[Call], Expression | None]
 def change_statements(operator: Operator, change: Callable[[Statement], Statement | None]) -> Operator:
     """Likewise for statements, the inner ones first."""
     return _change(operator, Statement, change)
+
+
+def change_tuples(operator: Operator, change: Callable[[InputTuple], Expression | None]) -> Operator:
+    """Likewise for the tuples that ports receive, where the code names them as a whole."""
+    return _change(operator, InputTuple, change)
 
 
 def _change(operator: Operator, kind: type, change: Callable[[Any], Any]) -> Operator:

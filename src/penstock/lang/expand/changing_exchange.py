@@ -47,7 +47,7 @@ from penstock.ir.types import BOOLEAN, RSTRING, Schema, TypedName
 from penstock.lang.check.names import PUNCTUATION
 from penstock.toolkit.adapters.import_ import OFFER, with_offer
 from penstock.toolkit.analysis.logic_analysis import operator_model
-from penstock.toolkit.core.registry import Registry
+from penstock.toolkit.core.operator_registry import Registry
 
 _EXPORT = {
     "setOutputPortExportProperties": -1,

@@ -13,6 +13,7 @@ from penstock.lang.check.annotations import check_annotation
 from penstock.lang.check.invocations import Inherited, check_invocation
 from penstock.lang.check.scope import Compilation
 from penstock.lang.expand.composites import CompositeTarget, Instance, Node, find_stream
+from penstock.lang.expand.event_time_graph import EVENT_TIME
 from penstock.lang.expand.replicate import PARALLEL, ParallelRegion, Placed, RegionPort
 from penstock.lang.expand.replicate import replicate as replicate_placed
 from penstock.lang.syntax import ast
@@ -80,6 +81,11 @@ def _with_composite(inherited: Inherited, instance: Instance) -> Inherited:
 def _with_invocation(around: Inherited, node: Node, instance: Instance) -> Inherited:
     annotations: list[Annotation] = []
     for syntax in node.invocation.annotations:
+        if syntax.name == EVENT_TIME:
+            hint = "write it at the operator inside that makes the stream"
+            message = f"@{EVENT_TIME} stands at an operator, but `{node.invocation.operator}` is a composite"
+            instance.compilation.found.error(message, syntax.span, hint=hint)
+            continue
         try:
             annotations.append(check_annotation(syntax, instance))
         except UserError as problem:

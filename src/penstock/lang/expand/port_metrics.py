@@ -41,7 +41,7 @@ from penstock.ir.types import INT64
 from penstock.lang.expand.change_calls import change_statements
 from penstock.toolkit.analysis.effects import operator_parts
 from penstock.toolkit.analysis.logic_analysis import operator_model
-from penstock.toolkit.core.registry import Registry
+from penstock.toolkit.core.operator_registry import Registry
 
 _INPUT, _OUTPUT = "getInputPortMetricValue", "getOutputPortMetricValue"
 _MARKERS = {"nWindowPuncts": "WindowMarker", "nFinalPuncts": "FinalMarker"}

@@ -41,7 +41,7 @@ from penstock.ir.statements import Function
 from penstock.ir.types import INT32, UINT32, Schema
 from penstock.lang.expand.change_calls import change_calls
 from penstock.toolkit.analysis.effects import changed_variables, operator_parts
-from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.operator_registry import standard
 
 PARALLEL = "parallel"
 _CODE_ONLY = ("Custom", "Functor", "Filter", "Punctor", "Split")

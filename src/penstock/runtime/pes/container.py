@@ -10,10 +10,11 @@ the others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from penstock.codegen.kernels.key_tables import KeyTable
 from penstock.codegen.plan.physical import Edge, PhysicalPlan
 from penstock.codegen.rows.timer_places import AFTER_TIMERS
 from penstock.codegen.transport.batches import FINAL, LAST_PULSE, PULSE, PULSE_NUMBER, TUPLE, WINDOW, Item
@@ -26,6 +27,8 @@ from penstock.reference.exchange import Exchange
 from penstock.reference.node import Node
 from penstock.reference.wiring import wire
 from penstock.runtime.pes.container_signals import ContainerSignals
+from penstock.runtime.pes.held import held_of
+from penstock.runtime.pes.held_keys import completed
 from penstock.runtime.pes.placed_timers import PlacedFeedback, PlacedTimers
 from penstock.runtime.pes.prints import Prints
 from penstock.runtime.pes.reports import Counts, Report, count_late, counts_of
@@ -42,6 +45,7 @@ class Container:
         leaving: What has left since it was last taken, by edge.
         prints: What operators have printed since the last report.
         signals: Its submit signals, if it has any.
+        held: What lies in tables between batches, by the name of its table.
     """
 
     def __init__(self, program: Program, plan: PhysicalPlan, pe: int, environment: Environment) -> None:
@@ -65,6 +69,7 @@ class Container:
         self.nodes = wire(part, "", self.engine, environment, lambda stream: None, plan.application.rank)
         self.engine.exchange = Exchange(self.nodes, self.engine.feedback, self.engine.end_node)
         self.node: dict[str, Node] = {n.id: n for n in self.nodes}
+        self.held = held_of(self.nodes)
         self._feeds = {e.index: self.node[_feed_id(e)] for e in plan.into(pe)}
         self._began = 0
         if self.signals is not None:
@@ -73,6 +78,9 @@ class Container:
 
     def take(self, arriving: Iterable[tuple[int, Item]]) -> None:
         """Process a batch: items with the edge they came by, sorted by their place."""
+        if self.held:
+            arriving = list(arriving)
+            self._prepare(arriving)
         if self.signals is None:
             self._take(arriving)
             return
@@ -91,6 +99,18 @@ class Container:
         if is_over and all(node.has_ended for node in self._feeds.values()):
             self._timers.stand_at(self._time_ns, AFTER_TIMERS, b"")
             self.engine.let_waiting_end()
+
+    def _prepare(self, arriving: Sequence[tuple[int, Item]]) -> None:
+        """Load the instances that a batch needs; behind the end of a stream time may go on."""
+        is_open = not any(item.kind == FINAL or item.number == LAST_PULSE for _, item in arriving)
+        until_ns = max((item.time_ns for _, item in arriving), default=0)
+        for name, held in self.held.items():
+            keys: list[Hashable] = []
+            for edge in self.plan.into(self.pe):
+                came = [item.tuple_ for number, item in arriving if number == edge.index and item.tuple_ is not None]
+                for key_of in (held.key_of(port) for id_, port in edge.subscribers if id_ == name.rpartition(" ")[0]):
+                    keys += map(key_of, came)
+            held.prepare(keys, max(until_ns, self._time_ns) if is_open else None)
 
     def at(self, time_ns: int, number: int, path: bytes = b"") -> None:
         """Let time pass, then stand at a place of the sequential order: what leaves from now on comes from there."""
@@ -115,12 +135,34 @@ class Container:
             "ended": sorted(id_ for id_, has_ended in streams.items() if has_ended),
         }
 
+    @property
+    def tables(self) -> dict[str, KeyTable]:
+        """The tables with what is held, by name."""
+        return {name: held.table for name, held in self.held.items()}
+
+    def outline(self) -> dict[str, Any]:
+        """The state without the rows of tables, as plain data."""
+        outlines = {name: held.outline() for name, held in self.held.items()}
+        state = self.snapshot()
+        for held in self.held.values():
+            held.end_outline()
+        return {**state, "held": outlines} if outlines else state
+
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where a container that remembered this has stopped."""
+        """Go on where a container that remembered this has stopped.
+
+        Args:
+            state: What it remembered, or an outline of it, with its tables or for those that there are.
+        """
+        outlines: dict[str, Any] = state.get("held", {})
+        taken = {name: own for name, own in outlines.items() if name in self.held and self.held[name].takes(own)}
+        state = completed(state, outlines.keys() - taken.keys())
         self.engine.restore(state["engine"])
         self._time_ns = self.engine.clock.now_ns
         for id_, remembered in state["nodes"].items():
             self.node[id_].restore(remembered)
+        for name, own in taken.items():
+            self.held[name].restore(own, state.get("tables", {}).get(name))
         self._restore_ends(frozenset(state["ended"]))
         self._reported = self._counts()
 
@@ -189,6 +231,8 @@ class Container:
         """The keys that operators have dropped since the last report, because their time to live was over."""
         for node in self.nodes:
             if not node.has_ended:
+                for held in (own for name, own in self.held.items() if name.rpartition(" ")[0] == node.id):
+                    held.forget_expired(self.engine.clock.now_ns)
                 node.guard(node.runtime.forget_expired)
         before, self._expired = self._expired, Counter({n.id: n.runtime.expired for n in self.nodes})
         return dict(self._expired - before)

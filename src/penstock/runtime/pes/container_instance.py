@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from penstock.codegen.kernels.key_tables import KeyTable
 from penstock.codegen.run.arriving import arriving
 from penstock.codegen.transport.batches import REPORT, Item
 from penstock.codegen.transport.placed_frames import PlacedFrame, PlacedFrames, encode_frame, frame_of, read_frames
@@ -24,6 +25,12 @@ class ContainerInstance:
     def __init__(self, container: Container) -> None:
         self.container = container
         self.snapshot, self.restore, self.close = container.snapshot, container.restore, container.close
+        self.outline = container.outline
+
+    @property
+    def tables(self) -> dict[str, KeyTable]:
+        """The tables of operators, by name."""
+        return self.container.tables
 
     @property
     def may_be_kept(self) -> bool:

@@ -25,7 +25,7 @@ from penstock.profiler.sizes import fixed_bytes
 from penstock.profiler.stride import Stride
 from penstock.reference.node import Node
 from penstock.toolkit.core.definition import OperatorDefinition
-from penstock.toolkit.core.registry import Registry
+from penstock.toolkit.core.operator_registry import Registry
 from penstock.toolkit.core.runtime import Context, Runtime, Submit
 
 

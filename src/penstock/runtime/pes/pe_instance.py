@@ -11,28 +11,38 @@ turn.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from penstock.codegen.kernels.key_tables import KeyTable
-from penstock.codegen.run.failing import find_failing
+from penstock.codegen.plan.physical import PhysicalPlan
+from penstock.codegen.plan.pieces import refined
+from penstock.codegen.run.failing import Failing, find_failing
 from penstock.codegen.run.loaded_module import OperatorError
 from penstock.codegen.run.piece_instance import PieceInstance, check_version
-from penstock.codegen.transport.batches import REPORT
+from penstock.codegen.transport.batches import REPORT, TUPLE, Item
 from penstock.codegen.transport.placed_frames import PlacedFrame, PlacedFrames, encode_frame, read_frame
+from penstock.codegen.write.generate import Module
+from penstock.expr.environment import Environment
+from penstock.expr.values import text_form
 from penstock.ir.models import State
 from penstock.profiler.clock import cpu_ns
 from penstock.reference.failure import OperatorFailed, reason_of
+from penstock.runtime.pes.container import Container
 from penstock.runtime.pes.container_instance import ContainerInstance, Left, Values
-from penstock.runtime.pes.failures import told
 from penstock.runtime.pes.pe_module import PEModule
 from penstock.runtime.pes.reports import Report
+from penstock.toolkit.core.logic_runtime import VARIABLES
+from penstock.toolkit.core.program import Program
 
 STATE_VERSION = 3
 
 FallBack = Callable[[Values], Left]
 """Takes a batch with a fresh container of the same PE."""
+
+Arrived = Iterable[tuple[int, bytes | PlacedFrame]]
+"""Values by edge as they come from other processes, and frames as they come from this one."""
 
 
 class PEInstance:
@@ -59,7 +69,7 @@ class PEInstance:
         self._before: Callable[[], dict[int, Any]] | None = dict
         self._fed: dict[int, PlacedFrames] = {}
 
-    def process_batch(self, values: Values) -> Left:
+    def process_batch(self, values: Arrived) -> Left:
         """Take a batch, or the next part of one in the sequential order; yields a report, and what leaves.
 
         Raises:
@@ -78,7 +88,7 @@ class PEInstance:
                 raise error.error from None
             # Without state a container has the last word.
             if self._pe.role == "stateless":
-                yield from self._fall_back(arriving)
+                yield from self._fall_back(list(self._as_values(arriving)))
                 return
             raise self._told(error) from error.error
         # Where it stands now is written down only if somebody asks.
@@ -99,7 +109,7 @@ class PEInstance:
                 return told(self.module.program, module.code, found)
         return OperatorFailed(self.module.program.application.operator[error.operator], reason_of(error.error))
 
-    def _take(self, values: Sequence[tuple[int, bytes]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
+    def _take(self, values: Sequence[tuple[int, bytes | PlacedFrame]]) -> tuple[Report, list[tuple[int, list[bytes]]]]:
         """Let piece after piece take its edges."""
         waiting, took_ns = self._read(values)
         report, left = Report(pe=self.module.pieces.pe), []
@@ -116,19 +126,26 @@ class PEInstance:
             report = _added(report, _report_of(instance))
         return report, left
 
-    def _read(self, values: Sequence[tuple[int, bytes]]) -> tuple[dict[int, list[PlacedFrame]], dict[int, int]]:
+    def _read(
+        self, values: Sequence[tuple[int, bytes | PlacedFrame]]
+    ) -> tuple[dict[int, list[PlacedFrame]], dict[int, int]]:
         """The frames of values by edge, those of an edge that leads to several pieces once for each, and CPU times."""
         frames: defaultdict[int, list[PlacedFrame]] = defaultdict(list)
         took_ns: Counter[int] = Counter()
         for number, value in values:
             if number in self._entering:
                 began = cpu_ns()
-                frame = read_frame(value, self._entering[number])
+                frame = value if isinstance(value, PlacedFrame) else read_frame(value, self._entering[number])
                 dealt = [(edge.index, frame.stepped(step)) for step, edge in enumerate(self._dealt.get(number, ()))]
                 for edge, found in dealt or [(number, frame)]:
                     frames[edge].append(found)
                 took_ns[dealt[0][0] if dealt else number] += cpu_ns() - began
         return frames, took_ns
+
+    def _as_values(self, arriving: Arrived) -> Iterator[tuple[int, bytes]]:
+        for edge, value in arriving:
+            encoded = encode_frame(value, self._entering[edge]) if isinstance(value, PlacedFrame) else [value]
+            yield from ((edge, each) for each in encoded)
 
     def _encoded(self, instance: PieceInstance | ContainerInstance, edge: int, frame: PlacedFrame) -> list[bytes]:
         """The values of what leaves the PE by an edge."""
@@ -155,14 +172,13 @@ class PEInstance:
         pieces = self._instances.values()
         return {
             "version": STATE_VERSION,
-            "pieces": [i.outline() if isinstance(i, PieceInstance) else i.snapshot() for i in pieces],
+            "pieces": [i.outline() for i in pieces],
         }
 
     @property
     def tables(self) -> dict[str, KeyTable]:
         """The tables of operators, by name; no operator is in two pieces."""
-        pieces = [i for i in self._instances.values() if isinstance(i, PieceInstance)]
-        return {name: table for piece in pieces for name, table in piece.tables.items()}
+        return {name: table for piece in self._instances.values() for name, table in piece.tables.items()}
 
     @property
     def stateful(self) -> list[str]:
@@ -218,3 +234,46 @@ def _added(report: Report, more: Report) -> Report:
         late=report.late | more.late,
         expired=report.expired | more.expired,
     )
+
+
+def told(program: Program, module: Module, failing: Failing) -> OperatorFailed:
+    """A failure of generated code as a user is to read it: as the reference interpreter tells it.
+
+    The item on which the code failed is known. A container with the operators that share its loop, with their variables
+    as they were, takes the tuples of that item and fails in turn, with the operator and the tuple. Where it does not,
+    because what the operator had in its windows is missing, the failure names the tuple that came.
+    """
+    operator = program.application.operator[failing.error.operator]
+    reason = reason_of(failing.error.error)
+    try:
+        _repeat(program, module, failing)
+    except OperatorFailed as failure:
+        if failure.reason == reason:
+            return failure
+    if not failing.tuples:
+        return OperatorFailed(operator, reason)
+    port, tuple_ = failing.tuples[-1]
+    return OperatorFailed(operator, reason, text_form(operator.inputs[port].schema)(tuple_))
+
+
+def _repeat(program: Program, module: Module, failing: Failing) -> None:
+    """Let the reference interpreter take the tuples."""
+    head = failing.error.operator
+    inside = module.loops.get(head, (head,))
+    plan, pe = module.part.plan, module.part.pe
+    rest = tuple(o.id for o in module.part.operators if o.id not in inside)
+    finer = refined(plan, pe, [inside, rest])
+    container = Container(program, finer, len(plan.pes), Environment())
+    for id_, variables in failing.variables.items():
+        if id_ in inside:
+            container.node[id_].runtime.restore(({VARIABLES: variables}, {}))
+    for id_, memory in failing.memories.items():
+        if id_ in inside:
+            container.node[id_].runtime.restore(memory)
+    for number, (port, tuple_) in enumerate(failing.tuples):
+        container.take([(_edge(finer, len(plan.pes), head, port), Item(0, number, b"", TUPLE, tuple_))])
+
+
+def _edge(plan: PhysicalPlan, pe: int, operator: str, port: int) -> int:
+    """An edge that leads to a port of an operator."""
+    return next(e.index for e in plan.into(pe) if (operator, port) in e.subscribers)

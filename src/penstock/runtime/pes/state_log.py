@@ -20,7 +20,7 @@ Algorithm:
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import uuid4
@@ -147,8 +147,14 @@ def read(head: Head, get: Callable[[str], bytes]) -> dict[str, Any]:
     for name, log in head.logs.items():
         tables[name] = assemble([decode_entry(get(entry_name(name, number))) for number in sorted(log.entries)])
     outline = pickle.loads(head.outline)
-    pieces = [fill_outline(piece, tables) if "operators" in piece else piece for piece in outline["pieces"]]
-    return {**outline, "pieces": pieces}
+    return {**outline, "pieces": [_with_tables(piece, tables) for piece in outline["pieces"]]}
+
+
+def _with_tables(piece: dict[str, Any], tables: Mapping[str, Table]) -> dict[str, Any]:
+    """The state of a piece, generated or a container, with its tables."""
+    if "operators" in piece:
+        return fill_outline(piece, tables)
+    return {**piece, "tables": {name: tables[name] for name in piece.get("held", {})}}
 
 
 def resume(instance: PEInstance, head: Head, store: Store) -> None:

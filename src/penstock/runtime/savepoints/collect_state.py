@@ -10,6 +10,7 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces
 from penstock.codegen.write.generate import Module
 from penstock.ir.graph import Application, Operator
+from penstock.runtime.pes.held_keys import completed
 from penstock.runtime.savepoints.job_state import JobState, OperatorState
 from penstock.runtime.savepoints.split_state import join_states
 from penstock.runtime.verify.watcher import WATCHED_STATE
@@ -103,7 +104,7 @@ def _from_module(module: Module, own: Snapshot) -> Found:
 def _from_container(own: Snapshot) -> Found:
     """The operators of a container."""
     engine = own["engine"]
-    for id_, node in own["nodes"].items():
+    for id_, node in completed(own)["nodes"].items():
         yield (
             id_,
             OperatorState(

@@ -30,6 +30,7 @@ from penstock.codegen.transport.batches import (
     pruned,
     values_as_rows,
 )
+from penstock.codegen.transport.placed_frames import PlacedFrame, source_frame
 from penstock.codegen.transport.routes import Router, Routing, rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.profiler.clock import cpu_ns
@@ -153,8 +154,21 @@ class ColumnPE:
     def tuples(self, batch: pa.RecordBatch, time_ns: Array, number: Array) -> Iterator[pa.RecordBatch]:
         """Tuples on their way to every subscriber, as rows for Spark that know nothing of channels yet."""
         for i, edge in enumerate(self.edges):
-            items = self._items(edge, i, batch, time_ns, number, ITEMS_PER_VALUE)
-            yield values_as_rows(edge, [encoded_batches(*each) for each in items])
+            yield self._rows(edge, i, batch, time_ns, number)
+
+    def _rows(self, edge: int, step: int, batch: pa.RecordBatch, time_ns: Array, number: Array) -> pa.RecordBatch:
+        items = self._items(edge, step, batch, time_ns, number, ITEMS_PER_VALUE)
+        return values_as_rows(edge, [encoded_batches(*each) for each in items])
+
+    def tuples_beside(
+        self, mine: int, batch: pa.RecordBatch, time_ns: Array, number: Array
+    ) -> Iterator[PlacedFrame | pa.RecordBatch]:
+        """Tuples on their way to every subscriber; those of one edge, whose PE works in this process, as a frame."""
+        for i, edge in enumerate(self.edges):
+            if edge == mine:
+                yield source_frame(*self._wanted(edge, batch, time_ns, number), i, self.schema)
+            else:
+                yield self._rows(edge, i, batch, time_ns, number)
 
     def routed(self, batch: pa.RecordBatch, time_ns: Array, number: Array) -> Iterator[pa.RecordBatch]:
         """Tuples on their way to the channels of every subscriber."""
@@ -169,11 +183,16 @@ class ColumnPE:
         self, edge: int, step: int, batch: pa.RecordBatch, time_ns: Array, number: Array, most: int
     ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
         """The tuples that somebody behind an edge wants, with their places."""
+        return _pieces(*self._wanted(edge, batch, time_ns, number), step.to_bytes(4), most)
+
+    def _wanted(
+        self, edge: int, batch: pa.RecordBatch, time_ns: Array, number: Array
+    ) -> tuple[pa.RecordBatch, Array, Array]:
         chosen = self._selections[edge]
         wanted = None if chosen is None else chosen.wanted(batch)
         if wanted is not None:
             batch, time_ns, number = batch.filter(pa.array(wanted)), time_ns[wanted], number[wanted]
-        return _pieces(pruned(batch, self._dead), time_ns, number, step.to_bytes(4), most)
+        return pruned(batch, self._dead), time_ns, number
 
     def marks(self, kind: int, time_ns: int, number: int) -> Iterator[pa.RecordBatch]:
         """A mark on its way to every subscriber."""
@@ -240,13 +259,36 @@ def read_part(pe: ColumnPE, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         part: `extents`, `time_ns` to add to the times of the tuples, `end` (time and number) where nothing follows,
             `pulse` (a time) in the last part of a batch.
     """
+    for rows in _rows_of_part(pe, part, None):
+        assert isinstance(rows, pa.RecordBatch)
+        yield rows
+
+
+def read_part_beside(pe: ColumnPE, part: dict[str, Any], mine: int) -> Iterator[PlacedFrame | pa.RecordBatch]:
+    """The rows of one part of a batch, which is for a channel: the tuples of an edge as frames, not encoded.
+
+    Args:
+        pe: The source.
+        part: As for `read_part`.
+        mine: The edge, which leads to a PE in this process.
+    """
+    return _rows_of_part(pe, part, mine)
+
+
+def _rows_of_part(pe: ColumnPE, part: dict[str, Any], mine: int | None) -> Iterator[PlacedFrame | pa.RecordBatch]:
     pe.forget()
     submitted, channel = 0, part.get("channel")
     for batch, time_ns, number in _tuples_of(pe, part):
         submitted += batch.num_rows
-        if batch.num_rows:
-            left = pe.tuples(batch, time_ns, number) if channel is not None else pe.routed(batch, time_ns, number)
-            yield from left if channel is None else (_for_channel(rows, channel) for rows in left)
+        if not batch.num_rows:
+            continue
+        if channel is None:
+            yield from pe.routed(batch, time_ns, number)
+        elif mine is None:
+            yield from (_for_channel(rows, channel) for rows in pe.tuples(batch, time_ns, number))
+        else:
+            for left in pe.tuples_beside(mine, batch, time_ns, number):
+                yield left if isinstance(left, PlacedFrame) else _for_channel(left, channel)
     for mark in _marks(pe, part):
         if channel is None:
             yield from rerouted(pe.routing, mark)

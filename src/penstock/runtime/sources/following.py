@@ -7,12 +7,14 @@ to be processed once; a run goes on with them if the user says for how long, or 
 
 from __future__ import annotations
 
-from penstock.codegen.plan.physical import physical_plan
+from dataclasses import replace
+from io import StringIO
+
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Application, Operator
-from penstock.runtime.pes.container import Container
-from penstock.runtime.sources.outside_rows import own_sources
+from penstock.reference.engine import Engine, Limits
+from penstock.reference.wiring import wire
 from penstock.toolkit.core.column_source import ReadByColumns
 from penstock.toolkit.core.program import Program
 
@@ -54,14 +56,17 @@ def can_follow(program: Program, environment: Environment) -> bool:
     """Whether some source can go on with what comes later."""
     if can_have_more(program.application, environment):
         return True
-    plan = physical_plan(program.application, [[o.id for o in program.application.operators]])
-    for pe in own_sources(plan):
-        (operator,) = plan.pes[pe].operators
-        runtime = Container(program, plan, pe, environment.renewed()).node[operator].runtime
-        source = runtime.columns(follows=True) if isinstance(runtime, ReadByColumns) else None
-        if source is not None and source.is_live:
-            return True
-    return False
+    operators = program.application.operators
+    return any(_is_live(o, program, environment) for o in operators if not o.inputs and not o.facts.is_read_by_engine)
+
+
+def _is_live(source: Operator, program: Program, environment: Environment) -> bool:
+    """Whether a source, asked to go on, can have more."""
+    alone = replace(program, application=replace(program.application, operators=(source,), constraints=()))
+    environment = replace(environment.renewed(), stdout=StringIO())
+    (node,) = wire(alone, "", Engine(environment, Limits()), environment, lambda stream: None)
+    columns = node.runtime.columns(follows=True) if isinstance(node.runtime, ReadByColumns) else None
+    return columns is not None and columns.is_live
 
 
 def _never_ends(operator: Operator, evaluator: Evaluator) -> bool:

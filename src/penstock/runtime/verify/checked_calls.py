@@ -10,10 +10,9 @@ from penstock.api.rows import conformer
 from penstock.expr.values import text_form
 from penstock.ir.graph import Operator
 from penstock.ir.models import Selectivity, State
-from penstock.ir.types import has_collection
+from penstock.ir.types import Type, has_collection
 from penstock.reference.failure import OperatorFailed, reason_of
-from penstock.toolkit.aggregates.distinct import identity_of
-from penstock.toolkit.core.memory import same_nan
+from penstock.toolkit.aggregates.distinct import Identity, identity_of
 
 
 class CheckedCall:
@@ -35,7 +34,7 @@ class CheckedCall:
         self._repeats = self._model.state is State.STATELESS and not self._model.side_effects
         self._copies = has_collection(self._schema)
         self._conform = conformer(operator.outputs[0].schema)
-        self._same = identity_of(operator.outputs[0].schema) or (lambda tuple_: tuple_)
+        self._same = comparable(operator.outputs[0].schema)
 
     @property
     def to_check(self) -> int:
@@ -64,8 +63,8 @@ class CheckedCall:
         return given
 
     def _taken(self, given: Any) -> Any:
-        """The result in a form that can be read twice: a list for a flat map."""
-        return list(given or ()) if self._role == "flat map" else given
+        """The result in a form that can be read twice: of a flat map each value as it was when it was given."""
+        return [self._conform(value) for value in given or ()] if self._role == "flat map" else given
 
     def _rows(self, given: Any) -> list[Any]:
         return [self._conform(value) for value in (given if self._role == "flat map" else [given])]
@@ -84,7 +83,9 @@ class CheckedCall:
         for made in self._rows(given) if names else ():
             for name in names:
                 came, left = row[self._schema.position[name]], made[outputs.position[name]]
-                if same_nan(came) != same_nan(left):
+                same = comparable(outputs.attribute(name).type)
+                # In a tuple, because there one NaN is equal to itself.
+                if (same(came),) != (same(left),):
                     self._fail(row, f"forwards `{name}` unchanged", f"it made {left!r} of {came!r}")
 
     def _check_state(self, given: Any, again: Any, row: Any) -> None:
@@ -106,3 +107,8 @@ class CheckedCall:
     def _fail(self, row: Any, claim: str, found: str) -> None:
         text = f"its model says that it {claim}, but {found}; correct its model"
         raise OperatorFailed(self._operator, text, text_form(self._schema)(tuple(row)))
+
+
+def comparable(type_: Type) -> Identity:
+    """The function that makes values comparable: one NaN is like another."""
+    return identity_of(type_) or (lambda value: value)

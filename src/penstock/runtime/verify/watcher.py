@@ -14,8 +14,8 @@ from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel, Selectivity, State
 from penstock.parallel.routing import group_of_values
 from penstock.reference.failure import OperatorFailed, reason_of
-from penstock.toolkit.aggregates.distinct import identity_of
-from penstock.toolkit.core.memory import Parts, Whole, same_nan
+from penstock.runtime.verify.checked_calls import comparable
+from penstock.toolkit.core.memory import Parts, Whole
 from penstock.toolkit.core.runtime import Context, Punctuation, Runtime, Submit
 
 REPLICAS = 3
@@ -58,7 +58,7 @@ class Watcher(Runtime):
         self._inner = make(operator, context)
         self._connect(self._inner, self._send, self._punctuate)
         self._replicas = [_Replica(operator, context, make) for _ in range(replicas if _may_replicate(operator) else 0)]
-        self._same = [_comparable(operator, port) for port in range(len(operator.outputs))]
+        self._same = [comparable(port.schema) for port in operator.outputs]
 
     def _connect(self, runtime: Runtime, send: Callable[[int, Tuple], None], punctuate: Callable[..., None]) -> None:
         for port in range(len(self.operator.outputs)):
@@ -148,8 +148,9 @@ class Watcher(Runtime):
         for name in sorted(self._copied()):
             if name in came.position and name in left.position:
                 before, after = self._in_hand[1][came.position[name]], tuple_[left.position[name]]
+                same = comparable(left.attribute(name).type)
                 # In a tuple, because there one NaN is equal to itself.
-                if (same_nan(before),) != (same_nan(after),):
+                if (same(before),) != (same(after),):
                     self._fail(f"forwards `{name}` unchanged", f"it made {after!r} of {before!r}")
 
     def _copied(self) -> frozenset[str]:
@@ -320,8 +321,3 @@ def _has_plain_keys(operator: Operator) -> bool:
     if len(keys) != len(ports) or (len(ports) > 1 and any(len(key) != 1 for key in keys)):
         return False
     return all(key and key <= set(port.schema.names) for key, port in zip(keys, ports, strict=True))
-
-
-def _comparable(operator: Operator, port: int) -> Callable[[Tuple], Any]:
-    """The function that makes tuples comparable: one NaN is like another."""
-    return identity_of(operator.outputs[port].schema) or (lambda tuple_: tuple_)

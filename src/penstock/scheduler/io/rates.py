@@ -105,23 +105,3 @@ class RateReader(JsonReader):
             if stream not in known:
                 message = f"the rate of {owner} depends on `{stream}`, which the PE does not read"
                 self.complain(message, f"name one of its `inputs`, or `{PRIMAL}`")
-
-
-def rate_to_json(rate: RateFunction) -> dict[str, object]:
-    """A resource function as the format writes it.
-
-    Example:
-        >>> rate_to_json(Flow(mips_per_tps=2.0, selectivity=0.5))
-        {'flow': {'mips_per_tps': 2.0, 'selectivity': 0.5}}
-    """
-    match rate:
-        case Flow():
-            return {"flow": {"mips_per_tps": rate.mips_per_tps, "selectivity": rate.selectivity}}
-        case Table():
-            return {"table": [list(point) for point in rate.points]}
-        case Limits():
-            mips = [list(point) for point in rate.allowed.points]
-            return {"limits": {"mips": mips, "inputs": dict(rate.offered), "products": [list(p) for p in rate.pairs]}}
-        case Surface():
-            knots = [list(axis) for axis in rate.knots]
-            return {"surface": {"inputs": list(rate.inputs), "knots": knots, "rates": list(rate.rates)}}

@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
@@ -19,13 +20,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from penstock.base.diagnostics import UserError
 from penstock.base.redaction import redact, redact_json
-from penstock.service.api.answers import decision_answer, event_answer, job_answer, job_details
 from penstock.service.api.guard import MOST_PACKAGE_BYTES, Guard, Refused, read_body
 from penstock.service.api.metrics import metrics_text
 from penstock.service.api.openapi import OPENAPI
 from penstock.service.api.requests import read_changes, read_mips, read_rank, read_weight
 from penstock.service.service import Conflict, Missing, Service
 from penstock.service.states.job_state import Wanted
+from penstock.service.store.records import DecisionRecord, EventRecord, JobRecord, SampleRecord
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -277,3 +278,56 @@ def _number(request: Request, name: str, default: int, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 18 and int(text) <= most):
         raise Refused(400, f"the parameter {name} is `{text[:80]}`", f"write a whole number from 0 to {most:,}")
     return int(text)
+
+
+def job_answer(service: Service, record: JobRecord) -> dict[str, Any]:
+    """A job, in short."""
+    samples = service.store.samples(record.id, most=1)
+    last = samples[-1] if samples else None
+    return {
+        "id": record.id,
+        "rank": record.rank,
+        "required": record.required,
+        "weight": record.weight,
+        "state": record.state.value,
+        "state_since": record.state_since,
+        "wanted": record.wanted.value,
+        "template": record.template,
+        "mips": record.mips,
+        "mips_used": last.mips if last is not None and record.mips else 0.0,
+        "importance": last.importance if last is not None and record.mips else 0.0,
+        "ingest_limit_tps": record.ingest_tps if record.mips else None,
+        "ingest_tps": last.ingest_tps if last is not None and record.mips else 0.0,
+        "cores": record.cores,
+        "attempt": record.attempt,
+        "failures": record.failures,
+        "error": record.error,
+        "reason": record.reason,
+        "submitted_at": record.submitted_at,
+    }
+
+
+def job_details(service: Service, record: JobRecord) -> dict[str, Any]:
+    """A job with its templates, its latest samples and events."""
+    return {
+        **job_answer(service, record),
+        "spec": dict(record.spec),
+        "templates": [{"id": t.id, "spec": dict(t.spec), "description": dict(t.description)} for t in record.templates],
+        "samples": [sample_answer(sample) for sample in service.store.samples(record.id, most=60)],
+        "events": [event_answer(event) for event in service.store.events(record.id, most=50)],
+    }
+
+
+def sample_answer(sample: SampleRecord) -> dict[str, Any]:
+    """A sample."""
+    return asdict(sample)
+
+
+def event_answer(event: EventRecord) -> dict[str, Any]:
+    """An event."""
+    return asdict(event)
+
+
+def decision_answer(decision: DecisionRecord) -> dict[str, Any]:
+    """A decision with its plan."""
+    return asdict(decision)

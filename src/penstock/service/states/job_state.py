@@ -64,9 +64,6 @@ TRANSITIONS: Mapping[JobState, frozenset[JobState]] = {
 }
 """From each state the states that may follow."""
 
-WITH_PROCESS = frozenset({_S.STARTING, _S.RUNNING, _S.SUSPENDING, _S.RESCALING})
-"""The states in which a job may have a process."""
-
 FINAL = frozenset(state for state, after in TRANSITIONS.items() if not after)
 """The states that nothing follows."""
 

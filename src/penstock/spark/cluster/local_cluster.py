@@ -32,7 +32,6 @@ from penstock.spark.cluster.cluster_record import (
 from penstock.spark.cluster.cluster_status import read_master
 
 MASTER_HOST = "127.0.0.1"
-MOST_HOSTS = 200
 _START_SECONDS = 120.0
 _STOP_SECONDS = 10.0
 _LOOK_SECONDS = 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ import pyspark.sql.functions as F
 
 from penstock.codegen.plan.physical import PE, Edge, PhysicalPlan, Route
 from penstock.codegen.transport.batches import SPARK_SCHEMA
-from penstock.spark.job.slots import channel_keys
 from penstock.spark.workers.state_mark import StateMark
 from penstock.spark.workers.stateful_door import stateful_door
 
@@ -85,3 +85,36 @@ def run_with_state(
     grouped = frame.withColumn("slot", keys[F.col("channel")]).groupBy("slot")
     processor = stateful_door(program, plan, pe.index, initial, large, limit, mark, metered=metered)
     return grouped.transformWithStateInPandas(processor, SPARK_SCHEMA, "Append", "None")
+
+
+def channel_keys(channels: int) -> list[int]:
+    """For each channel an integer that Spark's hash partitioning sends to the partition of that number.
+
+    Example:
+        >>> channel_keys(2)
+        [2, 0]
+    """
+    found: dict[int, int] = {}
+    for key in count():
+        found.setdefault(murmur3(key) % channels, key)
+        if len(found) == channels:
+            return [found[channel] for channel in range(channels)]
+    raise AssertionError
+
+
+def murmur3(key: int) -> int:
+    """Spark's hash of a 32-bit integer: MurmurHash3 with seed 42, as a signed number.
+
+    Example:
+        >>> murmur3(0), murmur3(1)
+        (933211791, -559580957)
+    """
+    mask = 0xFFFFFFFF
+    word = key * 0xCC9E2D51 & mask
+    word = (word << 15 | word >> 17) & mask
+    found = 42 ^ (word * 0x1B873593 & mask)
+    found = (found << 13 | found >> 19) & mask
+    found = (found * 5 + 0xE6546B64 & mask) ^ 4
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        found = (found ^ found >> shift) * factor & mask
+    return found - (1 << 32) if found >> 31 else found

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from pyspark import cloudpickle
+from pyspark import SparkContext, cloudpickle
 
 from penstock.api.own_code import is_own
+from penstock.toolkit.core.operator_registry import standard
 from penstock.toolkit.core.program import Program
-from penstock.toolkit.core.registry import standard
 
 
 def ship_user_modules(program: Program) -> None:
@@ -30,9 +31,22 @@ def ship_user_modules(program: Program) -> None:
         if getattr(module, "__file__", None)
     }
     ship: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
+    carried = _py_files()
     for module in list(sys.modules.values()):
-        if _is_users(module, folders):
+        if _is_users(module, folders, carried):
             ship(module)
+
+
+def _py_files() -> frozenset[str]:
+    """The names of the files of Python that Spark carries (`--py-files`, `addPyFile`).
+
+    Its workers can import them, but not the process in which it plans the batches of a source.
+    """
+    context: Any = SparkContext._active_spark_context
+    if context is None:
+        return frozenset()
+    given = context.getConf().get("spark.submit.pyFiles", "").split(",")
+    return frozenset(name.rpartition("/")[2] for name in [*given, *context._python_includes] if name)
 
 
 def _modules_of(definition: object) -> list[ModuleType]:
@@ -46,8 +60,9 @@ def _modules_of(definition: object) -> list[ModuleType]:
     return found
 
 
-def _is_users(module: ModuleType, folders: set[Path]) -> bool:
+def _is_users(module: ModuleType, folders: set[Path], carried: frozenset[str]) -> bool:
     path = getattr(module, "__file__", None)
     if not path or module.__name__.partition(".")[0] in ("penstock", "__main__"):
         return False
-    return Path(path).resolve().parent in folders and is_own(module.__name__)
+    place = Path(path).resolve()
+    return (place.parent in folders or not carried.isdisjoint(place.parts)) and is_own(module.__name__)

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+_LONGEST_NAME = 80
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -81,6 +83,7 @@ class Job:
         state_limit: How many bytes of state a channel may hold.
         began: Where the sources stood that Spark reads by itself, before the first batch of Spark's own checkpoint.
         is_metered: Whether tasks tell what they send, and where they run.
+        is_timed: Whether the run is to stop after some time.
         placement: Where its tasks are to run.
     """
 
@@ -100,6 +103,7 @@ class Job:
     once: bool = False
     state_limit: int | None = None
     began: Mapping[str, Any] = field(default_factory=dict)
+    is_timed: bool = False
     is_metered: bool = True
     placement: PlacementSettings = field(default_factory=PlacementSettings)
 
@@ -225,9 +229,15 @@ def _line(spark: SparkSession, job: Job, program: str, sinks: TaskSinks) -> Data
             if pe is last:
                 # The worker of the last PE writes, too, so that tuples need not cross once more.
                 process = writing(sinks, job.first_batch, process) if sinks.edges else process
-                return frame.mapInArrow(spilling(process, large), SPARK_SCHEMA)
-            frame = frame.mapInArrow(process, SPARK_SCHEMA)
+                return frame.mapInArrow(_named(spilling(process, large), pe), SPARK_SCHEMA)
+            frame = frame.mapInArrow(_named(process, pe), SPARK_SCHEMA)
     return frame.mapInArrow(spilling(writing(sinks, job.first_batch), large), SPARK_SCHEMA) if sinks.edges else frame
+
+
+def _named(process: Callable[..., Any], pe: PE) -> Callable[..., Any]:
+    """A function that Spark's plans and pages call by the operators of its PE."""
+    process.__name__ = f"PE_{pe.index}_{'_'.join(pe.operators)}"[:_LONGEST_NAME]
+    return process
 
 
 def _bytes_at_once(plan: PhysicalPlan) -> int:
@@ -280,6 +290,7 @@ def _sources(spark: SparkSession, job: Job, program: str, reading: dict[str, str
             "ended": str(int(job.has_ended)),
             "plans": str(job.plans).lower(),
             "metered": str(job.is_metered).lower(),
+            "timed": str(job.is_timed).lower(),
             **reading,
         }
         if has_open_loop(job.program.application):

@@ -136,7 +136,7 @@ def run_on_spark(
             notice=notice,
         )
         job = _job_on(checkpoint, compiled, lock, resumed=resumed)
-        job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}))
+        job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}), is_timed=seconds is not None)
         job = replace(job, placement=placement or PlacementSettings())
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, job.environment, before):

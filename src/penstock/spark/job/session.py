@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.spark.job.connectors import connector_settings
-from penstock.spark.job.spark_home import without_zipped_python
+from penstock.spark.job.spark_home import installed, without_zipped_python
+from penstock.spark.job.user_settings import (
+    SUBMITTED,
+    asked_settings,
+    default_settings,
+    has_own_logging,
+    submitted_settings,
+    with_theirs,
+)
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -43,9 +51,15 @@ SETTINGS = {
     "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
     # Spark sets it for some workers, and keeps a daemon for each set of variables: all have it, and one daemon.
     "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
+}
+
+QUIETLY = {
+    "spark.app.name": "penstock",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET.as_uri()}",
 }
+"""What a session has unless the user wants it otherwise."""
 
 ON_ONE_MACHINE = {
     # Spark's usual manager of checkpoint files starts programs, and takes three times as long for a file.
@@ -71,33 +85,44 @@ def job_settings(master: str) -> dict[str, str]:
 def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
     """Open a session with the settings that our plans rely on.
 
+    In a program that `spark-submit` has started, the master is the one that was given there.
+
     Raises:
-        UserError: There is no Java, or no such master.
+        UserError: There is no Java, no such master, or no such setting.
     """
-    _check_master(master)
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    asked = asked_settings()
+    is_submitted = SUBMITTED in os.environ
+    if not is_submitted:
+        _check_master(master)
+    if not is_submitted and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise UserError(
             "Spark needs Java 17 or newer, and there is none on this machine",
             hint="install one (Debian: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)",
         )
     # Workers run the interpreter that has our packages, not whatever `python3` means.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    gateway = _gateway(SparkConf()) if is_submitted and SparkContext._active_spark_context is None else None
+    if gateway is not None:
+        submitted = submitted_settings(gateway)
+        master = submitted.get("spark.master", master)
+        quiet = with_theirs(QUIETLY, submitted, has_logging=True)
+    else:
+        theirs = default_settings(os.environ, installed())
+        quiet = with_theirs(QUIETLY, {**theirs, **asked}, has_logging=has_own_logging(os.environ, installed()))
     is_local = master.startswith("local")
     on_loopback = re.match(r"spark://(127\.|localhost)", master) is not None
     if is_local or on_loopback:
         # One machine talks to itself; nothing is offered to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
-
-    quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET.as_uri()}"}
-    conf = SparkConf().setAppName("penstock").setMaster(master)
     local = ON_ONE_MACHINE if is_local or on_loopback else {}
-    conf.setAll(list({**SETTINGS, **local, **quiet, **connector_settings(), **settings}.items()))
+    wanted = {**SETTINGS, **local, **connector_settings(), **settings, **asked, **quiet}
+    conf = SparkConf().setMaster(master).setAll(list(wanted.items()))
     if SparkContext._active_spark_context is None:
         with without_zipped_python() if is_local else nullcontext():
-            gateway = _gateway(conf)
-        SparkContext(conf=conf, gateway=gateway)
+            SparkContext(conf=conf, gateway=gateway or _gateway(conf))
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 

@@ -24,7 +24,7 @@ _WANTED = ("bin", "conf", "data", "jars", "sbin")
 @contextmanager
 def without_zipped_python() -> Iterator[None]:
     """Start Java meanwhile with a home folder without PySpark's zip; where the user has set a home, that one holds."""
-    home = None if _HOME in os.environ else _linked(_installed())
+    home = None if _HOME in os.environ else _linked(installed())
     if home is not None:
         os.environ[_HOME] = str(home)
     try:
@@ -34,24 +34,24 @@ def without_zipped_python() -> Iterator[None]:
             del os.environ[_HOME]
 
 
-def _installed() -> Path:
+def installed() -> Path:
     """Where pip has put Spark."""
     import pyspark
 
     return Path(pyspark.__file__).parent
 
 
-def _linked(installed: Path) -> Path | None:
+def _linked(spark: Path) -> Path | None:
     """A folder with links to all of Spark that Java needs; None where that cannot be had."""
-    if not (installed / "jars").is_dir():
+    if not (spark / "jars").is_dir():
         return None
-    home = cache_folder() / f"spark-{sha256(str(installed).encode()).hexdigest()[:16]}"
+    home = cache_folder() / f"spark-{sha256(str(spark).encode()).hexdigest()[:16]}"
     try:
         home.mkdir(parents=True, exist_ok=True)
         for name in _WANTED:
-            if (installed / name).exists():
+            if (spark / name).exists():
                 with suppress(FileExistsError):
-                    (home / name).symlink_to(installed / name)
+                    (home / name).symlink_to(spark / name)
     except OSError:
         return None
     return home

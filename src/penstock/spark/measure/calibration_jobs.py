@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.lang import compile_text
 from penstock.profiler.raw_statistics import Statistics
 from penstock.profiler.sampling import Sampling
-from penstock.spark.job.run import run_on_spark
+from penstock.spark.job.rescaling import run_program
 from penstock.spark.measure.cpu_time import jvm_seconds, worker_seconds
 from penstock.toolkit.core.program import Program
 
@@ -125,7 +125,7 @@ def measure(spark: SparkSession, case: Case) -> Measured:
             batch=case.per_batch,
             sampling=Sampling(),
         )
-        run = run_on_spark(compile(program, options), spark, checkpoint=Path(folder) / "job", on_progress=note)
+        _, run = run_program(program, options, spark, checkpoint=Path(folder) / "job", on_progress=note)
     # Some workers have ended by the time of the last batch.
     durations, jvm, workers = zip(*seen[_COLD - 1 : case.batches - 1], strict=True)
     return Measured(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
-from penstock.compiler import Options, compile
+from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.model import Profile
 from penstock.profiler.sampling import Sampling
@@ -130,7 +130,8 @@ class Measuring:
                 sampling=Sampling(rate=self.rate),
             )
             found = profile_on_spark(
-                compile(self.program, options),
+                self.program,
+                options,
                 self.spark,
                 mips=self.mips,
                 checkpoint=Path(folder) / "job",

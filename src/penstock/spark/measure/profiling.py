@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.compiler import CompiledJob
+from penstock.compiler import CompiledJob, Options
 from penstock.ir.graph import Application
 from penstock.model.profile import Profile
 from penstock.optimizer.kept_profiles import keep_if_seen_more
 from penstock.optimizer.machine import machine_transfer
 from penstock.profiler.refine import refine
-from penstock.spark.job.run import SparkRun, run_on_spark
+from penstock.spark.job.rescaling import run_program
+from penstock.spark.job.run import SparkRun
+from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +48,8 @@ def _tell(text: str) -> None:
 
 
 def profile_on_spark(
-    compiled: CompiledJob,
+    program: Program,
+    options: Options,
     spark: SparkSession,
     *,
     mips: float,
@@ -54,7 +57,7 @@ def profile_on_spark(
     seconds: float | None = None,
     on_progress: Progress | None = None,
 ) -> ProfileRun:
-    """Run a job that was compiled with submit signals, and refine what they collect.
+    """Run a program with submit signals, if the options say so, and refine what they collect.
 
     Rates are those of the time in which batches were processed: the start of the query and waiting for input are not
     counted.
@@ -71,9 +74,11 @@ def profile_on_spark(
             on_progress(progress)
 
     before = set(_executions(spark))
-    run = run_on_spark(compiled, spark, checkpoint=checkpoint, seconds=seconds, on_progress=tell, notice=_tell)
+    job, run = run_program(
+        program, options, spark, checkpoint=checkpoint, seconds=seconds, on_progress=tell, notice=_tell
+    )
     profile = refine(
-        compiled.program.application,
+        job.program.application,
         run.statistics,
         received=run.totals.received,
         submitted=run.totals.submitted,
@@ -83,20 +88,15 @@ def profile_on_spark(
     return ProfileRun(profile=profile, run=run, python_metrics=python_metrics(spark, before))
 
 
-def measure_shortly(compiled: CompiledJob, spark: SparkSession) -> Profile:
+def measure_shortly(program: Program, options: Options, spark: SparkSession) -> Profile:
     """A profile of a few seconds, for algorithms that need one (`Options.measure`).
 
     Raises:
         KeyboardInterrupt: The user does not want to wait; what was measured until then is not the whole.
     """
-    assert compiled.options.checkpoint is not None
-    found = profile_on_spark(
-        compiled,
-        spark,
-        mips=machine_transfer().mips,
-        checkpoint=compiled.options.checkpoint,
-        seconds=_SHORT_SECONDS,
-    )
+    assert options.checkpoint is not None
+    mips, folder = machine_transfer().mips, options.checkpoint
+    found = profile_on_spark(program, options, spark, mips=mips, checkpoint=folder, seconds=_SHORT_SECONDS)
     if found.run.stopped == "interrupted":
         raise KeyboardInterrupt
     return found.profile

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.base.diagnostics import UserError
-from penstock.codegen.build import Build, build
-from penstock.codegen.plan.channels import choose_channels, give_tables
-from penstock.codegen.plan.physical import physical_plan
+from penstock.codegen.build import Build
+from penstock.compiler import Options, compile
 from penstock.compiler.open_loops import has_open_loop
-from penstock.compiler.resuming import read_record, resumed_plan, resumed_tables
+from penstock.compiler.resuming import read_record, resumed_plan
 from penstock.ir.graph import Application
 from penstock.runtime.savepoints.savepoint_files import Savepoint, read_savepoint, write_savepoint
 from penstock.spark.checkpoint.lock import CheckpointLock, lock_checkpoint
@@ -66,7 +65,7 @@ def rescale_job(
     """
     began = time.perf_counter()
     with _locked(checkpoint, notice) as lock:
-        target = _with_channels(checkpoint, channels, tables or {})
+        target = _with_channels(checkpoint, channels, tables)
         record = read_record(checkpoint) or {}
         waited = time.perf_counter() - began
         phases = switch_plan(
@@ -75,7 +74,7 @@ def rescale_job(
     return {"lock and compile": waited, **phases} if phases else {}, [pe.channels for pe in target.plan.pes]
 
 
-def _with_channels(checkpoint: Path, number: int | None, tables: Mapping[str, Sequence[int]]) -> Target:
+def _with_channels(checkpoint: Path, number: int | None, tables: Mapping[str, Sequence[int]] | None) -> Target:
     """The job of a checkpoint, cut into the same PEs, on other channels or with other tables."""
     (program, plan, environment), _ = _load(checkpoint)
     application = program.application
@@ -86,10 +85,17 @@ def _with_channels(checkpoint: Path, number: int | None, tables: Mapping[str, Se
         )
     if number is None:
         _, number = resumed_plan(application, checkpoint) or ((), None)
-    chosen = choose_channels(application, number, groups=plan.groups)
-    chosen = give_tables(chosen, {**resumed_tables(checkpoint, chosen), **tables})
-    other = physical_plan(application, [pe.operators for pe in plan.pes], chosen)
-    return Target(program=program, plan=other, build=build(program, other), environment=environment)
+    options = Options(
+        environment=environment,
+        channels=number,
+        pes=[pe.operators for pe in plan.pes],
+        loops="inside",
+        checkpoint=checkpoint,
+        key_groups=plan.groups,
+        tables=tables or None,
+    )
+    job = compile(program, options)
+    return Target(program=program, plan=job.plan, build=job.build, environment=environment)
 
 
 def _take(

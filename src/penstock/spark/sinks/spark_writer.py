@@ -3,16 +3,16 @@
 How a batch is written once depends on the format:
 
 - *files* (`parquet`, `json`, `orc`, `csv`, `text`, `avro` to a path) are written aside, and moved to their place under
-  names that tell job and batch. A batch that comes again first removes what it has left there.
+  names that tell job and batch (`placed_files`). A batch that comes again first removes what it has left there.
 - *Delta* gets the job and the batch as `txnAppId` and `txnVersion`; a batch that it has is not written again.
 - *others* are told in a note that a batch begins and that it is done. A batch that is done is not written again; one
-  that was interrupted between the two is, so what the format itself has committed by then is there twice.
+  that was interrupted between the two is, so what the format itself has committed by then is there twice. *Iceberg*
+  alone is asked first whether it has the batch (`table_formats`).
 """
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import zlib
 from collections.abc import Sequence
@@ -24,28 +24,34 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from penstock.base.diagnostics import UserError
-from penstock.base.durable_files import sync_file, sync_folder, write_durably
+from penstock.base.durable_files import write_durably
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.graph import Operator
 from penstock.runtime.sinks.kinds import JobOutput
 from penstock.runtime.sinks.order import Chunk
 from penstock.spark.job.hadoop_paths import hadoop_path, hadoop_pattern
 from penstock.spark.job.session import active_session
+from penstock.spark.sinks.placed_files import StoreFolder, place_files
+from penstock.spark.sinks.table_formats import (
+    FILE_FORMATS,
+    check_options,
+    check_table,
+    iceberg_has,
+    iceberg_writer,
+    try_delta,
+)
 from penstock.toolkit.core.task_sink import Note
 from penstock.toolkit.files.parquet_parts import STAGING, ParquetParts, check_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter
 
-FILE_FORMATS = frozenset({"parquet", "json", "orc", "csv", "text", "avro"})
 PACKAGES = {
-    "delta": "io.delta:delta-spark_2.13 (Spark 4.2 or older)",
-    "iceberg": "org.apache.iceberg:iceberg-spark-runtime (Spark 4.1 or older)",
-    "avro": "org.apache.spark:spark-avro_2.13",
+    "delta": "io.delta:delta-spark_{spark}_2.13:VERSION, which there is for Spark 4.0 to 4.2",
+    "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{spark}_2.13:VERSION, which there is for Spark 4.0 and 4.1",
+    "avro": "org.apache.spark:spark-avro_2.13:{spark}.0",
 }
 """Where formats are that do not come with Spark."""
-
-_UNIQUE = re.compile(r"^part-\d+-[0-9a-f-]{36}(?:[.-]c\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,16 +102,33 @@ class SparkWriterSink:
         self._batch = -1
         self._files: list[str] = []
         check_format(operator, self._format)
-        if self._is_files and "://" in str(self._path):
-            message = f"`{operator.id}` writes files to `{path}`, which is not on this machine"
-            raise UserError(message, hint="write to a local path, or to a table format such as delta")
-        if self._is_files:
-            check_folder(f"SparkSink `{operator.id}`", Path(str(self._path).removeprefix("file://")))
-            self._try_without_rows()
+        check_options(operator.id, self._format, self._options, has_target=(self._path or self._table) is not None)
+        self._store = self._opened() if self._is_files and "://" in str(self._path) else None
+        if self._is_files and self._store is None:
+            check_folder(f"SparkSink `{operator.id}`", Path(str(self._path)))
+        self._try_without_rows()
 
     @property
     def _is_files(self) -> bool:
         return self._format in FILE_FORMATS and self._path is not None
+
+    @property
+    def _address(self) -> str | None:
+        """The path as Spark takes it; what a bare one means to Spark depends on its file system."""
+        return self._path if self._path is None or "://" in self._path else hadoop_path(Path(self._path))
+
+    def _opened(self) -> StoreFolder:
+        """The folder of files, where that is not on this machine.
+
+        Raises:
+            UserError: It cannot be reached.
+        """
+        try:
+            return StoreFolder(active_session(), str(self._path))
+        except Exception as error:
+            packages = "org.apache.hadoop:hadoop-aws:VERSION" if str(self._path).startswith("s3a:") else "its package"
+            hint = f"a file system that does not come with Spark is added with --packages {packages}"
+            raise self._failure(error, hint) from error
 
     def begin(self, batch: int) -> None:
         """A batch comes."""
@@ -141,8 +164,18 @@ class SparkWriterSink:
         self._own.add_empty()
         staging = self._tasks.folder / STAGING
         (file,) = (hadoop_pattern(staging / note["file"]) for note in self._own.finish())
+        aside = hadoop_path(staging / "without-rows")
         try:
-            self._writer(active_session().read.parquet(file)).save(hadoop_path(staging / "without-rows"))
+            frame = active_session().read.parquet(file)
+            if self._is_files:
+                self._writer(frame).save(aside)
+            elif self._table is not None:
+                may_grow = any(name.lower() in ("mergeschema", "merge-schema") for name in self._options)
+                check_table(frame.sparkSession, self._table, frame.columns, may_grow=may_grow)
+            elif self._format == "delta" and self._path is not None:
+                try_delta(frame, self._writer(frame), str(self._address), aside)
+            elif self._format == "jdbc":
+                self._writer(frame).save()
         except Exception as error:
             raise self._failure(error) from error
         finally:
@@ -159,35 +192,37 @@ class SparkWriterSink:
         elif self._format == "delta":
             self._save(writer.option("txnAppId", f"penstock-{self._job}").option("txnVersion", str(self._batch)))
         elif self._noted() != {"batch": self._batch, "is_done": True}:
-            self._tell(is_done=False)
-            self._save(writer)
+            if self._format == "iceberg":
+                self._save_in_iceberg(writer)
+            else:
+                self._tell(is_done=False)
+                self._save(writer)
             self._tell(is_done=True)
+
+    def _save_in_iceberg(self, writer: DataFrameWriter) -> None:
+        """Append to an Iceberg table, unless it has the batch: the driver was lost before it noted that."""
+        had_begun = self._noted() == {"batch": self._batch, "is_done": False}
+        self._tell(is_done=False)
+        session, job, batch = active_session(), self._job, self._batch
+        if not had_begun or not iceberg_has(session, table=self._table, path=self._address, job=job, batch=batch):
+            self._save(iceberg_writer(writer, job, batch))
 
     def _save(self, writer: DataFrameWriter) -> None:
         if self._table is not None:
             writer.saveAsTable(self._table)
         else:
-            writer.save(self._path)
+            writer.save(self._address)
 
     def _write_files(self, writer: DataFrameWriter) -> None:
-        """Write aside, remove what the batch has left before, and move the files to their place."""
+        """Write files that stand for the batch, whether it has left some before or not."""
         assert self._path is not None
-        target, aside = Path(self._path), Path(self._path) / STAGING / self._job
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        writer.save(hadoop_path(aside))
         prefix = f"part-{self._job}-{self._batch:08d}-"
-        for left in target.rglob(f"{prefix}*"):
-            left.unlink()
-        written = sorted(p for p in aside.rglob("part-*") if p.is_file())
-        for number, path in enumerate(written):
-            place = target / path.relative_to(aside).parent / f"{prefix}{number:05d}{_UNIQUE.sub('', path.name)}"
-            place.parent.mkdir(parents=True, exist_ok=True)
-            sync_file(path)
-            path.rename(place)
-        for folder in {target, *(target / p.relative_to(aside).parent for p in written)}:
-            sync_folder(folder)
-        shutil.rmtree(target / STAGING, ignore_errors=True)
+        if self._store is None:
+            place_files(writer.save, Path(self._path), self._job, prefix)
+            return
+        noted = self._noted()
+        self._tell(is_done=False)
+        self._store.place(writer.save, self._job, prefix, again=noted is not None and noted["batch"] == self._batch)
 
     def _noted(self) -> dict[str, Any] | None:
         return json.loads(self._note.read_text()) if self._note.exists() else None
@@ -195,18 +230,21 @@ class SparkWriterSink:
     def _tell(self, *, is_done: bool) -> None:
         write_durably(self._note, json.dumps({"batch": self._batch, "is_done": is_done}).encode())
 
-    def _failure(self, error: Exception) -> UserError:
-        where = self._table or self._path or "its options"
-        lines = str(error).strip().splitlines()
+    def _failure(self, error: Exception, hint: str | None = None) -> UserError:
+        where = self._table or self._path or self._options.get("dbtable", "its options")
+        said = [line.strip().removeprefix(": ") for line in str(error).splitlines() if line.strip()]
+        lines = said[1:] if said and said[0].startswith("An error occurred while calling") else said
         reason = lines[0][:300] if lines else type(error).__name__
-        return UserError(f"SparkSink `{self._operator.id}` cannot write {self._format} to `{where}`: {reason}")
+        return UserError(
+            f"SparkSink `{self._operator.id}` cannot write {self._format} to `{where}`: {reason}", hint=hint
+        )
 
 
 def _located(path: str, output: JobOutput) -> str:
     """Where a path leads: one without a scheme is local, and a relative one lies in the output folder."""
     if "://" in path and not path.startswith("file://"):
         return path
-    return str(output.environment.output_path(path).absolute())
+    return str(output.environment.output_path(path.removeprefix("file://")).absolute())
 
 
 def check_format(operator: Operator, name: str) -> None:
@@ -222,5 +260,7 @@ def check_format(operator: Operator, name: str) -> None:
     except Exception as error:
         message = f"`{operator.id}` writes `{name}`, which Spark has no data source for"
         package = PACKAGES.get(name)
-        hint = f"add the jar with --packages {package}" if package else "check the name, or add its jar with --packages"
+        spark = ".".join(session.version.split(".")[:2])
+        missing = f"add the jar with --packages {package.format(spark=spark)}" if package else None
+        hint = missing or "check the name, or add its jar with --packages"
         raise UserError(message, hint=hint) from error

@@ -29,12 +29,13 @@ from penstock.base.durable_files import write_durably
 from penstock.codegen.build import Build
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.plan.pieces import Pieces
+from penstock.codegen.transport.placed_frames import PlacedFrame
 from penstock.codegen.transport.routes import Routing, rerouted, routing_of
 from penstock.expr.environment import Environment
 from penstock.runtime.ingest.ingest_limit import most_turns, read_limit
 from penstock.runtime.pes.traffic import TrafficMeter
-from penstock.runtime.sources.batch_size import TURNS_PER_BATCH, choose_size, is_work_unbounded
-from penstock.runtime.sources.by_columns import ColumnPE, read_part
+from penstock.runtime.sources.batch_size import TURNS_PER_BATCH, choose_size, is_size_fixed
+from penstock.runtime.sources.by_columns import ColumnPE, read_part, read_part_beside
 from penstock.runtime.sources.column_planner import ColumnPlanner
 from penstock.runtime.sources.outside_rows import own_sources
 from penstock.runtime.sources.planner import Planner, make_planner
@@ -84,7 +85,9 @@ class Planning:
         self._planner: Planner | None = None
         self._planned = 0
         turns = _number(options.get("turns_per_batch")) or TURNS_PER_BATCH
-        self._next_size = choose_size(loaded[1].application, turns)
+        is_timed = options.get("timed", "false") == "true"
+        self._next_size = choose_size(loaded[1].application, turns, is_timed=is_timed)
+        self._is_size_fixed = is_size_fixed(loaded[1].application, turns, is_timed=is_timed)
 
     def plan(self, number: int) -> None:
         """Plan a batch, if it is not planned yet and there is anything for it, and log it."""
@@ -101,7 +104,7 @@ class Planning:
         """Plan the first batches, while that takes little time; only of a source that tasks read by columns."""
         started, number = time.monotonic(), 0
         if (
-            is_work_unbounded(self._loaded[1].application)
+            not self._is_size_fixed
             # Batches that are planned now keep their size when the limit is another.
             or read_limit(self._checkpoint) is not None
             or not self._log.is_new
@@ -165,6 +168,15 @@ def read_partition(path: str, value: LoggedRows | dict[str, Any], *, follows: bo
         return
     for batch in read_rows(value):
         yield from rerouted(_routing(*identity), batch)
+
+
+def read_beside(
+    path: str, part: dict[str, Any], mine: int, *, follows: bool
+) -> Iterator[pa.RecordBatch | tuple[int, int, PlacedFrame]]:
+    """The rows of a part of a batch that is for a channel: those of an edge as frames for a PE in this process."""
+    path = program_path(path)
+    for rows in read_part_beside(_column_pe(path, os.stat(path).st_mtime_ns, follows), part, mine):
+        yield (mine, part["channel"], rows) if isinstance(rows, PlacedFrame) else rows
 
 
 def read_metered(path: str, value: LoggedRows | dict[str, Any], *, follows: bool) -> Iterator[pa.RecordBatch]:

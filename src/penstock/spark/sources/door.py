@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from penstock.codegen.transport.batches import SPARK_SCHEMA
+from penstock.spark.sources.admission import check_admission
 
 
 def register_door(spark: SparkSession, format_: str, reader: type[DataSourceStreamReader]) -> None:
@@ -23,7 +24,11 @@ def register_door(spark: SparkSession, format_: str, reader: type[DataSourceStre
 
     Spark looks for another source of this name in the session that is active in this thread, not in this one, and takes
     what a parent has registered for one of its own formats. So this one is made active meanwhile.
+
+    Raises:
+        UserError: This Spark has not what our readers need.
     """
+    check_admission()
     with _active(spark):
         spark.dataSource.register(source_door(format_, reader.__module__, reader.__name__))
 

@@ -7,17 +7,17 @@ be planned, or read.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from penstock.base.diagnostics import UserError
 from penstock.spark.checkpoint.lock import epoch_check
-from penstock.spark.sources.ahead import Ahead
+from penstock.spark.sources.admission import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from penstock.spark.sources.log import LoggedBatch, LoggedRows, SourceLog
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             planned, or only rows given that are in the log (true without it); `channels`, where each task reads for a
             channel of its own, how many there are; `along`, the PE that works in these tasks, if one does, and
             `large`, the folder for its rows that are too many to be sent, if they go to the driver; `metered`, whether
-            tasks tell what they have sent (false without it).
+            tasks tell what they have sent (false without it); `timed`, whether the run is to stop after some time.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -151,3 +151,48 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._planning is None:
             self._planning = Planning(load(self.options["program"]), self.options)
         self._planning.plan(number)
+
+
+class Ahead:
+    """At most one batch that is being planned, while Spark processes the last one.
+
+    Where sources run turn by turn, planning a batch takes about as long as processing it. The process in which batches
+    are planned has nothing else to do meanwhile, so it goes on with the next one in a thread. What is planned goes to
+    the log, where a batch that Spark has not asked for yet is as good as one that was planned before a crash.
+
+    Example:
+        >>> ahead, done = Ahead(), []
+        >>> ahead.begin(lambda: done.append("batch 1"))
+        >>> ahead.wait()
+        >>> done
+        ['batch 1']
+    """
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+
+    def begin(self, plan: Callable[[], object]) -> None:
+        """Plan in a thread of its own; one that hangs does not keep the process from ending."""
+
+        def work() -> None:
+            try:
+                plan()
+            except Exception as error:
+                self._error = error
+
+        self._thread = threading.Thread(target=work, daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the batch is planned, if one is being planned.
+
+        Raises:
+            Exception: What went wrong when it was planned.
+        """
+        if self._thread is None:
+            return
+        self._thread.join()
+        self._thread, error, self._error = None, self._error, None
+        if error is not None:
+            raise error

@@ -22,11 +22,11 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from penstock.ir.types import parse_schema
 from penstock.runtime.sources.outside_rows import SourcePE
 from penstock.runtime.sources.stored_items import items_of, take_wanted
+from penstock.spark.sources.admission import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from penstock.spark.streams.stream_tables import Table, between, tables
 from penstock.toolkit.adapters.import_ import OFFER, Offer, Wanted
 

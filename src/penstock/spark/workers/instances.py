@@ -7,7 +7,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -34,13 +34,16 @@ from penstock.spark.workers.initial_state import read_initial
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState
 
-Row = tuple[int, int, bytes]
-"""Edge, channel and IPC stream."""
+Row = tuple[int, int, Any]
+"""Edge, channel and IPC stream, or a frame of this process in its place."""
+
+Rows: TypeAlias = "pa.RecordBatch | Row"
+"""What comes to a PE: rows from Spark, or one of this process."""
 
 
 def stateless_pe(
     program: str, plan: PhysicalPlan, pe: int, *, metered: bool = False
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+) -> Callable[[Iterator[Rows]], Iterator[pa.RecordBatch]]:
     """The function of a stateless PE for `mapInArrow`.
 
     Where tuples come by one edge and in order, they are processed as they come, so that the PEs before and behind work
@@ -56,7 +59,7 @@ def stateless_pe(
     in_pieces = len(mine) == 1 and plan.into(pe)[0].senders == 1
     routing = routing_of(plan, pe)
 
-    def process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def process(batches: Iterator[Rows]) -> Iterator[pa.RecordBatch]:
         if not metered:
             yield from work(batches, [])
             return
@@ -66,12 +69,12 @@ def stateless_pe(
             executor, host = executor_of(os.getpid())
             yield meter.row(pe, channels[0], executor=executor, host=host)
 
-    def work(batches: Iterator[pa.RecordBatch], channels: list[int]) -> Iterator[pa.RecordBatch]:
+    def work(batches: Iterator[Rows], channels: list[int]) -> Iterator[pa.RecordBatch]:
         identity = _identity(program, pe)
         instance: PEInstance | None = None
         waiting: list[Row] = []
         for batch in batches:
-            found, others = told_apart(batch, mine)
+            found, others = told_apart(batch, mine) if isinstance(batch, pa.RecordBatch) else ([batch], [])
             yield from others
             waiting += found
             channels += [channel for _, channel, _ in found[:1]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from penstock.spark.sinks.large_results import spill_large
-from penstock.spark.sources.data_source import load_plan, read_partition
+from penstock.spark.sources.data_source import load_plan, read_beside
 from penstock.spark.workers.instances import stateless_pe
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def read_and_process(
         large: The folder for rows that are too many to be sent, if they go to the driver.
         metered: Whether the task tells what the PE has sent.
     """
-    process = stateless_pe(program, load_plan(program), pe, metered=metered)
-    left = process(read_partition(program, part, follows=follows))
+    plan = load_plan(program)
+    (mine,) = (edge.index for edge in plan.into(pe))
+    process = stateless_pe(program, plan, pe, metered=metered)
+    left = process(read_beside(program, part, mine, follows=follows))
     return left if large is None else spill_large(left, large)

@@ -37,7 +37,7 @@ from penstock.toolkit.core.record_output import read_schema, record_output
 from penstock.toolkit.core.runtime import Context, Punctuation, Wait
 from penstock.toolkit.files.file_columns import Output, file_columns
 from penstock.toolkit.formats import Item, Malformed, Pause, reader
-from penstock.toolkit.formats.files import COMPRESSIONS, read_appended, read_chunks
+from penstock.toolkit.formats.file_chunks import COMPRESSIONS, read_appended, read_chunks
 from penstock.toolkit.formats.format_params import READ_PARAMS, check_format, constant, read_settings, word
 
 Produced = Iterator[Tuple | Wait | Punctuation | None]

@@ -14,15 +14,18 @@ from penstock.ir.graph import Operator
 from penstock.ir.types import FLOAT64, INT32, RSTRING, UINT32
 from penstock.toolkit.adapters.server_names import ServerName, check_name
 from penstock.toolkit.adapters.tls import Security, check_security
+from penstock.toolkit.adapters.wire_format import WireFormat, WireFormatsDiffer, confirm
 from penstock.toolkit.core.definition import ParamKind, ParamSpec
 from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
-from penstock.toolkit.formats.files import COMPRESSIONS
+from penstock.toolkit.formats.file_chunks import COMPRESSIONS
 from penstock.toolkit.formats.format_params import constant, word
 
 POLL_SECONDS = 0.1
 """How long to wait for another program before the other sources have a turn."""
 
 CONNECT_SECONDS = 10.0
+
+START = "start the server before the application"
 
 _SIOCGIFADDR = 0x8915
 
@@ -65,13 +68,14 @@ class Connections:
     Args:
         runtime: The operator.
         otherwise: The reconnection policy where none is given.
+        wire: What it sends or reads, if both sides are to confirm that.
 
     Attributes:
         made: How many there were.
         name: By which a server is found, if it has one.
     """
 
-    def __init__(self, runtime: LogicRuntime, otherwise: str) -> None:
+    def __init__(self, runtime: LogicRuntime, otherwise: str, wire: WireFormat | None = None) -> None:
         self._operator = runtime.operator
         self.is_server = runtime.symbol("role") == "server"
         self._policy = runtime.symbol("reconnectionPolicy", otherwise)
@@ -82,6 +86,7 @@ class Connections:
         self.name = None if name is None else ServerName(name)
         self._listening: socket.socket | None = None
         self._security = Security(runtime, self.is_server)
+        self._wire = wire
         self.made = 0
 
     @property
@@ -147,24 +152,36 @@ class Connections:
             return None
         connection.settimeout(CONNECT_SECONDS)
         try:
-            return self._security.wrap(connection, address)
+            return self._confirmed(self._security.wrap(connection, address))
         except OSError:
-            # Whoever does not speak TLS, or is not believed, is no client; the next may be one.
+            # Whoever does not speak TLS, is not believed, or speaks of other data is no client; the next may be one.
             return None
+
+    def _confirmed(self, connection: socket.socket) -> socket.socket:
+        """A connection on which both sides agree what is sent, if that is to be confirmed."""
+        if self._wire is not None:
+            try:
+                confirm(connection, self._wire, is_server=self.is_server)
+            except OSError:
+                connection.close()
+                raise
+        return connection
 
     def _connect(self, address: str, port: object) -> socket.socket | None:
         try:
             place = (address, port_number(port)) if self.name is None else self.name.find()
             if place is None:
                 raise ConnectionError("no server has that name")
-            return self._security.wrap(socket.create_connection(place, timeout=CONNECT_SECONDS), place[0])
+            found = self._security.wrap(socket.create_connection(place, timeout=CONNECT_SECONDS), place[0])
+            return self._confirmed(found)
         except OSError as error:
             if self._policy == "InfiniteRetry":
                 time.sleep(POLL_SECONDS)
                 return None
             where = f"{address}:{port}" if self.name is None else f"the server `{self.name.name}`"
             message = f"{self._operator_text} cannot connect to {where}: {describe(error)}"
-            raise UserError(message, hint="start the server before the application") from error
+            hint = "give both sides the same format and schema" if isinstance(error, WireFormatsDiffer) else START
+            raise UserError(message, hint=hint) from error
 
     @property
     def _operator_text(self) -> str:

@@ -35,13 +35,14 @@ from penstock.toolkit.adapters.sockets import (
     check_role,
     reconnection_params,
 )
+from penstock.toolkit.adapters.wire_format import CONFIRM, wire_format
 from penstock.toolkit.analysis.logic_analysis import not_parallel
 from penstock.toolkit.core.definition import OperatorDefinition, ParamSpec
 from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
 from penstock.toolkit.core.projection import projection
 from penstock.toolkit.core.runtime import Context, FatalUserError, Punctuation, Submit
 from penstock.toolkit.formats import writer
-from penstock.toolkit.formats.files import CompressedStream
+from penstock.toolkit.formats.file_chunks import CompressedStream
 from penstock.toolkit.formats.format_params import (
     WRITE_PARAMS,
     check_format,
@@ -66,7 +67,8 @@ class TCPSinkRuntime(LogicRuntime):
         self._settings = write_settings(self)
         self._writer = writer(schema, self._settings)
         self._select = projection(operator.inputs[0].schema, schema.names)
-        self._connections = Connections(self, "InfiniteRetry")
+        wire = wire_format(self, schema, "writePunctuations")
+        self._connections = Connections(self, "InfiniteRetry", wire)
         self._connection: socket.socket | None = None
         self._compression = self.symbol("compression")
         self._stream: CompressedStream | None = None
@@ -219,6 +221,7 @@ DEFINITION = OperatorDefinition(
         INTERFACE,
         *WRITE_PARAMS,
         COMPRESSION,
+        CONFIRM,
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),
         constant("flush", "Accepted; every tuple is sent at once.", UINT32),
         constant("flushOnPunctuation", "Accepted; every tuple is sent at once.", BOOLEAN),

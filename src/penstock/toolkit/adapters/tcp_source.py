@@ -34,13 +34,14 @@ from penstock.toolkit.adapters.sockets import (
     check_role,
     reconnection_params,
 )
+from penstock.toolkit.adapters.wire_format import CONFIRM, wire_format
 from penstock.toolkit.analysis.logic_analysis import not_parallel
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, OutputFunction
 from penstock.toolkit.core.logic_runtime import LogicRuntime, symbol
 from penstock.toolkit.core.record_output import read_schema, record_output
 from penstock.toolkit.core.runtime import Context, Punctuation, Wait
 from penstock.toolkit.formats import Malformed, Pause, reader
-from penstock.toolkit.formats.files import decompress
+from penstock.toolkit.formats.file_chunks import decompress
 from penstock.toolkit.formats.format_params import READ_PARAMS, check_format, constant, read_settings
 
 Produced = Iterator[Tuple | Wait | Punctuation | None]
@@ -72,7 +73,8 @@ class TCPSourceRuntime(LogicRuntime):
         schema = read_schema(operator)
         self._read = reader(schema, read_settings(self, schema))
         self._make = record_output(self)
-        self._connections = Connections(self, "NoRetry")
+        wire = wire_format(self, schema, "readPunctuations")
+        self._connections = Connections(self, "NoRetry", wire)
         self._compression = self.symbol("compression")
         self._is_done = False
         self._has_waited = False
@@ -191,6 +193,7 @@ DEFINITION = OperatorDefinition(
         INTERFACE,
         *READ_PARAMS,
         COMPRESSION,
+        CONFIRM,
         constant("keepAlive", KEEP_ALIVE_DOC, KEEP_ALIVE),
         constant("initDelay", "Seconds before the first connection.", FLOAT64),
         constant("encoding", "Of the text; UTF-8 without it.", RSTRING),

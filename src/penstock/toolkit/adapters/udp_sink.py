@@ -23,7 +23,7 @@ from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.projection import projection
 from penstock.toolkit.core.runtime import Context, Punctuation
 from penstock.toolkit.formats import writer
-from penstock.toolkit.formats.files import CompressedStream
+from penstock.toolkit.formats.file_chunks import CompressedStream
 from penstock.toolkit.formats.format_params import WRITE_PARAMS, check_format, constant, write_settings, written_schema
 
 

@@ -25,7 +25,7 @@ from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.record_output import read_schema, record_output
 from penstock.toolkit.core.runtime import Context, Wait
 from penstock.toolkit.formats import Malformed, Pause, reader
-from penstock.toolkit.formats.files import decompress
+from penstock.toolkit.formats.file_chunks import decompress
 from penstock.toolkit.formats.format_params import READ_PARAMS, check_format, constant, read_settings
 
 _LARGEST = 1 << 16

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from penstock.base.diagnostics import Diagnostic
 from penstock.ir.graph import Application
-from penstock.toolkit.core.registry import Registry
+from penstock.toolkit.core.operator_registry import Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

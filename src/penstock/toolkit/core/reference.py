@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec, WindowUse
-from penstock.toolkit.core.registry import standard
+from penstock.toolkit.core.operator_registry import standard
 
 _CLAUSES = {
     OutputClause.ASSIGN: "attributes not assigned are copied from the input attribute of the same name and type",

@@ -72,10 +72,12 @@ class Runtime:
         submit: A function for each output port; calling it sends a tuple.
         punctuate: Likewise for punctuation.
         remembers: The names of the attributes that are its memory, see `memory`.
+        asks_by_key: Whether it asks for the partitions that it remembers key by key, but for markers and the end.
         expired: How many keys it has dropped with what it held of them, because their time to live was over.
     """
 
     remembers: tuple[str, ...] = ()
+    asks_by_key = False
     expired = 0
 
     def __init__(self, operator: Operator, context: Context) -> None:

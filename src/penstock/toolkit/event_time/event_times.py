@@ -9,7 +9,7 @@ from typing import Any
 from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.ir.expressions import Expression
 from penstock.ir.graph import Operator
-from penstock.ir.types import TIMESTAMP, Type, is_float, is_integer
+from penstock.ir.types import TIMESTAMP, Schema, Type, is_float, is_integer
 from penstock.toolkit.core.definition import ParamKind, ParamSpec
 from penstock.toolkit.core.logic_runtime import symbol
 
@@ -40,8 +40,18 @@ def read_times(operator: Operator, type_: Type) -> Callable[[Any], int]:
         return _checked
     if is_float(type_):
         return _seconds_ns
-    unit = RESOLUTIONS[symbol(operator, "resolution", "Seconds")]
+    unit = unit_ns(operator, type_)
     return lambda value: _checked(value * unit)
+
+
+def unit_ns(operator: Operator, type_: Type) -> int:
+    """The nanoseconds of the unit in which times of a type are counted."""
+    return RESOLUTIONS[symbol(operator, "resolution", "Seconds")] if is_integer(type_) else 1
+
+
+def attribute_types(schema: Schema) -> tuple[Type, ...]:
+    """The types of the attributes of a schema."""
+    return tuple(a.type for a in schema.attributes)
 
 
 def _seconds_ns(value: float) -> int:

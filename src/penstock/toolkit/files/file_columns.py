@@ -21,7 +21,7 @@ from penstock.toolkit.core.column_source import Chunk, Extent, Planned, Position
 from penstock.toolkit.files import file_blocks
 from penstock.toolkit.files.file_blocks import check_stamp, cut, opened, read_range, stamp_of
 from penstock.toolkit.formats import Malformed, Settings
-from penstock.toolkit.formats.columns import Records, block_reader, can_read_blocks, ends_between_records
+from penstock.toolkit.formats.column_blocks import Records, block_reader, can_read_blocks, ends_between_records
 from penstock.toolkit.formats.parquet import read_group
 
 Output = Callable[[pa.RecordBatch], pa.RecordBatch]

@@ -32,7 +32,7 @@ from penstock.toolkit.files.file_records import FileRecord, FileRecords
 from penstock.toolkit.files.sink_names import check_name, expand_name, move_back, move_into
 from penstock.toolkit.formats import writer
 from penstock.toolkit.formats.column_text import is_covered, text_of
-from penstock.toolkit.formats.files import OutputFile
+from penstock.toolkit.formats.file_chunks import OutputFile
 from penstock.toolkit.formats.format_params import (
     write_settings,
     written_schema,

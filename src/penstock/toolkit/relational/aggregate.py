@@ -55,6 +55,7 @@ class AggregateRuntime(LogicRuntime):
     """An Aggregate at work."""
 
     remembers = ("partitions",)
+    asks_by_key = True
     is_forgotten: Callable[[Hashable], bool] = staticmethod(never)
 
     def __init__(self, operator: Operator, context: Context) -> None:
@@ -88,7 +89,7 @@ class AggregateRuntime(LogicRuntime):
 
     def take_window_marker(self, port: int) -> None:
         """Only windows that are made by markers care for them."""
-        for window in self.partitions:
+        for window in self.partitions if self.window.eviction.kind is PolicyKind.PUNCTUATION else ():
             window.on_punctuation()
 
     def _make_partitions(self, window: Window) -> Partitions[Any]:

@@ -154,6 +154,7 @@ class MatchRuntime(LogicRuntime):
     """A Match at work."""
 
     remembers = ("matchers",)
+    asks_by_key = True
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)

@@ -116,6 +116,7 @@ class SortRuntime(LogicRuntime):
     """A Sort at work."""
 
     remembers = ("windows", "progressive")
+    asks_by_key = True
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)
@@ -143,7 +144,7 @@ class SortRuntime(LogicRuntime):
 
     def take_window_marker(self, port: int) -> None:
         """Only windows that are made by markers care for them."""
-        for window in self.windows:
+        for window in self.windows if self.window.eviction.kind is PolicyKind.PUNCTUATION else ():
             window.on_punctuation()
 
     def take_final_marker(self, port: int) -> None:
@@ -154,7 +155,7 @@ class SortRuntime(LogicRuntime):
     def _make_window(self, key: Hashable) -> WindowOfPartition:
         def fire(held: list[tuple[Tuple, Tuple]]) -> None:
             self.windows.forget_old()
-            if key in self.windows.parts:
+            if self.windows.find(key) is not None:
                 self._fire(held)
 
         return tumbling(self.window.eviction, self.context, fire)

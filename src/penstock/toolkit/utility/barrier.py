@@ -56,6 +56,7 @@ class MeetingRuntime(LogicRuntime):
     """The base of operators that wait for a tuple from every port."""
 
     remembers = ("waiting",)
+    asks_by_key = True
 
     def __init__(self, operator: Operator, context: Context) -> None:
         super().__init__(operator, context)

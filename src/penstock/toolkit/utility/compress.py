@@ -26,7 +26,7 @@ from penstock.toolkit.analysis.logic_analysis import not_parallel
 from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, ParamKind, ParamSpec
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.runtime import Context, Punctuation
-from penstock.toolkit.formats.files import COMPRESSIONS
+from penstock.toolkit.formats.file_chunks import COMPRESSIONS
 
 _BLOCK = 1 << 16
 _LAST = b"\x03\x00"

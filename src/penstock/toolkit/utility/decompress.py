@@ -23,7 +23,7 @@ from penstock.toolkit.core.definition import OperatorDefinition, OutputClause, P
 from penstock.toolkit.core.logic_runtime import LogicRuntime
 from penstock.toolkit.core.memory import Parts, Whole
 from penstock.toolkit.core.runtime import Context, Punctuation
-from penstock.toolkit.formats.files import new_decompressor
+from penstock.toolkit.formats.file_chunks import new_decompressor
 from penstock.toolkit.utility.compress import bytes_params, check_blobs, model_stream_of_bytes
 
 _CHUNK = 1 << 16

@@ -21,7 +21,7 @@ from penstock.base.diagnostics import Diagnostics
 from penstock.expr.analysis import transform
 from penstock.expr.environment import Tuple
 from penstock.expr.values.default import default_value
-from penstock.expr.values.parse import parse_form
+from penstock.expr.values.parsing import parse_form
 from penstock.expr.xml_tree import Element, Path, XMLReader, parse_path
 from penstock.ir.expressions import Expression, Literal, OutputCall, Variable
 from penstock.ir.facts import Facts

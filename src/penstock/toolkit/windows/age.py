@@ -70,9 +70,17 @@ class AgingPartitions(Partitions[A]):
     def reach(self, key: Hashable) -> A:
         """The part of a key, into which something is about to come."""
         self.forget_old()
+        if self.apart is not None:
+            self.apart.fetch(key)
+            self.forget_if_old(key)
         self.last_ns[key] = self.clock.now_ns
         self.last_ns.move_to_end(key)
         return self.at(key)
+
+    def find(self, key: Hashable) -> A | None:
+        """The part of a key, if there is one that is not old."""
+        part = super().find(key)
+        return None if part is None or self.forget_if_old(key) else part
 
     def drop(self, key: Hashable) -> None:
         """Let go of the part of a key, which holds nothing any more."""
@@ -105,6 +113,11 @@ class AgingPartitions(Partitions[A]):
         super().restore_parts({key: part[:2] for key, part in parts.items()})
         aged = sorted(parts.items(), key=lambda entry: entry[1][2])
         self.last_ns.update({same_nan(key): part[2] for key, part in aged})
+
+    def _keys(self) -> list[Hashable]:
+        keys = super()._keys()
+        # Those that were fetched do not stand in the order of their last tuples.
+        return keys if self.apart is None else [key for key in keys if not self.forget_if_old(key)]
 
     def __iter__(self) -> Iterator[A]:
         self.forget_old()

@@ -39,6 +39,22 @@ T = TypeVar("T")
 Key = Callable[[Tuple], Hashable]
 
 
+class Apart(Protocol):
+    """Holds the parts of keys for which nothing has come; what is needed of them is fetched."""
+
+    def fetch(self, key: Hashable) -> None:
+        """Make the part of a key again, if there is one."""
+
+    def fetch_all(self) -> None:
+        """Make all of them again."""
+
+    def is_whole(self) -> bool:
+        """Make all of them again for a snapshot, unless that is to leave out what is held."""
+
+    def in_order(self) -> list[Hashable]:
+        """The keys of all parts that there are, in the order in which these were made."""
+
+
 class Partitions(Keyed, Generic[W]):
     """The parts of an operator's state, by key.
 
@@ -46,6 +62,10 @@ class Partitions(Keyed, Generic[W]):
         key: Gives the key of a tuple; none for one part alone, under None.
         make: Makes the part of a key.
         names: The attributes that are the key.
+
+    Attributes:
+        parts: Those that are loaded, by key.
+        apart: Holds the others, if there are any.
 
     Example:
         >>> counts = Partitions(lambda tuple_: tuple_[0], lambda key: [key])
@@ -60,6 +80,7 @@ class Partitions(Keyed, Generic[W]):
         self.make = make
         self.names = names
         self.parts: dict[Hashable, W] = {}
+        self.apart: Apart | None = None
 
     def of(self, tuple_: Tuple) -> W:
         """The part that a tuple belongs to."""
@@ -77,14 +98,32 @@ class Partitions(Keyed, Generic[W]):
 
     def at(self, key: Hashable) -> W:
         """The part of a key."""
-        part = self.parts.get(key)
+        part = self.find(key)
         if part is None:
             part = self.parts[key] = self.make(key)
         return part
 
+    def find(self, key: Hashable) -> W | None:
+        """The part of a key, if there is one."""
+        part = self.parts.get(key)
+        if part is None and self.apart is not None:
+            self.apart.fetch(key)
+            part = self.parts.get(key)
+        return part
+
     def snapshot_parts(self) -> dict[Hashable, Any]:
         """The place and the memory of each part that is not blank, by key."""
-        return {key: (i, p.snapshot()) for i, (key, p) in enumerate(self.parts.items()) if not p.is_blank()}
+        if self.apart is not None and not self.apart.is_whole():
+            return {}
+        parts = ((key, self.parts[key]) for key in self._keys())
+        return {key: (i, part.snapshot()) for i, (key, part) in enumerate(parts) if not part.is_blank()}
+
+    def _keys(self) -> list[Hashable]:
+        """The keys of all parts, in the order in which these were made."""
+        if self.apart is None:
+            return list(self.parts)
+        self.apart.fetch_all()
+        return self.apart.in_order()
 
     def restore_parts(self, parts: Mapping[Hashable, Any]) -> None:
         """Make the parts again, in their old order."""
@@ -92,7 +131,7 @@ class Partitions(Keyed, Generic[W]):
             self.at(same_nan(key)).restore(state)
 
     def __iter__(self) -> Iterator[W]:
-        return iter(list(self.parts.values()))
+        return iter([self.parts[key] for key in self._keys()])
 
 
 Row = Callable[[Sequence[Expression]], Callable[[Tuple], Tuple]]

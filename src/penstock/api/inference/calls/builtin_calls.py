@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.api.inference.analysis import Analysis, Arguments
 from penstock.api.inference.attributes import read_attribute
-from penstock.api.inference.calls.library import CONTAINERS, EXACT_NUMBERS, SCALARS
+from penstock.api.inference.calls.known_parts import CONTAINERS, EXACT_NUMBERS, SCALARS
 from penstock.api.inference.calls.methods import apply_key, fill_dict
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.operations import check_hash, is_told_by_equality, operate, test

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.api.inference.analysis import Analysis, Arguments, name_of
-from penstock.api.inference.calls.library import DATA, DICTS, DIGEST, IMPURE, RESULTS, SETS, default_result
+from penstock.api.inference.calls.known_parts import DATA, DICTS, DIGEST, IMPURE, RESULTS, SETS, default_result
 from penstock.api.inference.frames import Frame
 from penstock.api.inference.operations import check_hash
 from penstock.api.inference.subscripts import look_up, may_change
@@ -36,7 +36,7 @@ MAYBE_TEXTS: Value = TEXTS | NONE
 
 
 def result(run: Analysis, gives: Any, node: ast.AST, frame: Frame, given: Arguments | None = None) -> Value:
-    """The value of a pure function's result, which `gives` describes in the notation of `library`."""
+    """The value of a pure function's result, which `gives` describes in the notation of `known_parts`."""
     match gives:
         case frozenset():
             return gives

@@ -18,7 +18,7 @@ from types import (
 )
 from typing import Any
 
-from penstock.api.inference.calls.library import SCALARS
+from penstock.api.inference.calls.known_parts import SCALARS
 from penstock.api.inference.names.bindings import why_attribute_moves
 from penstock.api.inference.values import Known, Owner, Record, Thing, Value, join
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from penstock.api.inference.calls.library import PURE
+from penstock.api.inference.calls.known_parts import PURE
 from penstock.api.inference.frames import Scope, bound_names
 from penstock.api.inference.names.bindings import has_word, user_texts
 from penstock.api.inference.names.syntax_trees import nodes_of, parse_module
