@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.base.process_tree import PROC, family
 from penstock.running.run_report import read_report
 from penstock.runtime.ingest.cores_limit import write_cores
 from penstock.service.jobs.process import environment_of
@@ -54,9 +54,9 @@ def test_cores_come_and_go_while_a_job_runs(tmp_path: Path, cluster: ClusterReco
         for cores in (2, 1, 2):
             write_cores(checkpoint, cores)
             before = batches(tmp_path)
-            while executors(checkpoint) != cores or batches(tmp_path) < before + 2:
+            while executors(cluster) != cores or batches(tmp_path) < before + 2:
                 assert job.poll() is None, log.read_text()
-                assert time.monotonic() < deadline, (cores, executors(checkpoint), log.read_text())
+                assert time.monotonic() < deadline, (cores, executors(cluster), log.read_text())
                 time.sleep(0.2)
     finally:
         job.send_signal(signal.SIGTERM)
@@ -71,10 +71,16 @@ def batches(folder: Path) -> int:
     return sum(int(report["batches"]) for report in read_report(folder / "report.json").values())
 
 
-def executors(checkpoint: Path) -> int:
-    command = [sys.executable, "-m", "penstock.cli", "status", str(checkpoint), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    return len(json.loads(done.stdout)["executors"]) if done.returncode == 0 else 0
+def executors(cluster: ClusterRecord) -> int:
+    found = (pid for worker in cluster.workers for pid in family(worker.process.pid))
+    return sum(executes(pid) for pid in found)
+
+
+def executes(pid: int) -> bool:
+    try:
+        return b"CoarseGrainedExecutorBackend" in (PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def wanted(count: int) -> list[str]:
