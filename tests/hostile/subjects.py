@@ -29,7 +29,7 @@ from penstock.optimizer.plan_format import read_plan
 from penstock.runtime.savepoints.inside import describe_state, inside_of
 from penstock.runtime.savepoints.savepoint_files import read_savepoint
 from penstock.toolkit.formats import Malformed, Settings, reader
-from penstock.toolkit.formats.columns import block_reader
+from penstock.toolkit.formats.column_blocks import block_reader
 
 from .mutate import json_bytes, mutate, mutate_json
 

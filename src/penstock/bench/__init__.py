@@ -31,6 +31,7 @@ _MOST_LABELS = 8
 EXPERIMENTS = {
     "soda": "tables 2 and 3 and figure 7 of the SODA paper: importance against capacity",
     "epochs": "importance over time while jobs come and go, nodes fail and weights change",
+    "soda-live": "six jobs under `penstock serve` beside FAIR pools, eviction by priority and the optimum, on Spark",
     "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
     "placement": "the four topologies of that paper on a cluster of four workers: bytes between executors, on Spark",
     "drift": "hot keys that change: rescheduled channels against a placement with hindsight, on Spark",
@@ -55,6 +56,9 @@ EXPERIMENTS = {
 }
 NOT_AMONG_ALL = frozenset({"soak"})
 """Those that `penstock bench all` leaves out: their length is the point of them."""
+
+BY_CLOCK = frozenset({"soak", "soda-live"})
+"""Those whose runs go on for a given time, which `--seconds` may change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +98,14 @@ class Bench:
         name: The experiment's name.
         quick: Whether to use small inputs, as continuous integration does.
         out: Where the files go.
-        duration: How many seconds an experiment is to take that takes as long as one likes; None for its usual time.
+        seconds: How long a run goes on in an experiment that goes by the clock; None for its own choice.
     """
 
-    def __init__(self, name: str, *, quick: bool, out: Path, duration: float | None = None) -> None:
+    def __init__(self, name: str, *, quick: bool, out: Path, seconds: float | None = None) -> None:
         self.name = name
         self.quick = quick
+        self.seconds = seconds
         self.out = out
-        self.duration = duration
         self.rows: list[dict[str, object]] = []
         self.checks: list[Check] = []
         self.plots: list[Plot] = []
@@ -168,8 +172,8 @@ class Bench:
         }
 
     def _options(self) -> str:
-        duration = "" if self.duration is None else f" --seconds {self.duration:g}"
-        return (" --quick" if self.quick else "") + duration
+        seconds = "" if self.seconds is None else f" --seconds {self.seconds:g}"
+        return (" --quick" if self.quick else "") + seconds
 
     def write(self) -> None:
         """Write `NAME.json` and `NAME.csv`."""

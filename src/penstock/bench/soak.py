@@ -102,7 +102,7 @@ _FLAT = {
 
 def run(bench: Bench) -> None:
     """Find the rate, then run for the time that was asked for."""
-    seconds = bench.duration or (QUICK_SECONDS if bench.quick else USUAL_SECONDS)
+    seconds = bench.seconds or (QUICK_SECONDS if bench.quick else USUAL_SECONDS)
     with tempfile.TemporaryDirectory() as root:
         sustainable = _sustainable(Path(root) / "fast", min(120.0, max(10.0, seconds / 10)))
         rate = sustainable / 2

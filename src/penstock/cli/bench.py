@@ -16,11 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.base.diagnostics import UserError, did_you_mean
-from penstock.bench import EXPERIMENTS, NOT_AMONG_ALL, Bench, machine_facts
+from penstock.bench import BY_CLOCK, EXPERIMENTS, NOT_AMONG_ALL, Bench, machine_facts
 from penstock.bench.pages.tables import Row, cell, is_text, parts
 from penstock.cli import print_json
+from penstock.cli.options.option_types import Number
 
 ALL = "all"
+
+_LONGEST_SECONDS = 86_400.0
 
 _LONGEST_CELL = 40
 """Longer texts are broken into lines."""
@@ -55,6 +58,12 @@ _LISTING = "\n".join(
 )
 @click.option("--quick", is_flag=True, help="Small inputs: minutes become seconds, figures are rougher.")
 @click.option(
+    "--seconds",
+    type=Number(min=10.0, max=_LONGEST_SECONDS),
+    metavar="N",
+    help="How long a run goes on in experiments that go by the clock: soak (default 3600) and soda-live (600).",
+)
+@click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
@@ -62,26 +71,19 @@ _LISTING = "\n".join(
     show_default=True,
     help="Where the files go.",
 )
-@click.option(
-    "--seconds",
-    "duration",
-    type=click.FloatRange(min=1),
-    metavar="SECONDS",
-    help="How long `soak` goes on. Default: an hour.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(names: tuple[str, ...], quick: bool, out: Path, duration: float | None, as_json: bool) -> int:
+def command(names: tuple[str, ...], quick: bool, seconds: float | None, out: Path, as_json: bool) -> int:
     """Run one experiment here, or several, each in a process of its own."""
     for name in names:
         if name not in (*EXPERIMENTS, ALL):
             raise UserError(f"there is no experiment `{name}`", hint=did_you_mean(name, (*EXPERIMENTS, ALL)))
     among_all = [name for name in EXPERIMENTS if name not in NOT_AMONG_ALL]
     chosen = [*dict.fromkeys(n for name in names for n in (among_all if name == ALL else [name]))]
-    if duration is not None and chosen != ["soak"]:
-        raise click.UsageError("--seconds is for `soak` alone")
+    if seconds is not None and not BY_CLOCK.intersection(chosen):
+        raise click.UsageError(f"--seconds is for {' and '.join(sorted(BY_CLOCK))}")
     if len(chosen) > 1:
-        return _run_several(chosen, quick=quick, out=out, as_json=as_json)
-    bench = _run_one(chosen[0], quick=quick, out=out, duration=duration)
+        return _run_several(chosen, quick=quick, seconds=seconds, out=out, as_json=as_json)
+    bench = _run_one(chosen[0], quick=quick, seconds=seconds, out=out)
     if as_json:
         print_json(bench.to_json())
     else:
@@ -89,9 +91,9 @@ def command(names: tuple[str, ...], quick: bool, out: Path, duration: float | No
     return 0
 
 
-def _run_one(name: str, *, quick: bool, out: Path, duration: float | None) -> Bench:
+def _run_one(name: str, *, quick: bool, seconds: float | None, out: Path) -> Bench:
     try:
-        bench = Bench(name, quick=quick, out=out, duration=duration)
+        bench = Bench(name, quick=quick, out=out, seconds=seconds)
     except OSError as error:
         raise UserError(f"cannot make the folder `{out}`: {error.strerror}") from error
     importlib.import_module(f"penstock.bench.{name.replace('-', '_')}").run(bench)
@@ -99,12 +101,13 @@ def _run_one(name: str, *, quick: bool, out: Path, duration: float | None) -> Be
     return bench
 
 
-def _run_several(names: list[str], *, quick: bool, out: Path, as_json: bool) -> int:
+def _run_several(names: list[str], *, quick: bool, seconds: float | None, out: Path, as_json: bool) -> int:
     """A fresh process for each: what one leaves behind in memory must not slow the next."""
     results = []
     for i, name in enumerate(names, 1):
         click.echo(f"bench: {name}, {i} of {len(names)}", err=True)
         call = [sys.executable, "-m", "penstock.cli", "bench", name, "-o", str(out), *(["--quick"] if quick else [])]
+        call += [] if seconds is None or name not in BY_CLOCK else ["--seconds", str(seconds)]
         done = subprocess.run(call, stdout=subprocess.DEVNULL, check=False)
         if done.returncode:
             return done.returncode

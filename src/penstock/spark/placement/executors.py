@@ -31,6 +31,12 @@ class Executors:
         self._context: Any = spark.sparkContext._jsc.sc()
         self._racks = racks
 
+    def task_seconds(self) -> float:
+        """How long tasks have run on executors so far, on those that are gone as well; not on the driver."""
+        listed = self._context.statusStore().executorList(False)
+        told = [listed.apply(place) for place in range(listed.size())]
+        return sum(float(one.totalDuration()) for one in told if one.id() != DRIVER) / 1000
+
     def find(self) -> list[Executor]:
         """All executors but the driver; none where the driver runs the tasks itself."""
         listed = self._context.statusStore().executorList(True)
