@@ -138,13 +138,19 @@ def _unix_sockets() -> dict[str, str]:
     a file, which must be short; where temporary folders have long names it stays TCP.
     """
     folder = tempfile.mkdtemp(prefix="penstock-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove, folder, os.getpid())
     if len(os.fsencode(folder)) > _LONGEST_FOLDER:
         return {}
     return {
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.unix.domain.socket.dir": folder,
     }
+
+
+def _remove(folder: str, process: int) -> None:
+    """Remove the folder of a process, unless a process that was forked from it ends."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_master(master: str) -> None:
