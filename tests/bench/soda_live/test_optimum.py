@@ -73,7 +73,7 @@ def test_nobody_takes_what_has_not_come() -> None:
     )
     assert best == pytest.approx(come, rel=1e-4)
     assert best == pytest.approx(sum(b * p.share for b, p in zip(by_phase, PHASES, strict=True)), rel=1e-4)
-    more, _ = best_importance(world, prices, {"alarms": 1e6}, world.mips)
+    more, _ = best_importance(world, prices, {"report": 1e6}, world.mips)
     assert more > best
 
 

@@ -22,7 +22,7 @@ from penstock.bench.soda_live.optimum import best_importance
 from penstock.bench.soda_live.playing import WAYS, open_scenario, play
 from penstock.bench.soda_live.reporting import check_behaviour, report, report_optimum
 
-SECONDS, QUICK_SECONDS = 600.0, 20.0
+SECONDS, QUICK_SECONDS = 600.0, 15.0
 
 
 def run(bench: Bench) -> None:

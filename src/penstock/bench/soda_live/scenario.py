@@ -80,7 +80,7 @@ JOBS = (
     LiveJob(name="trends", rank=3, needs_mips=800.0, value=60.0, templates=_one("trends", 4000, 200.0)),
     LiveJob(name="archive", rank=3, needs_mips=800.0, value=50.0, templates=_one("archive", 4000, 200.0)),
 )
-QUICK_JOBS = tuple(job for job in JOBS if job.name in ("alarms", "report", "archive"))
+QUICK_JOBS = tuple(job for job in JOBS if job.name in ("report", "archive"))
 RAISED = "archive"
 """The job whose weight is raised."""
 
