@@ -40,8 +40,8 @@ _NAMES = """
     numpy._core.numeric: _frombuffer
     numpy.core.numeric: _frombuffer
     pyarrow.lib: _restore_array py_buffer type_for_alias _reconstruct_record_batch _reconstruct_table ChunkedArray
-    pyarrow.lib: chunked_array schema field struct list_ large_list map_ dictionary
-    pyarrow.lib: decimal128 decimal256 binary timestamp
+    pyarrow.lib: chunked_array schema field struct list_ large_list map_ dictionary decimal128 decimal256 binary
+    pyarrow.lib: timestamp
     penstock.api.rows: _row
 """
 
