@@ -18,8 +18,8 @@ from penstock.base.diagnostics import Infeasible, UserError
 
 from .subjects import SUBJECTS, Subject
 
-SECONDS, GIBIBYTES = 10, 6
-"""What a mutant may take; it is at most 200 KB. Libraries alone map half of the memory."""
+SECONDS, WALL_SECONDS, GIBIBYTES = 10, 300, 6
+"""What a mutant of at most 200 KB may take of the processor, on the wall, and of memory; libraries map half of that."""
 
 
 class TooLongError(BaseException):
@@ -44,9 +44,10 @@ def problem_of(subject: Subject, data: bytes) -> str | None:
     """What is wrong with how a mutant is read; None if nothing."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (GIBIBYTES << 30, limits[1]))
-    before = signal.signal(signal.SIGALRM, _give_up)
+    before = {number: signal.signal(number, _give_up) for number in (signal.SIGPROF, signal.SIGALRM)}
     with tempfile.TemporaryDirectory() as folder:
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.alarm(WALL_SECONDS)
         try:
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                 subject.read(data, Path(folder))
@@ -59,8 +60,10 @@ def problem_of(subject: Subject, data: bytes) -> str | None:
         except BaseException as error:
             return "".join(traceback.format_exception(error)[-4:])
         finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
             signal.alarm(0)
-            signal.signal(signal.SIGALRM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
             resource.setrlimit(resource.RLIMIT_AS, limits)
     return None
 
