@@ -45,7 +45,7 @@ def test_cores_come_and_go_while_a_job_runs(tmp_path: Path, cluster: ClusterReco
     write_cores(checkpoint, 2)
     command = [sys.executable, "-m", "penstock.cli", "run", "main.spl", "--master", cluster.master, "--out", "found"]
     command += ["--checkpoint", "c", "--channels", "2", "--batch", "50", "--report", "report.json"]
-    environment = environment_of(tmp_path / "streams", cluster.master, 2)
+    environment = environment_of(tmp_path / "streams", cluster.master, 2, resizes=True)
     log = tmp_path / "log"
     with log.open("wb") as out:
         job = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, **environment}, stderr=out, stdout=out)
