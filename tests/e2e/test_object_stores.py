@@ -49,7 +49,7 @@ def names_in(sinks: Sinks) -> list[str]:
 
 @pytest.mark.parametrize("more", ["", "partitionBy: name;"])
 def test_files_in_a_store_are_there_once_after_crashes_at_any_moment(spark, tmp_path, more):
-    place, crashes = f"s3a://{BUCKET}/{tmp_path.name}/rows [a] b", 0
+    place, crashes = f"s3a://{BUCKET}/{tmp_path.name}/my rows %20", 0
     for seed in range(3):
         target, rng = f"{place}/{seed}", random.Random(seed)
         (tmp_path / str(seed)).mkdir()

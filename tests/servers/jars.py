@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CONNECTOR, BROKER = "kafka-connector", "kafka-broker"
-DELTA, ICEBERG, S3 = "delta", "iceberg", "s3"
+DELTA, S3 = "delta", "s3"
 """For the smoke suite on versions of Spark (`spark_versions`)."""
 
 

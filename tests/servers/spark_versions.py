@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests"))  # it is run as a program
 
 from servers import jars  # noqa: E402
 
-FORMATS = {"4.1": (jars.DELTA, jars.ICEBERG), "4.2": (jars.DELTA,), "4.3": ()}
+FORMATS = {"4.1": (jars.DELTA,), "4.2": (jars.DELTA,), "4.3": ()}
 """The versions of Spark that Penstock runs on, and the table formats that are published for each."""
 
 HADOOP = {

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.base.diagnostics import UserError, did_you_mean
-from penstock.bench import EXPERIMENTS, Bench, machine_facts
+from penstock.bench import BY_CLOCK, EXPERIMENTS, NOT_AMONG_ALL, Bench, machine_facts
 from penstock.bench.pages.tables import Row, cell, is_text, parts
 from penstock.cli import print_json
 from penstock.cli.options.option_types import Number
@@ -32,7 +32,7 @@ _PADDING, _MARGIN = 3, 2
 _HELP_WIDTH = 76
 _LISTING = "\n".join(
     fill(what, _HELP_WIDTH, initial_indent=f"    {name:<14}", subsequent_indent=" " * 18)
-    for name, what in {**EXPERIMENTS, ALL: "all of them, one after the other"}.items()
+    for name, what in {**EXPERIMENTS, ALL: f"all but {', '.join(NOT_AMONG_ALL)}, one after the other"}.items()
 )
 
 
@@ -61,7 +61,7 @@ _LISTING = "\n".join(
     "--seconds",
     type=Number(min=10.0, max=_LONGEST_SECONDS),
     metavar="N",
-    help="How long each run goes on in experiments that go by the clock (soda-live; default 600).",
+    help="How long a run goes on in experiments that go by the clock: soak (default 3600) and soda-live (600).",
 )
 @click.option(
     "-o",
@@ -77,7 +77,10 @@ def command(names: tuple[str, ...], quick: bool, seconds: float | None, out: Pat
     for name in names:
         if name not in (*EXPERIMENTS, ALL):
             raise UserError(f"there is no experiment `{name}`", hint=did_you_mean(name, (*EXPERIMENTS, ALL)))
-    chosen = list(EXPERIMENTS) if ALL in names else list(dict.fromkeys(names))
+    among_all = [name for name in EXPERIMENTS if name not in NOT_AMONG_ALL]
+    chosen = [*dict.fromkeys(n for name in names for n in (among_all if name == ALL else [name]))]
+    if seconds is not None and not BY_CLOCK.intersection(chosen):
+        raise click.UsageError(f"--seconds is for {' and '.join(sorted(BY_CLOCK))}")
     if len(chosen) > 1:
         return _run_several(chosen, quick=quick, seconds=seconds, out=out, as_json=as_json)
     bench = _run_one(chosen[0], quick=quick, seconds=seconds, out=out)
@@ -104,7 +107,7 @@ def _run_several(names: list[str], *, quick: bool, seconds: float | None, out: P
     for i, name in enumerate(names, 1):
         click.echo(f"bench: {name}, {i} of {len(names)}", err=True)
         call = [sys.executable, "-m", "penstock.cli", "bench", name, "-o", str(out), *(["--quick"] if quick else [])]
-        call += [] if seconds is None else ["--seconds", str(seconds)]
+        call += [] if seconds is None or name not in BY_CLOCK else ["--seconds", str(seconds)]
         done = subprocess.run(call, stdout=subprocess.DEVNULL, check=False)
         if done.returncode:
             return done.returncode
@@ -121,7 +124,9 @@ def _run_several(names: list[str], *, quick: bool, seconds: float | None, out: P
 def _summary(results: list[dict[str, Any]]) -> dict[str, Any]:
     """All experiments in the form of one, so that a program reads both alike."""
     return {
-        "name": ALL if len(results) == len(EXPERIMENTS) else " ".join(result["name"] for result in results),
+        "name": ALL
+        if len(results) == len(EXPERIMENTS) - len(NOT_AMONG_ALL)
+        else " ".join(result["name"] for result in results),
         "machine": machine_facts(),
         "results": [{key: result[key] for key in ("name", "command", "seconds")} for result in results],
         "checks": [

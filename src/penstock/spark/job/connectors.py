@@ -2,7 +2,7 @@
 
 `PENSTOCK_PACKAGES` names Maven packages, with commas between them, that Spark downloads; `PENSTOCK_JARS` names folders
 of jars, or jars, with colons between them, that are on the machine. What lies in Spark's own `jars` folder needs
-neither. Delta and Iceberg want settings of the session beside their jars; where such a jar is named, it has them.
+neither. Delta wants settings of the session beside its jar; where that is named, it has them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from penstock.base.diagnostics import UserError
 
 PACKAGES, JARS = "PENSTOCK_PACKAGES", "PENSTOCK_JARS"
 
-_DELTA, _ICEBERG = "delta-spark_", "iceberg-spark-runtime"
-_DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-_EXTENSIONS = {
-    _DELTA: "io.delta.sql.DeltaSparkSessionExtension",
-    _ICEBERG: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+_DELTA = "delta-spark_"
+_OF_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 
 
@@ -39,16 +38,7 @@ def connector_settings(variables: Mapping[str, str] | None = None) -> dict[str, 
         found["spark.jars.packages"] = given[PACKAGES]
     if given.get(JARS):
         found["spark.jars"] = ",".join(str(jar) for name in given[JARS].split(os.pathsep) for jar in _jars(Path(name)))
-    return found | _settings_of_formats(",".join(found.values()))
-
-
-def _settings_of_formats(jars: str) -> dict[str, str]:
-    """What table formats want the session to have, for those whose jars are among these."""
-    extensions = [extension for jar, extension in _EXTENSIONS.items() if jar in jars]
-    if not extensions:
-        return {}
-    catalog = {"spark.sql.catalog.spark_catalog": _DELTA_CATALOG} if _DELTA in jars else {}
-    return {"spark.sql.extensions": ",".join(extensions), **catalog}
+    return found | (_OF_DELTA if any(_DELTA in jars for jars in found.values()) else {})
 
 
 def _jars(path: Path) -> list[Path]:

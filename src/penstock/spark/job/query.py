@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,9 @@ from penstock.spark.job.program_file import program_path, ship_program
 from penstock.spark.job.resizing import Resizer
 from penstock.spark.job.session import cores_of
 from penstock.spark.placement.job_status import JobStatus
-from penstock.spark.placement.placer import PlacementSettings, Placer
+from penstock.spark.placement.placement_settings import PlacementSettings
+from penstock.spark.placement.placer import Placer
+from penstock.spark.savepoints.rescale_requests import write_request
 from penstock.spark.sinks.sink_pe import LARGE, Committing, SinkPE
 from penstock.spark.sinks.task_sinks import spilling, writing
 from penstock.spark.sources.data_source import FORMAT, SourceReader, dump, plan_ahead
@@ -149,7 +151,12 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
         sinks.close()
         raise
     throttle = Throttle(job.checkpoint, lambda: _ingested(job.plan, sinks.totals))
-    placer = Placer(spark, job.plan, job.placement, notice)
+    placer = Placer(spark, job.plan, job.placement, notice, partial(write_request, job.checkpoint, None))
+    try:
+        placer.prepare()
+    except BaseException:
+        sinks.close()
+        raise
     resizer = Resizer(spark, job.checkpoint, notice)
     pe_seconds: dict[int, float] = {}
     status = JobStatus(job.checkpoint, job.program.application.name, job.plan, job.placement, placer)

@@ -33,7 +33,7 @@ from penstock.spark.job.pickling import ship_user_modules
 from penstock.spark.job.query import Job, Started, start
 from penstock.spark.job.watch import watch
 from penstock.spark.placement.executors import Executors
-from penstock.spark.placement.placer import PlacementSettings
+from penstock.spark.placement.placement_settings import PlacementSettings, is_placed, settings_on
 from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.switch_plan import switch_plan
 from penstock.spark.sinks.sink_pe import SinkPE
@@ -137,7 +137,7 @@ def run_on_spark(
         )
         job = _job_on(checkpoint, compiled, lock, resumed=resumed)
         job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}), is_timed=seconds is not None)
-        job = replace(job, placement=placement or PlacementSettings())
+        job = _placed(job, placement or settings_on(str(spark.sparkContext.master)))
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, job.environment, before):
             batches, sinks, stopped = run_job(spark, job, on_progress, notice, seconds, stops)
@@ -177,6 +177,13 @@ def _job_on(checkpoint: Path, compiled: CompiledJob, lock: CheckpointLock, *, re
         began=record.get(BEGAN, {}),
         is_metered=plan.signals is None,
     )
+
+
+def _placed(job: Job, placement: PlacementSettings) -> Job:
+    """A job with its placement, whose tasks tell what that has to know."""
+    plan = replace(job.plan, meters_groups=placement.moves_groups)
+    is_metered = job.is_metered or is_placed(placement, plan)
+    return replace(job, placement=placement, plan=plan, is_metered=is_metered)
 
 
 def finish_job(spark: SparkSession, job: Job) -> None:

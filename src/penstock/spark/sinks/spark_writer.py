@@ -6,8 +6,7 @@ How a batch is written once depends on the format:
   names that tell job and batch (`placed_files`). A batch that comes again first removes what it has left there.
 - *Delta* gets the job and the batch as `txnAppId` and `txnVersion`; a batch that it has is not written again.
 - *others* are told in a note that a batch begins and that it is done. A batch that is done is not written again; one
-  that was interrupted between the two is, so what the format itself has committed by then is there twice. *Iceberg*
-  alone is asked first whether it has the batch (`table_formats`).
+  that was interrupted between the two is, so what the format itself has committed by then is there twice.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ import pyarrow as pa
 
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import write_durably
+from penstock.base.secret_references import reveal_named
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.graph import Operator
 from penstock.runtime.sinks.kinds import JobOutput
@@ -36,8 +36,6 @@ from penstock.spark.sinks.table_formats import (
     FILE_FORMATS,
     check_options,
     check_table,
-    iceberg_has,
-    iceberg_writer,
     try_delta,
 )
 from penstock.toolkit.core.task_sink import Note
@@ -47,8 +45,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter
 
 PACKAGES = {
-    "delta": "io.delta:delta-spark_{spark}_2.13:VERSION, which there is for Spark 4.0 to 4.2",
-    "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{spark}_2.13:VERSION, which there is for Spark 4.0 and 4.1",
+    "delta": "io.delta:delta-spark_{spark}_2.13:VERSION, which there is for Spark 4.2",
+    "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{spark}_2.13:VERSION, as soon as there is one for this Spark",
     "avro": "org.apache.spark:spark-avro_2.13:{spark}.0",
 }
 """Where formats are that do not come with Spark."""
@@ -182,7 +180,8 @@ class SparkWriterSink:
             shutil.rmtree(staging, ignore_errors=True)
 
     def _writer(self, frame: DataFrame) -> DataFrameWriter:
-        writer = frame.write.format(self._format).mode("append").options(**self._options)
+        options = {name: reveal_named(name, value) for name, value in self._options.items()}
+        writer = frame.write.format(self._format).mode("append").options(**options)
         return writer.partitionBy(*self._partitions) if self._partitions else writer
 
     def _append(self, frame: DataFrame) -> None:
@@ -192,20 +191,9 @@ class SparkWriterSink:
         elif self._format == "delta":
             self._save(writer.option("txnAppId", f"penstock-{self._job}").option("txnVersion", str(self._batch)))
         elif self._noted() != {"batch": self._batch, "is_done": True}:
-            if self._format == "iceberg":
-                self._save_in_iceberg(writer)
-            else:
-                self._tell(is_done=False)
-                self._save(writer)
+            self._tell(is_done=False)
+            self._save(writer)
             self._tell(is_done=True)
-
-    def _save_in_iceberg(self, writer: DataFrameWriter) -> None:
-        """Append to an Iceberg table, unless it has the batch: the driver was lost before it noted that."""
-        had_begun = self._noted() == {"batch": self._batch, "is_done": False}
-        self._tell(is_done=False)
-        session, job, batch = active_session(), self._job, self._batch
-        if not had_begun or not iceberg_has(session, table=self._table, path=self._address, job=job, batch=batch):
-            self._save(iceberg_writer(writer, job, batch))
 
     def _save(self, writer: DataFrameWriter) -> None:
         if self._table is not None:

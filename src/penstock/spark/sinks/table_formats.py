@@ -1,8 +1,6 @@
-"""What SparkSink knows of table formats: what would be refused with the first batch, and which batch a table has.
+"""What SparkSink knows of table formats: what would be refused with the first batch is refused before it.
 
 - *Delta*: no rows are appended to an empty copy of the table, so Delta itself says whether it takes such rows.
-- *Iceberg*: a batch leaves its number in the summary of its snapshot, so one that was interrupted between the commit
-  and our note of it is found there.
 - *JDBC*: no rows are appended, which connects, makes the table where there is none, and compares the columns.
 """
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 FILE_FORMATS = frozenset({"parquet", "json", "orc", "csv", "text", "avro"})
-_JOB, _BATCH = "penstock-job", "penstock-batch"
 
 
 def check_options(operator: str, format_: str, options: Mapping[str, str], *, has_target: bool) -> None:
@@ -74,21 +71,3 @@ def check_table(session: SparkSession, table: str, columns: Sequence[str], *, ma
     lacking = [name for name in columns if name.lower() not in there]
     if lacking and not may_grow:
         raise UserError(f"it has no column `{lacking[0]}`")
-
-
-def iceberg_writer(writer: DataFrameWriter, job: str, batch: int) -> DataFrameWriter:
-    """A writer that leaves job and batch in the summary of the snapshot."""
-    return writer.option(f"snapshot-property.{_JOB}", job).option(f"snapshot-property.{_BATCH}", str(batch))
-
-
-def iceberg_has(session: SparkSession, *, table: str | None, path: str | None, job: str, batch: int) -> bool:
-    """Whether a table has a snapshot of a batch."""
-    if table is not None:
-        if not session.catalog.tableExists(table):
-            return False
-        snapshots = session.table(f"{table}.snapshots")
-    else:
-        snapshots = session.read.format("iceberg").load(f"{path}#snapshots")
-    summary = snapshots["summary"]
-    ours = (summary[_JOB] == job) & (summary[_BATCH] == str(batch))
-    return not snapshots.where(ours).isEmpty()
