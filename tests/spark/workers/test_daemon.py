@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from penstock.base.process_tree import stat_of
@@ -39,3 +41,12 @@ def daemons() -> list[int]:
 def parent(pid: int) -> int | None:
     fields = stat_of(pid)
     return None if fields is None else int(fields[1])
+
+
+def test_java_and_workers_of_one_machine_talk_by_sockets_that_wait_for_no_acknowledgement():
+    def told(batches):
+        for _ in batches:
+            yield pa.record_batch({"by": [os.environ.get("PYTHON_UNIX_DOMAIN_ENABLED", "false")]})
+
+    (row,) = session().range(1).mapInArrow(told, "by string").collect()
+    assert row.by.lower() == "true"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn")
 _PATIENCE_SECONDS = 5.0
+_LONGEST_FOLDER = 60
+"""A socket's name may have some hundred bytes, of which Spark takes 43 for the file."""
 
 QUIET = Path(__file__).with_name("log4j2.properties")
 
@@ -118,12 +121,36 @@ def open_session(master: str = "local[*]", **settings: str) -> SparkSession:
         # One machine talks to itself; nothing is offered to the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     local = ON_ONE_MACHINE if is_local or on_loopback else {}
+    if is_local and SparkContext._active_spark_context is None:
+        local = {**local, **_unix_sockets()}
     wanted = {**SETTINGS, **local, **connector_settings(), **settings, **asked, **quiet}
     conf = SparkConf().setMaster(master).setAll(list(wanted.items()))
     if SparkContext._active_spark_context is None:
         with without_zipped_python() if is_local else nullcontext():
             SparkContext(conf=conf, gateway=gateway or _gateway(conf))
     return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _unix_sockets() -> dict[str, str]:
+    """The settings by which Java and workers talk by Unix sockets, in a folder that nobody else can look into.
+
+    Over TCP what a worker writes last waits for an acknowledgement, some 40 ms for each task. A socket has the name of
+    a file, which must be short; where temporary folders have long names it stays TCP.
+    """
+    folder = tempfile.mkdtemp(prefix="penstock-")
+    atexit.register(_remove, folder, os.getpid())
+    if len(os.fsencode(folder)) > _LONGEST_FOLDER:
+        return {}
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": folder,
+    }
+
+
+def _remove(folder: str, process: int) -> None:
+    """Remove the folder of a process, unless a process that was forked from it ends."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_master(master: str) -> None:
