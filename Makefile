@@ -6,14 +6,15 @@ READY := $(VENV)/.ready
 # One more than there are cores: tests of Spark and of commands wait as often as they compute.
 PYTEST_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: demo test test-spark lint bench results docs format clean java servers
+.PHONY: demo test test-spark lint bench results docs format clean java servers lock audit
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "penstock needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." \
 	  "Install one and run: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -59,6 +60,18 @@ results: $(READY)
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
+
+# The hashes of the lock, and what Penstock is made of, written anew after a change of a version.
+lock: $(READY)
+	$(BIN)/python packaging/lock.py
+	$(BIN)/python packaging/sbom.py
+
+# Known vulnerabilities of what the lock names. pip-audit gets a folder of its own, and asks the index: where that knows
+# nothing of a package, this fails, too.
+audit: $(READY)
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(VENV)/audit/bin/pip-audit --requirement requirements.lock --require-hashes --disable-pip --strict
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -215,3 +215,19 @@ def test_names_are_made_up_where_none_is_given(app, trades):
         trades.filter(col.volume > 0)
     trades.map(lambda t: t)
     assert [o.id for o in app.program().application.operators] == ["Trades", "Filter", "Filter_2", "function"]
+
+
+def test_replicas_are_of_high_availability_alone():
+    app = App()
+    a, b = (app.beacon("int32 x", iterations=1) for _ in range(2))
+    app.constrain("high_availability", replicas=[[a], [b]])
+    (found,) = app.program().application.constraints
+    assert found.replicas == (("Beacon",), ("Beacon_2",))
+    for kind, streams, replicas in (
+        ("high_availability", [], [[a]]),
+        ("high_availability", [], [[a], []]),
+        ("high_availability", [a], [[a], [b]]),
+        ("host_exlocation", [a, b], [[a], [b]]),
+    ):
+        with pytest.raises(UserError, match=f"`{kind}` takes"):
+            app.constrain(kind, *streams, replicas=replicas)

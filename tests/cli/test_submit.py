@@ -53,6 +53,8 @@ def test_a_job_goes_through_its_life_by_commands(api: Api, tmp_path: Path) -> No
     assert "j" in call(api, "status", "j").output
     done = call(api, "status", "j", "--until", "running")
     assert "is cancelled, and will not be running" in str(done.exception)
+    assert told(api, "cancel", "j", "--forget") == {"id": "j", "state": "removed"}
+    assert "there is no job `j`" in str(call(api, "cancel", "j", "--forget").exception)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from optimizer_settings import setting
@@ -70,6 +71,26 @@ def test_operators_that_may_not_share_a_host_share_no_pe(option: str):
     )
     assert not together(through, "B", "E")
     assert not together(through, "D", "E")
+
+
+@pytest.mark.parametrize("option", ["none", "all", "manual", *ALGORITHMS])
+def test_replicas_share_no_pe(option: str):
+    made = program()
+    demand = Constraint(kind=ConstraintKind.HIGH_AVAILABILITY, replicas=(("A", "B"), ("D",)))
+    constrained = replace(made, application=replace(made.application, constraints=(demand,)))
+    groups = groups_of(constrained, option)
+    assert not together(groups, "A", "D")
+    assert not together(groups, "B", "D")
+
+
+def test_replicas_that_must_share_a_host_are_a_contradiction():
+    kinds = ConstraintKind
+    replicas = Constraint(kind=kinds.HIGH_AVAILABILITY, replicas=(("A",), ("D",)))
+    together = Constraint(kind=kinds.HOST_COLOCATION, operators=("A", "C", "D"))
+    application = replace(program().application, constraints=(replicas, together))
+    with pytest.raises(Infeasible) as refused:
+        pe_demands(application)
+    assert refused.value.conflicts == ("high_availability of `A` | `D`", "host_colocation of `A`, `C`, `D`")
 
 
 def test_what_may_share_a_host_may_share_a_pe():
@@ -144,7 +165,7 @@ def test_what_is_not_applied_is_warned_of():
     assert not list(unapplied_demands(program(C="partitionIsolation").application))
     (hosts,) = unapplied_demands(program(A='host("one")', B='hostColocation("x")', C='hostColocation("x")').application)
     assert hosts == (
-        "placement: Spark chooses the hosts, so these only decide which operators may share a PE: "
+        "placement: all runs on this machine, so these only decide which operators may share a PE: "
         "host_colocation of `B`, `C`; resource_match of `A` to `one`"
     )
     text = """composite Main { graph
@@ -170,13 +191,13 @@ def test_a_run_warns_once_before_anything_else(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["penstock", "run", str(path)])
     with pytest.raises(SystemExit):
         main()
-    assert capsys.readouterr().err.count("warning: placement: Spark chooses the hosts") == 1
+    assert capsys.readouterr().err.count("warning: placement: all runs on this machine") == 1
 
 
 def test_random_constraints_hold_in_every_plan():
     rng = random.Random(5)
     application = program().application
-    kinds = [kind for kind in ConstraintKind if kind is not ConstraintKind.HIGH_AVAILABILITY]
+    kinds = list(ConstraintKind)
     kept = 0
     for _ in range(150):
         drawn = [_constraint(rng, rng.choice(kinds)) for _ in range(rng.randint(1, 4))]
@@ -202,5 +223,8 @@ def _constraint(rng: random.Random, kind: ConstraintKind) -> Constraint:
     if kind is ConstraintKind.RESOURCE_MATCH:
         hosts = tuple(sorted(rng.sample(("h1", "h2", "h3"), rng.randint(1, 2))))
         return Constraint(kind=kind, operators=(rng.choice(NAMES),), hosts=hosts)
+    if kind is ConstraintKind.HIGH_AVAILABILITY:
+        names = rng.sample(NAMES, 3)
+        return Constraint(kind=kind, replicas=((names[0],), tuple(names[1:])))
     count = 1 if kind in (ConstraintKind.PE_DEDICATION, ConstraintKind.HOST_DEDICATION) else rng.randint(2, 3)
     return Constraint(kind=kind, operators=tuple(rng.sample(NAMES, count)))

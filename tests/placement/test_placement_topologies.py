@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from penstock.bench.scheduling import throughput_scale
-from penstock.bench.scheduling_model import Host, predicted_scale, topology_model
+from penstock.bench.workloads.scheduling_model import Host, predicted_scale, topology_model
 from penstock.placement import PlacementProblem, equal_machines, place
 from penstock.placement.topologies import TOPOLOGIES
 

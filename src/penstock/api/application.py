@@ -195,8 +195,16 @@ class App(AppSources, AppRunning):
 
     # Placement, in the words of the COLA paper.
 
-    def constrain(self, kind: str, *streams: Stream, hosts: Iterable[str] = ()) -> None:
+    def constrain(
+        self, kind: str, *streams: Stream, hosts: Iterable[str] = (), replicas: Iterable[Iterable[Stream]] = ()
+    ) -> None:
         """Demand something of where the operators that make these streams run, such as `host_exlocation`.
+
+        Args:
+            kind: What is demanded.
+            streams: Those of the operators that it is about.
+            hosts: For `resource_match`, names or tags of hosts that will do.
+            replicas: For `high_availability`, the streams of each replica; no two of them share a host.
 
         Example:
             >>> app = App()
@@ -206,7 +214,21 @@ class App(AppSources, AppRunning):
             ('Beacon', 'Beacon_2')
         """
         operators = tuple(dict.fromkeys(s.operator for s in streams))
-        self._constraints.append(Constraint(kind=ConstraintKind(kind), operators=operators, hosts=tuple(hosts)))
+        sets = tuple(tuple(dict.fromkeys(s.operator for s in replica)) for replica in replicas)
+        wanted = ConstraintKind(kind)
+        if wanted is ConstraintKind.HIGH_AVAILABILITY:
+            is_right = len(sets) > 1 and all(sets) and not operators
+        else:
+            is_right = not sets
+        if not is_right:
+            takes = (
+                "two replicas or more, and nothing else"
+                if wanted is ConstraintKind.HIGH_AVAILABILITY
+                else "no replicas"
+            )
+            hint = 'write app.constrain("high_availability", replicas=[[a1, b1], [a2, b2]])'
+            raise UserError(Diagnostic(message=f"`{kind}` takes {takes}", span=caller_span(), hint=hint))
+        self._constraints.append(Constraint(kind=wanted, operators=operators, hosts=tuple(hosts), replicas=sets))
 
     def constrain_group(self, kind: str, tag: str, stream: Stream) -> None:
         """Add an operator to the group of a colocation or exlocation tag.

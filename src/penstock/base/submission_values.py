@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.base.diagnostics import UserError
-from penstock.base.redaction import is_secret_name, protect
+from penstock.base.secret_references import protect_value
 
 
 def submission_values(given: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -27,9 +27,8 @@ def submission_values(given: Mapping[str, Any]) -> dict[str, list[str]]:
         for name, value in given.items()
     }
     for name, values in settings.items():
-        if is_secret_name(name):
-            for value in values:
-                protect(value)
+        for value in values:
+            protect_value(name, value)
     return settings
 
 

@@ -31,8 +31,10 @@ _MOST_LABELS = 8
 EXPERIMENTS = {
     "soda": "tables 2 and 3 and figure 7 of the SODA paper: importance against capacity",
     "epochs": "importance over time while jobs come and go, nodes fail and weights change",
+    "soda-live": "six jobs under `penstock serve` beside FAIR pools, eviction by priority and the optimum, on Spark",
     "scheduling": "figure 6 of the graph-partitioning paper: traffic and throughput of three placements",
     "placement": "the four topologies of that paper on a cluster of four workers: bytes between executors, on Spark",
+    "drift": "hot keys that change: rescheduled channels against a placement with hindsight, on Spark",
     "fusion": "figures 10 and 11 of the SPADE paper: six fusions of two applications, on Spark",
     "cola": "table 1 of the COLA paper, fusion against the optimum, and 10,000 operators",
     "solvers": "deadlines, memory and quality of the solvers on large inputs of many shapes",
@@ -47,9 +49,16 @@ EXPERIMENTS = {
     "nexmark": "the 23 queries of Nexmark against the same by hand in PySpark, answers checked by DuckDB",
     "latency": "from the making of a tuple to its sink, at three rates, against PySpark in micro-batches",
     "throughput-out": "Parquet in, three operators, Parquet out against native PySpark; a batch of 3 GiB to one file",
+    "moves": "channels that move between all batches while executors and drivers are killed, against the reference",
     "crashes": "workers, executors and drivers killed at random moments: sinks against the reference",
     "changes": "plans changed at random moments, jobs killed in every phase of it: sinks against the reference",
+    "soak": "an hour at half of the sustainable rate: memory, files and batch times stay flat",
 }
+NOT_AMONG_ALL = frozenset({"soak"})
+"""Those that `penstock bench all` leaves out: their length is the point of them."""
+
+BY_CLOCK = frozenset({"soak", "soda-live"})
+"""Those whose runs go on for a given time, which `--seconds` may change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +98,13 @@ class Bench:
         name: The experiment's name.
         quick: Whether to use small inputs, as continuous integration does.
         out: Where the files go.
+        seconds: How long a run goes on in an experiment that goes by the clock; None for its own choice.
     """
 
-    def __init__(self, name: str, *, quick: bool, out: Path) -> None:
+    def __init__(self, name: str, *, quick: bool, out: Path, seconds: float | None = None) -> None:
         self.name = name
         self.quick = quick
+        self.seconds = seconds
         self.out = out
         self.rows: list[dict[str, object]] = []
         self.checks: list[Check] = []
@@ -151,7 +162,7 @@ class Bench:
         return {
             "name": self.name,
             "quick": self.quick,
-            "command": f"penstock bench {self.name}{' --quick' if self.quick else ''}",
+            "command": f"penstock bench {self.name}{self._options()}",
             "about": EXPERIMENTS.get(self.name, ""),
             "seconds": round(time.monotonic() - self._began, 1),
             "machine": self._machine,
@@ -159,6 +170,10 @@ class Bench:
             "checks": [asdict(check) for check in self.checks],
             "plots": [asdict(plot) for plot in self.plots],
         }
+
+    def _options(self) -> str:
+        seconds = "" if self.seconds is None else f" --seconds {self.seconds:g}"
+        return (" --quick" if self.quick else "") + seconds
 
     def write(self) -> None:
         """Write `NAME.json` and `NAME.csv`."""

@@ -159,14 +159,14 @@ class _Driver:
         victims = [pid for pid in family(self._process.pid) if self._is_victim(pid)]
         if not victims:
             return False
-        with _gone_already():
+        with gone_already():
             os.kill(rng.choice(victims), signal.SIGKILL)
             return True
         return False
 
     def stop(self) -> None:
         """Kill everything."""
-        with _gone_already():
+        with gone_already():
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _start(self) -> subprocess.Popen[str]:
@@ -197,7 +197,7 @@ class _Driver:
 
 
 @contextmanager
-def _gone_already() -> Iterator[None]:
+def gone_already() -> Iterator[None]:
     """A process may end by itself just before it is killed."""
     try:
         yield

@@ -22,8 +22,8 @@ import numpy as np
 
 from penstock.base.deadline import Deadline
 from penstock.bench import Bench
-from penstock.bench.scheduling_model import Host, predicted_scale, topology_model
-from penstock.bench.scheduling_scale import measure_scale
+from penstock.bench.measure.scheduling_scale import measure_scale
+from penstock.bench.workloads.scheduling_model import Host, predicted_scale, topology_model
 from penstock.placement import (
     ALGORITHMS,
     CommunicationGraph,

@@ -37,7 +37,7 @@ SUBCOMMANDS = {
     "serve": "Run the service that decides which jobs run on a cluster, and with how much.",
     "submit": "Give the service a job.",
     "status": "Show the jobs of the service, or what runs where in one.",
-    "cancel": "Let the service end a job for good.",
+    "cancel": "Let the service end a job for good, or forget one that is over.",
     "suspend": "Let the service stop a job, which can be resumed.",
     "resume": "Let the service run a job that was suspended, or has failed.",
     "set-weight": "Change how much the streams of a job count.",

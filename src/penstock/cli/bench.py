@@ -16,11 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.base.diagnostics import UserError, did_you_mean
-from penstock.bench import EXPERIMENTS, Bench, machine_facts
+from penstock.bench import BY_CLOCK, EXPERIMENTS, NOT_AMONG_ALL, Bench, machine_facts
 from penstock.bench.pages.tables import Row, cell, is_text, parts
 from penstock.cli import print_json
+from penstock.cli.options.option_types import Number
 
 ALL = "all"
+
+_LONGEST_SECONDS = 86_400.0
 
 _LONGEST_CELL = 40
 """Longer texts are broken into lines."""
@@ -29,7 +32,7 @@ _PADDING, _MARGIN = 3, 2
 _HELP_WIDTH = 76
 _LISTING = "\n".join(
     fill(what, _HELP_WIDTH, initial_indent=f"    {name:<14}", subsequent_indent=" " * 18)
-    for name, what in {**EXPERIMENTS, ALL: "all of them, one after the other"}.items()
+    for name, what in {**EXPERIMENTS, ALL: f"all but {', '.join(NOT_AMONG_ALL)}, one after the other"}.items()
 )
 
 
@@ -55,6 +58,12 @@ _LISTING = "\n".join(
 )
 @click.option("--quick", is_flag=True, help="Small inputs: minutes become seconds, figures are rougher.")
 @click.option(
+    "--seconds",
+    type=Number(min=10.0, max=_LONGEST_SECONDS),
+    metavar="N",
+    help="How long a run goes on in experiments that go by the clock: soak (default 3600) and soda-live (600).",
+)
+@click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
@@ -63,15 +72,18 @@ _LISTING = "\n".join(
     help="Where the files go.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(names: tuple[str, ...], quick: bool, out: Path, as_json: bool) -> int:
+def command(names: tuple[str, ...], quick: bool, seconds: float | None, out: Path, as_json: bool) -> int:
     """Run one experiment here, or several, each in a process of its own."""
     for name in names:
         if name not in (*EXPERIMENTS, ALL):
             raise UserError(f"there is no experiment `{name}`", hint=did_you_mean(name, (*EXPERIMENTS, ALL)))
-    chosen = list(EXPERIMENTS) if ALL in names else list(dict.fromkeys(names))
+    among_all = [name for name in EXPERIMENTS if name not in NOT_AMONG_ALL]
+    chosen = [*dict.fromkeys(n for name in names for n in (among_all if name == ALL else [name]))]
+    if seconds is not None and not BY_CLOCK.intersection(chosen):
+        raise click.UsageError(f"--seconds is for {' and '.join(sorted(BY_CLOCK))}")
     if len(chosen) > 1:
-        return _run_several(chosen, quick=quick, out=out, as_json=as_json)
-    bench = _run_one(chosen[0], quick=quick, out=out)
+        return _run_several(chosen, quick=quick, seconds=seconds, out=out, as_json=as_json)
+    bench = _run_one(chosen[0], quick=quick, seconds=seconds, out=out)
     if as_json:
         print_json(bench.to_json())
     else:
@@ -79,9 +91,9 @@ def command(names: tuple[str, ...], quick: bool, out: Path, as_json: bool) -> in
     return 0
 
 
-def _run_one(name: str, *, quick: bool, out: Path) -> Bench:
+def _run_one(name: str, *, quick: bool, seconds: float | None, out: Path) -> Bench:
     try:
-        bench = Bench(name, quick=quick, out=out)
+        bench = Bench(name, quick=quick, out=out, seconds=seconds)
     except OSError as error:
         raise UserError(f"cannot make the folder `{out}`: {error.strerror}") from error
     importlib.import_module(f"penstock.bench.{name.replace('-', '_')}").run(bench)
@@ -89,12 +101,13 @@ def _run_one(name: str, *, quick: bool, out: Path) -> Bench:
     return bench
 
 
-def _run_several(names: list[str], *, quick: bool, out: Path, as_json: bool) -> int:
+def _run_several(names: list[str], *, quick: bool, seconds: float | None, out: Path, as_json: bool) -> int:
     """A fresh process for each: what one leaves behind in memory must not slow the next."""
     results = []
     for i, name in enumerate(names, 1):
         click.echo(f"bench: {name}, {i} of {len(names)}", err=True)
         call = [sys.executable, "-m", "penstock.cli", "bench", name, "-o", str(out), *(["--quick"] if quick else [])]
+        call += [] if seconds is None or name not in BY_CLOCK else ["--seconds", str(seconds)]
         done = subprocess.run(call, stdout=subprocess.DEVNULL, check=False)
         if done.returncode:
             return done.returncode
@@ -111,7 +124,9 @@ def _run_several(names: list[str], *, quick: bool, out: Path, as_json: bool) -> 
 def _summary(results: list[dict[str, Any]]) -> dict[str, Any]:
     """All experiments in the form of one, so that a program reads both alike."""
     return {
-        "name": ALL if len(results) == len(EXPERIMENTS) else " ".join(result["name"] for result in results),
+        "name": ALL
+        if len(results) == len(EXPERIMENTS) - len(NOT_AMONG_ALL)
+        else " ".join(result["name"] for result in results),
         "machine": machine_facts(),
         "results": [{key: result[key] for key in ("name", "command", "seconds")} for result in results],
         "checks": [

@@ -19,6 +19,8 @@ from penstock.cli.options.application_options import AppArguments, takes_applica
 from penstock.cli.options.option_types import ChannelsType, LocalFolder, RescheduleType, SizeType
 from penstock.cli.options.run_checks import check_together, refuse_options_of_spark
 from penstock.cli.options.spark_environment import setter_of, takes_spark_environment
+from penstock.cli.output.json_log import VARIABLE as LOG_FORMAT
+from penstock.cli.output.json_log import choose_log_format
 from penstock.cli.output.notices import describe_end
 from penstock.cli.output.summary import print_summary
 from penstock.compiler.fusion_names import AUTO, FUSIONS, LOOPS
@@ -230,9 +232,32 @@ class _Run(click.Command):
     help="How often to see whether channels should run on other executors; they move if it pays.",
 )
 @click.option(
+    "--tables",
+    type=click.Choice(("fixed", "measured")),
+    default="fixed",
+    show_default=True,
+    help="With --placement greedy or metis: whether key groups move to other channels, so that those which talk to "
+    "each other meet on one host, where that pays.",
+)
+@click.option(
+    "--hosts",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The tags, racks and links of the hosts of a cluster, by the names that its executors have; for demands of "
+    "the program on hosts, and --placement.",
+)
+@click.option(
     "--metrics",
     metavar="[HOST:]PORT",
     help="Serve /metrics, for Prometheus, and /health while it runs; on this machine alone unless HOST says otherwise.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(("text", "json")),
+    expose_value=False,
+    is_eager=True,
+    callback=choose_log_format,
+    help=f"How messages and progress are written to standard error: json is a line of JSON for each. [{LOG_FORMAT}]",
 )
 @click.option(
     "--report",

@@ -30,6 +30,12 @@ _LOOK_SECONDS = 0.5
     help="Of a checkpoint: write what the channels send each other as a METIS graph, for `penstock place`.",
 )
 @click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Of a checkpoint: write a page that shows which host runs what, and what crosses between hosts.",
+)
+@click.option(
     "--until",
     type=click.Choice([state.value for state in JobState]),
     metavar="STATE",
@@ -44,7 +50,13 @@ _LOOK_SECONDS = 0.5
 @asks_service
 @json_option
 def command(
-    job: str | None, graph: Path | None, until: str | None, wait: float | None, client: Client, as_json: bool
+    job: str | None,
+    graph: Path | None,
+    html: Path | None,
+    until: str | None,
+    wait: float | None,
+    client: Client,
+    as_json: bool,
 ) -> int:
     """Show the jobs of the service: what each gets, uses and earns, and why it runs or does not. With JOB, that one.
 
@@ -63,9 +75,9 @@ def command(
     if job and ("/" in job or Path(job).is_dir()):
         if until is not None or wait is not None:
             raise click.UsageError("--until and --wait are of a job of the service, not of a checkpoint")
-        return show_checkpoint(Path(job), graph, as_json)
-    if graph is not None:
-        raise click.UsageError("--graph is of a job by its checkpoint: name the folder")
+        return show_checkpoint(Path(job), graph, html, as_json)
+    if graph is not None or html is not None:
+        raise click.UsageError("--graph and --html are of a job by its checkpoint: name the folder")
     patience = wait if wait is not None else float("inf") if until is not None else 0.0
     answer = _ask(lambda: client.get("jobs") if job is None else client.get("jobs", job), until, patience)
     if as_json:
@@ -145,7 +157,7 @@ def _why(job: Mapping[str, Any]) -> str:
     return str(job["reason"] or "waits for the next decision")
 
 
-def show_checkpoint(checkpoint: Path, graph: Path | None, as_json: bool) -> int:
+def show_checkpoint(checkpoint: Path, graph: Path | None, drawing: Path | None, as_json: bool) -> int:
     """Show the job of a checkpoint."""
     from penstock.placement.live.channel_graph import format_metis
     from penstock.spark.placement.job_status import graph_of, read_status
@@ -154,11 +166,37 @@ def show_checkpoint(checkpoint: Path, graph: Path | None, as_json: bool) -> int:
     if graph is not None:
         graph.write_text(format_metis(graph_of(status).as_communication_graph()))
         click.echo(f"wrote {graph}", err=True)
+    if drawing is not None:
+        drawing.write_text(by_host(status), encoding="utf-8")
+        click.echo(f"wrote {drawing}", err=True)
     if as_json:
         print_json(status)
     else:
         _print_checkpoint(status)
     return 0
+
+
+def by_host(status: dict[str, Any]) -> str:
+    """The page of a status: where channels were before they have moved, and where they are."""
+    from penstock.draw.hosts_page import Picture, Task, hosts_page
+
+    host_of = {executor["id"]: executor["host"] for executor in status["executors"]}
+    homes: dict[Task, str] = {(t["pe"], t["channel"]): t["executor"] for t in status["tasks"] if t["executor"]}
+    before = dict(homes)
+    for move in reversed(status["moves"]):
+        before |= {(t["pe"], t["channel"]): t["from"] for t in move["tasks"] if (t["pe"], t["channel"]) in before}
+    pictures = [Picture(title="now", host_of=_hosts(homes, host_of))]
+    if before != homes:
+        title = f"before {len(status['moves'])} moves" if len(status["moves"]) > 1 else "before the move"
+        pictures.insert(0, Picture(title=title, host_of=_hosts(before, host_of)))
+    labels = {pe: ", ".join(status["pes"][pe]) for pe in sorted({task["pe"] for task in status["tasks"]})}
+    flows = {((*f["from"],), (*f["to"],)): f["bytes"] for f in status["flows"]}
+    return hosts_page(status["application"], labels, flows, pictures)
+
+
+def _hosts(homes: Mapping[Any, str], host_of: Mapping[str, str]) -> dict[Any, str]:
+    # An executor that has gone is a place of its own.
+    return {task: host_of.get(home, f"executor {home}") for task, home in homes.items()}
 
 
 def _print_checkpoint(status: dict[str, Any]) -> None:
@@ -168,6 +206,8 @@ def _print_checkpoint(status: dict[str, Any]) -> None:
         f"{status['batches']} batches in this run, told {age:.0f} s ago"
     )
     click.echo(f"placement {status['placement']}{'' if status['is_placed'] else ' (tasks run where Spark puts them)'}")
+    for demand in status.get("demands", ()):
+        click.echo(f"kept: {demand}")
     for executor in status["executors"]:
         rack = f", {executor['rack']}" if executor["rack"] else ""
         click.echo(f"executor {executor['id']} on {executor['host']}{rack}")

@@ -2,7 +2,7 @@
 
 The environment variable `PENSTOCK_APP_CONFIG` names a JSON file with an object for each of them:
 
-    {"market": {"server": "db:5432", "password": "geheim"}}
+    {"market": {"server": "db:5432", "password": "env:MARKET_PASSWORD"}}
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from penstock.base.diagnostics import UserError
 from penstock.base.json_reader import JsonReader
 from penstock.base.json_source import kind_of, read_json
-from penstock.base.redaction import is_secret_name, protect
+from penstock.base.secret_references import protect_value
 
 VARIABLE = "PENSTOCK_APP_CONFIG"
 
@@ -47,7 +47,7 @@ def read_configurations() -> Configurations:
                 reader.complain(
                     f"`{key}` of the application configuration `{name}` is {kind_of(value)}", "write a string"
                 )
-            elif is_secret_name(key):
-                protect(value)
+            else:
+                protect_value(key, value)
     reader.raise_if_any()
     return found

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from penstock.base.local_paths import local_path
+from penstock.base.sandbox import check_place
 from penstock.expr.configurations import Configurations
 
 Tuple = tuple[object, ...]
@@ -91,17 +92,26 @@ class Environment:
         """Where a file that is read lies.
 
         Raises:
-            UserError: The name is a URI of something that is not local.
+            UserError: The name is a URI of something that is not local, or leads out of the sandbox.
         """
-        return self.data_directory / local_path(str(name), "the file")
+        path = self.data_directory / local_path(str(name), "the file")
+        return check_place(path, self.data_directory, "data folder")
 
     def output_path(self, name: object) -> Path:
         """Where a file or folder that is written lies.
 
         Raises:
-            UserError: The name is a URI of something that is not local.
+            UserError: The name is a URI of something that is not local, or leads out of the sandbox.
         """
-        return self.output_directory / self.map_output(str(local_path(str(name), "the output")))
+        return self.output_file(self.map_output(str(local_path(str(name), "the output"))))
+
+    def output_file(self, name: str) -> Path:
+        """Where a file lies whose name is mapped already.
+
+        Raises:
+            UserError: It leads out of the sandbox.
+        """
+        return check_place(self.output_directory / name, self.output_directory, "output folder")
 
     def map_output(self, name: str) -> str:
         """The name of a file that is written instead of one: another if it is absolute and `output_map` says so.

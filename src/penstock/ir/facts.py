@@ -56,6 +56,7 @@ class Facts:
         writes: The parameters that name the files, or folders, that it writes.
         opens_what_tuples_name: Whether it reads the files that its input names, so that a tuple may be any amount of
             work.
+        reaches_out: Whether it talks to servers, or to other jobs, so that a program in a sandbox cannot have it.
         ends_anywhere: Whether it ends a stream without an effect outside, in whatever process it runs.
         takes_blocks: Whether it takes all rows that have come at once, as columns, and is a piece of a PE of its own.
         uses_up_with: The parameters with which it uses up what it reads, so that it is not repeatable.
@@ -81,6 +82,7 @@ class Facts:
     is_repeatable: bool = False
     writes: tuple[str, ...] = ()
     opens_what_tuples_name: bool = False
+    reaches_out: bool = False
     ends_anywhere: bool = False
     takes_blocks: bool = False
     uses_up_with: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.base import sandbox
 from penstock.base.diagnostics import Diagnostics, SourceFile, Span, UserError, did_you_mean
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
@@ -54,7 +55,8 @@ def compile_file(
     Args:
         path: The file with the main composite; other files of the application lie around it by namespace.
         main: The main composite, if the file has several.
-        toolkits: Folders of SPL files and Python packages; a folder `toolkit` beside the file is always one of them.
+        toolkits: Folders of SPL files and Python packages; a folder `toolkit` beside the file is one of them, but in a
+            sandbox.
         compile_values: What getCompileTimeValue gives.
         arguments: Compile-time arguments: `@ARGV` of Perl in SPL.
 
@@ -64,7 +66,8 @@ def compile_file(
     file = Path(path)
     source = read_source(file, tuple(arguments))
     own = file.parent / "toolkit"
-    folders = toolkit_roots((*((own,) if own.is_dir() else ()), *map(Path, toolkits)))
+    is_own = own.is_dir() and not sandbox.is_on()
+    folders = toolkit_roots((*((own,) if is_own else ()), *map(Path, toolkits)))
     return _compile(source, main, folders, compile_values, file, arguments=tuple(arguments))
 
 
@@ -150,6 +153,8 @@ def _compile(
         application = _application(compilation, module, main, Evaluator(environment=_environment(compile_values)))
     except RecursionError:
         raise UserError(error("the program is nested too deeply", module.file.span).diagnostics) from None
+    if application is not None:
+        _check_reach(application, found)
     found.raise_if_any()
     assert application is not None
     return Program(
@@ -158,6 +163,14 @@ def _compile(
         directory=folder,
         warnings=tuple(compilation.warnings),
     )
+
+
+def _check_reach(application: Application, found: Diagnostics) -> None:
+    """Report the operators that reach out of the sandbox, where programs run in one."""
+    for operator in application.operators if sandbox.is_on() else ():
+        if operator.facts.reaches_out:
+            message = f"`{operator.kind}` reaches out of the sandbox, to servers or other jobs"
+            found.error(message, operator.span, hint="run it without --sandbox if you trust it")
 
 
 def _environment(compile_values: Mapping[str, list[str]]) -> Environment:

@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.base import sandbox
 from penstock.base.diagnostics import Diagnostic, SourceFile, Span, UserError
 from penstock.lang.check.mistakes import error
 
@@ -81,8 +82,12 @@ def expand_mixed_mode(source: SourceFile, arguments: Sequence[str], folder: Path
         folder: Where its Perl runs.
 
     Raises:
-        UserError: There is no Perl here, or the file's Perl fails; the message names the line.
+        UserError: There is no Perl here, or programs run in the sandbox, or the file's Perl fails; the message names
+            the line.
     """
+    if sandbox.is_on():
+        hint = "run it without --sandbox if you trust it, or write the SPL that it makes into a file that ends in .spl"
+        raise UserError(f"`{source.path}` holds Perl, which a sandbox does not run", hint=hint)
     script = make_script(source)
     perl = shutil.which("perl")
     if perl is None:

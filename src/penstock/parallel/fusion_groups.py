@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
 
 from penstock.ir.constraints import ConstraintKind
 from penstock.ir.graph import Application
@@ -28,24 +29,27 @@ def fusion_groups(application: Application) -> dict[str, tuple[str, ...]]:
     return {id_: group for group in sorted(groups, key=lambda g: number[g[0]]) if len(group) > 1 for id_ in group}
 
 
-def joined(groups: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+Member = TypeVar("Member", bound=Hashable)
+
+
+def joined(groups: Iterable[Sequence[Member]]) -> list[tuple[Member, ...]]:
     """Groups united wherever they have a member in common, in order of their first members.
 
     Example:
         >>> joined([("a", "b"), ("c", "d"), ("b", "e")])
         [('a', 'b', 'e'), ('c', 'd')]
     """
-    parent: dict[str, str] = {}
+    parent: dict[Member, Member] = {}
     for group in groups:
         for other in group:
             parent[_root(parent, other)] = _root(parent, group[0])
-    members: dict[str, list[str]] = {}
+    members: dict[Member, list[Member]] = {}
     for id_ in parent:
         members.setdefault(_root(parent, id_), []).append(id_)
     return [tuple(found) for found in members.values()]
 
 
-def _root(parent: dict[str, str], id_: str) -> str:
+def _root(parent: dict[Member, Member], id_: Member) -> Member:
     """The representative of a group, with the path to it shortened."""
     path = []
     while parent.setdefault(id_, id_) != id_:

@@ -1,15 +1,16 @@
 """The demands of an application's placement constraints on PEs, whatever the hosts are.
 
 Introduction:
-    Spark decides on which host a PE runs, so a demand on hosts cannot be applied as it is. But a PE is on one host,
-    so much of it is a demand on PEs, and that part holds today: two operators that may not share a host may not share a
-    PE. `pe_demands` states it in the three kinds of constraints that every fusion algorithm knows; `broken_demands`
-    judges a given fusion, from the definitions.
+    Hosts are known when a job starts, and its PEs before. But a channel of a PE is on one host, so much of a demand on
+    hosts is a demand on PEs, wherever the job will run: two operators that may not share a host may not share a PE.
+    `pe_demands` states it in the three kinds of constraints that every fusion algorithm knows; `broken_demands` judges
+    a given fusion, from the definitions.
 
 Formulation:
     A *cluster* is operators that are on one host in every placement: those of a PE or host colocation. Two clusters
-    are *apart* if a host exlocation names an operator of each, if one has a host for itself, or if the hosts that their
-    resource matches allow have no name in common. Operators of clusters that are apart share no PE.
+    are *apart* if a host exlocation names an operator of each, if they are of different replicas of high availability,
+    if one has a host for itself, or if the hosts that their resource matches allow have no name in common.
+    Operators of clusters that are apart share no PE.
 
     Sharing a PE makes two clusters share a host, and so on through a third one. Where every cluster is in one PE
     anyway, no third one can come between, and the pairs that are apart say it all. Elsewhere the clusters are put into
@@ -21,7 +22,7 @@ Example:
 
 When it does not apply:
     Which hosts there are, and how many, is not known here. A name of a resource match may be a host's or a tag; names
-    that differ count as different hosts. Replicas of high availability are left alone.
+    that differ count as different hosts. Of high availability, that replicas are fused alike is left alone.
 
 Reference:
     Khandekar et al., Middleware 2009, section 3.1.
@@ -29,7 +30,7 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
@@ -104,15 +105,41 @@ def broken_demands(application: Application, pes: Iterable[Sequence[str]]) -> It
         yield from _broken_by_host(frozenset(group), given)
 
 
-def unapplied_demands(application: Application) -> Iterator[str]:
-    """Warnings of what a run on Spark does not apply: which hosts PEs are on, and where sources and sinks stand."""
+def host_demands(application: Application) -> tuple[Constraint, ...]:
+    """The constraints of an application that say something of hosts."""
+    return tuple(c for c in application.constraints if c.kind not in _ABOUT_PES)
+
+
+def operators_of(demands: Iterable[Constraint]) -> frozenset[str]:
+    """The operators that constraints name."""
+    return frozenset(id_ for c in demands for ids in (c.operators, *c.replicas) for id_ in ids)
+
+
+def operators_with_places(application: Application) -> frozenset[str]:
+    """The operators whose host matters: those of demands on hosts; if one has a host for itself, all of them."""
+    demands = host_demands(application)
+    if any(c.kind is ConstraintKind.HOST_DEDICATION for c in demands):
+        return frozenset(operator.id for operator in application.operators)
+    return operators_of(demands)
+
+
+def unapplied_demands(application: Application, *, has_hosts: bool = False) -> Iterator[str]:
+    """Warnings of what a run on Spark does not apply: which hosts PEs are on, and where sources and sinks stand.
+
+    Args:
+        application: What runs.
+        has_hosts: Whether it runs on a cluster, where demands on hosts are kept.
+    """
     given = application.constraints
-    hosts = [describe(c) for c in given if c.kind not in _ABOUT_PES]
-    if hosts:
+    hosts = [describe(c) for c in host_demands(application)]
+    if hosts and not has_hosts:
         yield (
-            "placement: Spark chooses the hosts, so these only decide which operators may share a PE: "
+            "placement: all runs on this machine, so these only decide which operators may share a PE: "
             + "; ".join(hosts)
         )
+    alike = [describe(c) for c in given if c.isomorphic]
+    if alike:
+        yield "placement: replicas need not be fused alike on Spark: " + "; ".join(alike)
     ends = [describe(c) for c in given if c.kind in _ABOUT_PES and _is_about_ends(c, application)]
     if ends:
         yield (
@@ -139,7 +166,8 @@ def describe(constraint: Constraint) -> str:
         >>> describe(Constraint(kind=ConstraintKind.HOST_EXLOCATION, operators=("a", "b")))
         'host_exlocation of `a`, `b`'
     """
-    names = ", ".join(f"`{id_}`" for id_ in constraint.operators)
+    sets = constraint.replicas or (constraint.operators,)
+    names = " | ".join(", ".join(f"`{id_}`" for id_ in ids) for ids in sets)
     hosts = f" to {', '.join(f'`{host}`' for host in constraint.hosts)}" if constraint.hosts else ""
     return f"{constraint.kind.value} of {names}{hosts}"
 
@@ -198,6 +226,11 @@ def _broken_by_host(group: frozenset[str], given: Iterable[Constraint]) -> Itera
             yield f"{describe(constraint)}: `{here[0]}` and `{here[1]}` would be on one host"
         if constraint.kind is ConstraintKind.HOST_DEDICATION and len(group) > 1:
             yield f"{describe(constraint)}: `{here[0]}` would not be alone on its host"
+    for constraint in given:
+        replicas = _replicas_among(constraint, group)
+        if len(replicas) > 1:
+            here = [next(id_ for id_ in constraint.replicas[number] if id_ in group) for number in replicas[:2]]
+            yield f"{describe(constraint)}: `{here[0]}` and `{here[1]}` would be on one host"
     if _allowed(inside) == frozenset():
         matches = [describe(c) for c in inside if c.kind is ConstraintKind.RESOURCE_MATCH]
         yield f"{'; '.join(matches)}: these would be on one host"
@@ -222,6 +255,7 @@ def _broken_by_pes(constraint: Constraint, home: dict[str, int]) -> Iterator[str
 def _is_held_apart(cluster: Cluster, given: Iterable[Constraint]) -> bool:
     members = frozenset(cluster.operators)
     excluded = any(c.kind is ConstraintKind.HOST_EXLOCATION and not members.isdisjoint(c.operators) for c in given)
+    excluded = excluded or any(_replicas_among(c, members) for c in given)
     return excluded or cluster.hosts is not None
 
 
@@ -231,6 +265,10 @@ def _are_apart(one: Cluster, other: Cluster, given: Iterable[Constraint]) -> boo
         return True
     if one.hosts is not None and other.hosts is not None and one.hosts.isdisjoint(other.hosts):
         return True
+    for constraint in given:
+        replicas = {*_replicas_among(constraint, one.operators), *_replicas_among(constraint, other.operators)}
+        if len(replicas) > 1:
+            return True
     exlocations = [set(c.operators) for c in given if c.kind is ConstraintKind.HOST_EXLOCATION]
     return any(not e.isdisjoint(one.operators) and not e.isdisjoint(other.operators) for e in exlocations)
 
@@ -255,6 +293,11 @@ def _may_join(found: Sequence[Cluster], cluster: Cluster, given: Sequence[Constr
         return False
     sets = [c.hosts for c in (*found, cluster) if c.hosts is not None]
     return not sets or bool(frozenset.intersection(*sets))
+
+
+def _replicas_among(constraint: Constraint, operators: Collection[str]) -> list[int]:
+    """The numbers of the replicas that have some of these operators."""
+    return [n for n, replica in enumerate(constraint.replicas) if not set(replica).isdisjoint(operators)]
 
 
 def _is_laminar(sets: Sequence[frozenset[str]]) -> bool:

@@ -71,6 +71,8 @@ def _describe(progress: dict[str, Any]) -> dict[str, Any]:
         "batch": progress["batchId"],
         "seconds": progress["batchDuration"] / 1000,
         "waited_seconds": progress.get("waitedSeconds", 0.0),
+        "task_seconds": progress.get("taskSeconds", 0.0),
+        "pes": [{"operators": list(names), "seconds": spent} for names, spent in progress.get("peSeconds", ())],
         "received": totals.received,
         "submitted": totals.submitted,
         "rejected": totals.rejected,

@@ -45,6 +45,10 @@ class Client:
         """Change something."""
         return self._ask("PUT", path, body)
 
+    def delete(self, *path: str) -> Any:
+        """Remove something."""
+        return self._ask("DELETE", path, None)
+
     def text(self, *path: str, **query: int) -> str:
         """What the service tells as text."""
         return str(self._ask("GET", path, None, query, as_text=True))

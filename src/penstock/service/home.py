@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from penstock.base.diagnostics import UserError
 from penstock.service.jobs.process import Attempt
+from penstock.service.states.job_state import FINAL
+from penstock.service.store.store import Store
+
+_REMOVED = ".removed-"
+"""In the names of folders that are to be deleted; names of jobs have no dots."""
 
 
 def take_home(home: Path) -> int:
@@ -43,6 +50,24 @@ def stop_strangers(home: Path, known: Iterable[str]) -> Iterator[str]:
             for attempt in running:
                 attempt.ask_to_stop()
             yield folder.name
+
+
+def forget_job(store: Store, folder: Path, job_id: str) -> bool:
+    """Forget a job that is over, and delete its folder; whether it was over. Its name is free at once."""
+    aside = folder.with_name(f".{folder.name}{_REMOVED}{time.time_ns()}")
+    with store.transaction():
+        if not store.remove_job(job_id, FINAL):
+            return False
+        if folder.exists():
+            folder.rename(aside)
+    shutil.rmtree(aside, ignore_errors=True)
+    return True
+
+
+def clear_removed(home: Path) -> None:
+    """Delete the folders of jobs that were forgotten, where the service was killed before it came to that."""
+    for folder in (home / "jobs").glob(f".*{_REMOVED}*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def set_aside(folder: Path) -> Path | None:

@@ -23,15 +23,16 @@ from typing import Any
 from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import Infeasible, UserError
 from penstock.running.run_report import read_report
+from penstock.runtime.ingest.cores_limit import can_resize
 from penstock.scheduler.problem.nodes import Cluster, Node
 from penstock.service.carry_out.carrier import Carrier, Command
-from penstock.service.carry_out.settings import Settings
+from penstock.service.carry_out.settings import Settings, is_due
 from penstock.service.decide.micro import decide_micro
 from penstock.service.decide.plan import Grant, Plan
 from penstock.service.decide.possible import decide_possible
 from penstock.service.decide.snapshot import Snapshot
 from penstock.service.decide.what_if import change
-from penstock.service.home import set_aside, stop_strangers, take_home
+from penstock.service.home import clear_removed, forget_job, set_aside, stop_strangers, take_home
 from penstock.service.jobs.description import check_streams, describe
 from penstock.service.jobs.package import unpack
 from penstock.service.jobs.submission import submission_from_json
@@ -45,6 +46,9 @@ _DECIDING_SHARE = 0.5
 """Of an epoch, for its decision; a macro decision is made beside all else, so that jobs that die are noticed."""
 
 _MOST_DECIDING_SECONDS = 30.0
+
+_PATIENT_EPOCHS = 3
+"""Micro epochs without a batch after which it counts that there was none."""
 
 _SOON_SECONDS = 1.0
 """How far apart decisions are that are made because something has changed."""
@@ -89,6 +93,7 @@ class Service:
         self.trouble = ""
         """What went wrong in the last tick; empty for nothing."""
         self.store.note("service", f"started, process {os.getpid()}")
+        clear_removed(settings.home)
         for name in stop_strangers(settings.home, [record.id for record in self.store.jobs()]):
             self.store.note("error", f"job `{name}` is unknown, but runs: it was asked to stop; its files are kept")
 
@@ -136,13 +141,13 @@ class Service:
         self.carrier.step_all(None if self.plan is None else self.plan.grants)
         if self._shape() != before:
             self._has_changed.set()
-        is_micro = _is_due(self._micro_at, now, self.settings.micro_seconds)
+        is_micro = is_due(self._micro_at, now, self.settings.micro_seconds)
         if is_micro:
             self._micro_at = now
             self.look()
         self._take_decision()
-        is_soon = self._has_changed.is_set() and _is_due(self._macro_at, now, _SOON_SECONDS)
-        if self._decision is None and (is_soon or _is_due(self._macro_at, now, self.settings.macro_seconds)):
+        is_soon = self._has_changed.is_set() and is_due(self._macro_at, now, _SOON_SECONDS)
+        if self._decision is None and (is_soon or is_due(self._macro_at, now, self.settings.macro_seconds)):
             self._has_changed.clear()
             self._macro_at = now
             seconds = min(_MOST_DECIDING_SECONDS, self.settings.macro_seconds * _DECIDING_SHARE)
@@ -152,8 +157,8 @@ class Service:
                 self._decision.exception(self.settings.look_seconds)
             self._take_decision()
         elif is_micro and self.plan is not None and self.plan.grants:
-            deadline = Deadline.after(self.settings.micro_seconds * _DECIDING_SHARE)
-            self._adopt("micro", decide_micro(self.snapshot(), self.plan, deadline))
+            in_time = Deadline.after(self.settings.micro_seconds * _DECIDING_SHARE)
+            self._adopt("micro", decide_micro(self.snapshot(), self.plan, in_time))
 
     def _take_decision(self) -> None:
         """Adopt a macro decision that is ready, and begin to carry it out."""
@@ -183,20 +188,20 @@ class Service:
                 self._looks.pop(record.id, None)
                 continue
             attempt = self.carrier.attempt(record)
+            attempt.trim_log()
             seconds, reports = attempt.cpu_seconds(), read_report(attempt.report)
             if seconds is None:
                 continue
             report = next(iter(reports.values()), {})
-            look, before = Look.of(record.attempt, self._clock(), seconds, report), self._looks.get(record.id)
-            self._looks[record.id] = look
-            if before is None:
+            look = Look.of(record.attempt, self._clock(), seconds, report)
+            before = self._looks.setdefault(record.id, look)
+            if look.awaits_batch(before, _PATIENT_EPOCHS * self.settings.micro_seconds):
                 continue
+            self._looks[record.id] = look
             submission = submission_from_json(record.spec)
             description = record.template_record(record.template).description
-            core_mips = self.settings.core_mips
-            sample = compare(
-                before, look, submission, record.template, description, weight=record.weight, core_mips=core_mips
-            )
+            more = {"weight": record.weight, "core_mips": self.settings.core_mips}
+            sample = compare(before, look, submission, record.template, description, **more)
             if sample is not None:
                 self.store.add_sample(sample)
 
@@ -211,6 +216,7 @@ class Service:
             {record.id: self.store.samples(record.id, most=WINDOW * 2) for record in records},
             mips=cluster.live_mips,
             now=self._clock(),
+            least_mips=self.settings.core_mips if can_resize(self.settings.master) else 0.0,
         )
         return Snapshot(cluster=cluster, jobs=jobs, prices=self.settings.prices, core_mips=self.settings.core_mips)
 
@@ -231,7 +237,7 @@ class Service:
             "mips_used": plan.mips_used,
             "seconds": plan.seconds,
         }
-        if kind == "micro" or not _is_same(last, plan):
+        if kind == "micro" or last is None or not last.says_what(plan):
             number = self.store.add_decision(kind, figures, plan.to_json())
             if kind == "macro" and (last is None or last.templates != plan.templates):
                 self.store.note("decision", f"decision {number}: {plan.in_words()}")
@@ -293,7 +299,7 @@ class Service:
 
     def _check_free(self, name: str) -> None:
         if self.store.job(name) is not None:
-            raise Conflict(f"there is a job `{name}` already", hint="give it another name")
+            raise Conflict(f"there is a job `{name}` already", hint="give it another name, or forget that one")
 
     def job(self, job_id: str) -> JobRecord:
         """The job of an id.
@@ -350,9 +356,8 @@ class Service:
         self._has_changed.set()
 
     def _check_node(self, node: str) -> None:
-        known = {node.id for node in self.settings.nodes}
-        if node not in known:
-            raise Missing(f"there is no node `{node[:80]}`", hint=f"there are {', '.join(sorted(known))}")
+        if node not in (known := sorted(node.id for node in self.settings.nodes)):
+            raise Missing(f"there is no node `{node[:80]}`", hint=f"there are {', '.join(known)}")
 
     def what_if(self, changes: Mapping[str, Any]) -> Plan:
         """The plan if weights, ranks or the capacity were others; nothing is changed.
@@ -376,23 +381,19 @@ class Service:
         except Infeasible as error:
             raise Conflict(f"no plan: {error.reason}") from None
 
+    def remove(self, job_id: str) -> None:
+        """Forget a job that is over, with its folder; its name is free again.
+
+        Raises:
+            Conflict: It is not over.
+        """
+        record = self.job(job_id)
+        if not forget_job(self.store, self.settings.job_folder(job_id), job_id):
+            raise Conflict(f"job `{job_id}` is {record.state}", hint="cancel it first")
+
     def log(self, job_id: str, most: int) -> str:
         """The end of what a job's last process has printed."""
         return self.carrier.attempt(self.job(job_id)).last_words(most)
 
 
 _VERBS = {Wanted.RUN: "run", Wanted.SUSPEND: "be suspended", Wanted.CANCEL: "be cancelled"}
-
-
-def _is_due(last: float, now: float, seconds: float) -> bool:
-    """Whether something is due again; also when the clock was set back behind the last time."""
-    return not 0 <= now - last < seconds
-
-
-def _is_same(last: Plan | None, plan: Plan) -> bool:
-    """Whether a decision says what the one before it said, so that it need not be kept again."""
-    return last is not None and (last.grants, dict(last.refusals), last.mips) == (
-        plan.grants,
-        dict(plan.refusals),
-        plan.mips,
-    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock.placement.live.channel_graph import format_metis
-from penstock.placement.live.traffic_window import Line, TrafficWindow
+from penstock.placement.live.traffic_window import BATCHES, HALF_LIFE, Line, TrafficWindow
 from penstock.runtime.pes.traffic import TaskTraffic
 
 LINE = Line(pes=(1, 2, 3), sources=frozenset([0]), consumers={0: 1, 1: 2, 2: 3, 3: 3})
@@ -22,8 +24,19 @@ def test_what_is_older_than_the_window_is_forgotten() -> None:
     for size in (1000, 10, 20):
         window.add([TaskTraffic(pe=1, channel=0, sent={1: {0: [1, size]}}, cpu_seconds=size / 10)])
     graph = window.graph()
-    assert (graph.batches, graph.flows) == (2, {((1, 0), (2, 0)): 15.0})
-    assert graph.cpu_seconds == {(1, 0): 1.5}
+    older = 0.5 ** (1 / HALF_LIFE)
+    mean = (older * 10 + 20) / (older + 1)
+    assert (graph.batches, graph.flows) == (2, {((1, 0), (2, 0)): pytest.approx(mean)})
+    assert graph.cpu_seconds == {(1, 0): pytest.approx(mean / 10)}
+
+
+def test_load_that_has_changed_shows_after_some_batches() -> None:
+    window = TrafficWindow(LINE)
+    for channel, batches in ((0, BATCHES), (1, 2 * HALF_LIFE)):
+        for _ in range(batches):
+            window.add([TaskTraffic(pe=1, channel=0, sent={1: {channel: [1, 100]}})])
+    flows = window.graph().flows
+    assert flows[(1, 0), (2, 1)] > 2 * flows[(1, 0), (2, 0)]
 
 
 def test_sources_are_counted_but_are_no_tasks() -> None:

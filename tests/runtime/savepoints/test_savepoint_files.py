@@ -28,7 +28,7 @@ from penstock.local.local_state import restore_state, take_state
 from penstock.reference import run
 from penstock.runtime.savepoints.inside import describe_state, export_state, inside_of
 from penstock.runtime.savepoints.program_changes import describe_program
-from penstock.runtime.savepoints.savepoint_files import Savepoint, read_savepoint, write_savepoint
+from penstock.runtime.savepoints.savepoint_files import READABLE, Savepoint, read_savepoint, write_savepoint
 from penstock.runtime.savepoints.state_tables import (
     columns_of_table,
     part_of_table,
@@ -38,7 +38,7 @@ from penstock.runtime.savepoints.state_tables import (
 from penstock.runtime.sinks.writer import SinkWriter, gather
 from penstock.toolkit.core.program import Program
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "savepoints" / "format-1"
+FIXTURES = {n: Path(__file__).parents[2] / f"fixtures/savepoints/format-{n}" for n in READABLE}
 PROGRAM = """composite Main { graph
     stream<rstring k, int32 v, float64 x> A = Beacon() { param iterations: 60u; period: 0.5;
       output A: k = "key " + (rstring) (IterationCount() % 7ul), v = (int32) IterationCount(), x = 0.5; }
@@ -111,7 +111,7 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-@pytest.mark.parametrize("place", [None, FIXTURE], ids=["just written", "format 1"])
+@pytest.mark.parametrize("place", [None, *FIXTURES.values()], ids=["just written", *map(str, FIXTURES)])
 def test_a_job_goes_on_from_a_savepoint(place, saved, tmp_path):
     out = tmp_path / "out"
     if place is not None:

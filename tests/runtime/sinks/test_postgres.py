@@ -68,6 +68,17 @@ def test_a_crash_between_writing_and_storing_changes_nothing(table, tmp_path):
     assert query(f"SELECT count(*) FROM penstock_batches WHERE job = '{job_of(tmp_path)}'") == [(2,)]
 
 
+def test_ids_of_batches_are_forgotten_when_they_are_old(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.toolkit.adapters.postgres_table.KEPT_BATCHES", 2)
+    sinks = Sinks(program(table), tmp_path)
+    for number in range(7):
+        sinks.write(number, {"A": [("a", number)]})
+        old = "written = now() - interval '40 days'"
+        query(f"UPDATE penstock_batches SET {old} WHERE job = '{job_of(tmp_path)}' AND batch <> 1")
+    kept = query(f"SELECT batch FROM penstock_batches WHERE job = '{job_of(tmp_path)}' ORDER BY batch")
+    assert kept == [(1,), (4,), (5,), (6,)]
+
+
 def job_of(folder) -> str:
     return read_sealed(folder / "sinks" / "job", "the name of the job").decode()
 

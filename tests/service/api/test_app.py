@@ -162,6 +162,32 @@ def test_a_job_can_be_submitted_once_and_ends_for_good(api: Api, job: str, runni
     assert left == []
 
 
+def test_the_name_of_a_job_that_is_over_is_free_when_it_is_removed(api: Api, running: tuple[Api, Service]) -> None:
+    folder = running[1].settings.job_folder("again")
+    for _ in range(2):
+        assert api.ask("POST", "/api/jobs", submission("again", rank=1))[0] == 201
+        until(lambda: api.state("again") == "running")
+        status, answer = api.ask("DELETE", "/api/jobs/again")
+        assert (status, answer["error"]["hint"]) == (409, "cancel it first")
+        assert api.ask("POST", "/api/jobs/again/cancel")[0] == 202
+        until(lambda: api.state("again") == "cancelled")
+        assert (folder / "checkpoint").exists()
+        assert api.ask("DELETE", "/api/jobs/again") == (200, {"id": "again", "state": "removed"})
+        assert api.ask("GET", "/api/jobs/again")[0] == 404
+        assert api.ask("DELETE", "/api/jobs/again")[0] == 404
+        assert not folder.exists()
+        assert "again" not in [event["job"] for event in api.ask("GET", "/api/events?most=1000")[1]]
+
+
+def test_a_folder_that_was_to_be_deleted_when_the_service_was_killed_is_deleted_by_the_next(tmp_path: Path) -> None:
+    left = tmp_path / "home" / "jobs" / ".old.removed-17"
+    left.mkdir(parents=True)
+    kept = tmp_path / "home" / "jobs" / ".old.lost-1"
+    kept.mkdir()
+    with running_service(tmp_path / "home"):
+        assert (left.exists(), kept.exists()) == (False, True)
+
+
 def test_a_body_that_is_too_large_is_refused(api: Api) -> None:
     status, answer = api.ask("POST", "/api/jobs", b" " * (MOST_PACKAGE_BYTES + 1))
     assert (status, "is more than 32 MiB" in answer["error"]["message"]) == (413, True)
@@ -307,7 +333,8 @@ def test_the_description_has_every_route_and_no_other(api: Api) -> None:
             target = path.replace("{job}", "nobody").replace("{number}", "1")
             status = api.ask(method.upper(), target, {} if "requestBody" in operation else None)[0]
             assert str(status) in operation["responses"], (method, path, status)
-            assert api.ask("DELETE", target)[0] == 405
+            other = "PATCH" if "delete" in operations else "DELETE"
+            assert api.ask(other, target)[0] == 405
 
 
 def check(value: Any, schema: dict[str, Any]) -> None:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from penstock.base.holders import Process
 from penstock.base.process_tree import stat_of
+from penstock.runtime.ingest.cores_limit import read_cores
 from penstock.runtime.ingest.ingest_limit import read_limit
 from penstock.scheduler.problem.nodes import Node
 from penstock.service.carry_out.carrier import Carrier
+from penstock.service.carry_out.cluster_probe import ClusterProbe
 from penstock.service.carry_out.settings import Settings
 from penstock.service.decide.plan import Grant
 from penstock.service.jobs.process import Attempt
@@ -374,3 +379,59 @@ def _alive(bench: Bench, name: str) -> int:
         process = Attempt(folder=folder).process
         found += process is not None and process.state is not None
     return found
+
+
+def test_a_job_is_told_how_many_cores_it_shall_have_and_shown_as_the_cluster_can_do_it(bench: Bench) -> None:
+    bench.add("a", "long")
+    checkpoint = bench.settings.job_folder("a") / "checkpoint"
+    for master, shown in (("local", 4), ("spark://host:7077", 2)):
+        bench.settings = replace(bench.settings, master=master)
+        bench.carrier = Carrier(bench.store, bench.settings, time.time, command)
+        bench.grants["a"] = Grant(template="t", mips=1500.0, ingest_tps=100.0, cores=2, most_cores=4)
+        bench.until_state("a", JobState.RUNNING)
+        bench.carrier.step_all(bench.grants)
+        record = bench.store.job("a")
+        assert record is not None
+        assert (read_cores(checkpoint), record.cores) == (2, shown)
+    bench.grants["a"] = replace(bench.grants["a"], cores=3)
+    bench.carrier.step_all(bench.grants)
+    assert read_cores(checkpoint) == 3
+
+
+def test_nobody_is_started_or_given_up_while_the_cluster_does_not_answer(bench: Bench) -> None:
+    cluster = SimpleNamespace(master="spark://host:7077", is_there=False)
+    bench.carrier._cluster = cluster  # type: ignore[assignment]
+    bench.add("a", "long")
+    bench.grant("a")
+    for _ in range(3):
+        bench.carrier.step_all(bench.grants)
+    assert bench.state("a") == JobState.QUEUED
+    assert [e.text for e in bench.store.events() if e.kind == "error"] == [
+        "the cluster at spark://host:7077 does not answer; jobs that are to be started wait for it"
+    ]
+    cluster.is_there = True
+    bench.until_state("a", JobState.RUNNING)
+    assert "answers again" in "".join(e.text for e in bench.store.events())
+    # A failure more would be one too many; it does not count while the cluster is gone.
+    bench.store.set("a", failures=bench.settings.most_failures)
+    cluster.is_there = False
+    bench.attempt("a").kill()
+    bench.attempt("a").report.unlink()
+    bench.until_state("a", JobState.QUEUED)
+    record = bench.store.job("a")
+    assert record is not None
+    assert record.failures == bench.settings.most_failures
+    cluster.is_there = True
+    bench.until_state("a", JobState.RUNNING)
+
+
+def test_a_probe_says_whether_anybody_listens() -> None:
+    now = [0.0]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        probe = ClusterProbe(f"spark://127.0.0.1:1,127.0.0.1:{port}", lambda: now[0])
+        assert probe.is_there
+    assert probe.is_there
+    now[0] = 5.0
+    assert not probe.is_there
+    assert all(ClusterProbe(url).is_there for url in ("local", "yarn", "k8s://https://host:1", "spark://"))

@@ -14,7 +14,7 @@ from penstock.scheduler.problem.admission_problem import Linear, Table, ValueFun
 from penstock.scheduler.problem.nodes import Cluster, Node
 from penstock.scheduler.problem.ranks import is_rank_legal
 from penstock.service.decide.decide import decide
-from penstock.service.decide.micro import decide_micro
+from penstock.service.decide.micro import deal_cores, decide_micro
 from penstock.service.decide.plan import Plan
 from penstock.service.decide.problem_of import problem_of
 from penstock.service.decide.snapshot import JobView, Snapshot, StreamView, TemplateView
@@ -286,3 +286,23 @@ def test_who_stays_and_starts_others_does_not_give_way_at_the_next_decision() ->
     plan = after(first)
     again = after(carried_out(first, plan))
     assert again.templates == plan.templates
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.tuples(st.floats(1000, 5000), st.integers(0, 6), st.integers(1, 8)), min_size=1, max_size=8),
+    st.floats(0, 3000),
+)
+def test_cores_are_whole_and_no_more_than_there_are(shares: list[tuple[float, int, int]], spare: float) -> None:
+    jobs = [JobView(id=str(i), templates=(), cores=had) for i, (_, had, _) in enumerate(shares)]
+    mips = {str(i): share for i, (share, _, _) in enumerate(shares)}
+    most = {str(i): n for i, (_, _, n) in enumerate(shares)}
+    snapshot = world(mips=sum(mips.values()) + spare)
+    dealt = deal_cores(jobs, mips, most, snapshot)
+    assert sum(dealt.values()) <= snapshot.mips / 1000 + 1e-6
+    for name, cores in dealt.items():
+        assert 1 <= cores <= most[name]
+        assert min(int(mips[name] / 1000), most[name]) <= cores <= mips[name] / 1000 + 1
+    # The same again, once they have what was dealt.
+    again = [JobView(id=name, templates=(), cores=cores) for name, cores in dealt.items()]
+    assert deal_cores(again, mips, most, snapshot) == dealt

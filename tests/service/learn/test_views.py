@@ -39,7 +39,7 @@ def sample(tps: float, mips: float, *, waited: float = 0.0, template: str = "t",
 
 
 def record(name: str, graph: dict[str, Any] | None = None, **more: Any) -> tuple[JobRecord, Submission]:
-    spec = {"name": name, "templates": [{"id": "t", "app": "a.spl"}], **more}
+    spec: dict[str, Any] = {"name": name, "templates": [{"id": "t", "app": "a.spl"}], **more}
     submission = submission_from_json(spec)
     found = JobRecord(
         id=name,
@@ -61,7 +61,7 @@ def record(name: str, graph: dict[str, Any] | None = None, **more: Any) -> tuple
         not_before=0.0,
         error="",
         reason="",
-        templates=(TemplateRecord(id="t", spec={}, description=graph or GRAPH),),
+        templates=tuple(TemplateRecord(id=t["id"], spec={}, description=graph or GRAPH) for t in spec["templates"]),
     )
     return found, submission
 
@@ -104,11 +104,38 @@ def test_streams_that_count_have_their_selectivity_and_weight() -> None:
     assert (whole.name, whole.selectivity, whole.weight) == ("A", 1.0, 2.0)
 
 
+def two_templates(**light: float) -> list[dict[str, Any]]:
+    full = {"id": "t", "app": "a.spl", "mips_per_tps": 0.4}
+    return [full, {"id": "light", "app": "b.spl", "mips_per_tps": 0.1, **light}]
+
+
+def test_what_a_template_turns_out_to_cost_corrects_what_is_expected_of_another() -> None:
+    full, light = view([], templates=two_templates()).templates
+    assert (full.mips_per_tps, light.mips_per_tps) == (0.4, 0.1)
+    full, light = view([sample(100, 80)], templates=two_templates()).templates
+    assert (full.mips_per_tps, light.mips_per_tps) == (0.8, 0.2)
+    # A sample without tuples says nothing, and what was measured of a template goes before all that is said of it.
+    seen = [sample(0, 80), sample(100, 80), sample(100, 5, template="light")]
+    full, light = view(seen, templates=two_templates()).templates
+    assert (full.mips_per_tps, light.mips_per_tps) == (0.8, 0.05)
+
+
+def test_a_template_may_count_less_than_another() -> None:
+    full, light = view([], templates=two_templates(weight=0.5)).templates
+    assert [stream.weight for template in (full, light) for stream in template.streams] == [2.0, 1.0]
+
+
 def test_a_job_knows_its_place_and_limits() -> None:
     seen = view([], max_mips=400, min_mips=50)
     assert (seen.running, seen.placed_seconds, seen.mips) == ("t", 60.0, 500.0)
     assert (seen.templates[0].min_mips, seen.templates[0].max_mips) == (50.0, 400.0)
     assert view([], min_mips=5000).templates[0].min_mips == 5000.0
+
+
+def test_where_cores_are_dealt_out_whole_a_job_takes_one_at_least() -> None:
+    found, submission = record("j", min_mips=50, max_mips=400)
+    (seen,) = view_jobs([found], {"j": submission}, {}, mips=4000.0, now=160.0, least_mips=1000.0)
+    assert (seen.templates[0].min_mips, seen.templates[0].max_mips) == (1000.0, 1000.0)
 
 
 def test_what_one_job_exports_another_imports() -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +17,8 @@ import pytest
 from penstock.scheduler.problem.nodes import Node
 from penstock.service.carry_out.settings import Settings
 from penstock.service.page.charts import Line, draw_chart
-from penstock.service.page.pages import _Pages, _plain, _sums
+from penstock.service.page.job_graph import busiest_pe, draw_graph, name_bottleneck
+from penstock.service.page.pages import _by_pe, _Pages, _plain, _sums
 from penstock.service.service import Service
 from penstock.service.states.job_state import JobState
 from penstock.service.store.records import SampleRecord
@@ -158,6 +160,28 @@ def test_samples_of_one_look_are_one_point_though_a_second_begins_between_them()
     }
     (line,) = _sums(samples, "mips", "used")
     assert line.points == [(10.4, 3.0), (20.49, 3.0), (30.5, 4.0)]
+
+
+def test_the_pe_that_uses_most_is_named_and_drawn() -> None:
+    graph = {
+        "operators": [["A", "Beacon"], ["F", "Filter"], ["S", "FileSink"]],
+        "sources": ["A"],
+        "streams": {"A": ["A", 0], "F": ["F", 0]},
+        "edges": [["A", "F", "A"], ["F", "S", "F"]],
+    }
+    seen = replace(sample("j", 1.0, 800.0), streams={"A": 100.0, "F": 10.0}, ingest_tps=100.0)
+    measured = replace(seen, pes={"A": 50.0, "F": 600.0})
+    assert busiest_pe(seen) is None
+    assert busiest_pe(measured) == "F"
+    assert "The PE of F uses most: 600 mips." in name_bottleneck(measured, 1, 1000.0)
+    assert "uses most" not in name_bottleneck(seen, 1, 1000.0)
+    assert (draw_graph(graph, measured).count("works most"), draw_graph(graph, seen).count("works most")) == (2, 0)
+    assert [(name, round(mips), price) for name, mips, price in _by_pe(measured)] == [
+        ("F", 600, "6"),
+        ("A", 50, "0.5"),
+        ("Spark, and the driver", 150, "1.5"),
+    ]
+    assert _by_pe(seen) == _by_pe(None) == []
 
 
 def test_a_weight_is_shown_as_it_is() -> None:

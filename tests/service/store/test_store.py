@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from penstock.base.diagnostics import UserError
 from penstock.service.states.job_state import FINAL, TRANSITIONS, JobState, may_follow
+from penstock.service.store import schema
 from penstock.service.store.records import SampleRecord
 from penstock.service.store.store import KEPT_SAMPLES, IllegalTransition, Store
 
@@ -187,3 +189,24 @@ def test_old_samples_are_forgotten() -> None:
         store.add_sample(sample)
     kept = store.samples("job", "t", most=10_000)
     assert (len(kept), kept[0].at, kept[-1].streams) == (KEPT_SAMPLES, 20, {"A": KEPT_SAMPLES + 19})
+
+
+def test_a_file_of_an_earlier_version_is_brought_to_this_one_with_what_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = schema.MIGRATIONS
+    monkeypatch.setattr(schema, "MIGRATIONS", whole[:1])
+    old = Store(tmp_path / "a.sqlite")
+    add(old)
+    old.close()
+    with sqlite3.connect(tmp_path / "a.sqlite") as connection:
+        connection.execute(
+            "INSERT INTO samples (at, job, template, seconds, mips, ingest_tps, waited, importance, streams)"
+            " VALUES (1, 'job', 't', 1, 5, 2, 0, 0, '{}')"
+        )
+    monkeypatch.setattr(schema, "MIGRATIONS", whole)
+    store = Store(tmp_path / "a.sqlite")
+    (kept,) = store.samples("job")
+    assert (kept.mips, kept.pes) == (5.0, {})
+    store.add_sample(replace(kept, at=2.0, pes={"A, B": 3.0}))
+    assert [sample.pes for sample in store.samples("job")] == [{}, {"A, B": 3.0}]

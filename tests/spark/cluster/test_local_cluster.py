@@ -33,12 +33,13 @@ def penstock(*given: str) -> dict[str, object]:
 
 def test_a_cluster_comes_up_shows_its_workers_and_leaves_nothing(tmp_path: Path) -> None:
     place = tmp_path / "cluster"
-    up = penstock("up", "--hosts", "2", "--racks", "2", "--folder", str(place))
+    up = penstock("up", "--hosts", "2", "--racks", "2", "--tag", "127.0.0.3=gpu", "--folder", str(place))
     record = read_cluster(place)
     assert record is not None
     leaders = {process.pid for process in record.processes}
     try:
         assert record.racks == {"127.0.0.2": "rack1", "127.0.0.3": "rack2"}
+        assert record.tags == {"127.0.0.2": frozenset(), "127.0.0.3": frozenset(["gpu"])}
         with pytest.raises(UserError, match="there is a cluster already"):
             start_cluster(place, 1)
         shown = penstock("status", "--folder", str(place))
@@ -66,6 +67,11 @@ def test_a_process_that_has_the_number_of_one_that_ended_is_left_alone(tmp_path:
         assert stop_cluster(tmp_path)
         assert other.poll() is None
         other.kill()
+
+
+def test_a_tag_is_of_a_worker_that_there_is(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"there is no worker `127.0.0.9` to have a tag"):
+        start_cluster(tmp_path / "cluster", 2, tags={"127.0.0.9": ["gpu"]})
 
 
 def test_there_are_at_most_as_many_racks_as_hosts(tmp_path: Path) -> None:

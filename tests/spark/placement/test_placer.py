@@ -13,7 +13,7 @@ from penstock.placement.live.live_schedule import Executor
 from penstock.spark.job.run import SparkRun, run_on_spark
 from penstock.spark.placement.executors import Executors
 from penstock.spark.placement.job_status import STATUS, read_status
-from penstock.spark.placement.placer import PlacementSettings
+from penstock.spark.placement.placement_settings import PlacementSettings
 from spark_session import environment, files, nothing_fused, run_reference, session
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -306,6 +306,15 @@ def test_directory_scan_waits_and_can_ignore_what_is_there(directory):
     assert scanned(directory, {"ignoreExistingFilesAtStartup": True}) == []
 
 
+def test_directory_scan_knows_no_more_than_what_is_there(directory):
+    runtime = start(build("DirectoryScan", [], ["rstring p"], {"directory": "."}), data=directory).runtime
+    assert sorted(runtime._new_files()) == [".hidden", "a.csv", "b.csv", "c.txt"]
+    (directory / "a.csv").unlink()
+    assert (runtime._new_files(), sorted(runtime._seen)) == ([], [".hidden", "b.csv", "c.txt"])
+    (directory / "a.csv").write_text("again")
+    assert runtime._new_files() == ["a.csv"]
+
+
 def test_directory_scan_needs_a_directory_and_a_pattern(directory):
     with pytest.raises(UserError, match="there is no directory `nope`"):
         scanned(directory, {"directory": "nope"})

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from penstock.base.process_tree import PROC, family
 
 
-def kind_of(pid: int) -> str:
-    """`driver`, `jvm` or `workers`: which part of a job a process is."""
-    if pid == os.getpid():
+def kind_of(pid: int, root: int | None = None) -> str:
+    """`driver`, `jvm` or `workers`: which part of a job a process is; the job is that of `root`, or of this one."""
+    if pid == (os.getpid() if root is None else root):
         return "driver"
     try:
         command = (PROC / str(pid) / "cmdline").read_bytes()
@@ -25,11 +25,11 @@ def kind_of(pid: int) -> str:
     return "jvm" if b"java" in command.split(b"\0")[0] else "workers"
 
 
-def memory_mib() -> dict[str, float]:
+def memory_mib(root: int | None = None) -> dict[str, float]:
     """The memory in use by each part of a job; pages that workers share are counted once, in equal shares."""
     used = {"driver": 0.0, "jvm": 0.0, "workers": 0.0}
-    for pid in family():
-        used[kind_of(pid)] += _memory_of(pid)
+    for pid in family(root):
+        used[kind_of(pid, root)] += _memory_of(pid)
     return used
 
 

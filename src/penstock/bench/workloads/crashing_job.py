@@ -21,8 +21,8 @@ from penstock.toolkit.core.program import Program
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_TUPLES, _TURNS_PER_BATCH = 300, 25
-BATCHES = _TUPLES // _TURNS_PER_BATCH
+_TUPLES, TURNS_PER_BATCH = 300, 25
+BATCHES = _TUPLES // TURNS_PER_BATCH
 CHANNELS = 2
 MOST_RESTARTS = 10
 PATIENCE_SECONDS = 1800.0
@@ -102,7 +102,7 @@ def run_once(spark: SparkSession, folder: Path, sinks: str) -> None:
         environment=Environment(data_directory=folder, output_directory=folder / "out"),
         pes=(*FUSION, last),
         channels=CHANNELS,
-        batch=_TURNS_PER_BATCH,
+        batch=TURNS_PER_BATCH,
     )
     run_program(
         made,

@@ -106,19 +106,21 @@ def keys_of_stages(channels: int, chains: int, *, seed: int, depth: int = DEPTH)
     return found
 
 
-def chain(folder: Path, channels: int, rows: int, batches: int, *, payload: bool, depth: int = DEPTH) -> LiveTopology:
+def chain(
+    folder: Path, channels: int, rows: int, batches: int, *, payload_bytes: int = 0, depth: int = DEPTH
+) -> LiveTopology:
     """Parallel, or Payload."""
     rng = np.random.default_rng(3)
     weights = np.repeat((1.0 - _SKEW) ** np.arange(channels), _KEYS_A_CHAIN)
     ids = rng.choice(len(weights), rows * batches, p=weights / weights.sum())
     columns = {"id": ids, "n": rng.integers(0, 1 << 60, len(ids))}
-    if payload:
-        texts = [rng.bytes(_PAYLOAD_BYTES // 2).hex() for _ in range(64)]
+    if payload_bytes:
+        texts = [rng.bytes(payload_bytes // 2).hex() for _ in range(64)]
         columns["text"] = pa.array(texts).take(pa.array(rng.integers(0, len(texts), len(ids))))
     _write(folder / "spout.parquet", columns, rows)
     keys = keys_of_stages(channels, channels, seed=5, depth=depth)
     makers = [f"[{', '.join(f'{key}l' for key in of_stage)}][(int32) id]" for of_stage in keys]
-    fields = "int64 k, int64 id, int64 n" + (", rstring text" if payload else "")
+    fields = "int64 k, int64 id, int64 n" + (", rstring text" if payload_bytes else "")
     return _chain_of(fields.removeprefix("int64 k, "), fields, makers, rows)
 
 
@@ -175,12 +177,17 @@ def _write(path: Path, columns: Mapping[str, object], rows: int) -> None:
 
 def parallel(folder: Path, channels: int, rows: int, batches: int) -> LiveTopology:
     """Parallel: 16 bytes a tuple, and its key."""
-    return chain(folder, channels, rows, batches, payload=False)
+    return chain(folder, channels, rows, batches)
 
 
 def payload(folder: Path, channels: int, rows: int, batches: int) -> LiveTopology:
     """Payload: 3 KiB a tuple, so fewer of them."""
-    return chain(folder, channels, max(1, rows // 20), batches, payload=True)
+    return chain(folder, channels, max(1, rows // 20), batches, payload_bytes=_PAYLOAD_BYTES)
+
+
+def sized(folder: Path, channels: int, rows: int, batches: int, *, payload_bytes: int) -> LiveTopology:
+    """Payload with tuples of another size and three bolts, as in the paper's figure 9."""
+    return chain(folder, channels, rows, batches, payload_bytes=payload_bytes, depth=3)
 
 
 LIVE_TOPOLOGIES: dict[str, Callable[[Path, int, int, int], LiveTopology]] = {

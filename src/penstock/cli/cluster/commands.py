@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -46,9 +47,24 @@ def command() -> None:
     show_default=True,
     help="Of each worker; executors take 1024 unless Spark's settings say otherwise.",
 )
+@click.option(
+    "--tag",
+    "tagged",
+    multiple=True,
+    metavar="HOST=TAG",
+    help="What a worker offers, for demands of programs on hosts; may be given several times.",
+)
 @_FOLDER
 @_JSON
-def up(hosts: int, racks: int, cores: int, memory_mib: int, folder: Path | None, as_json: bool) -> int:
+def up(
+    hosts: int,
+    racks: int,
+    cores: int,
+    memory_mib: int,
+    tagged: tuple[str, ...],
+    folder: Path | None,
+    as_json: bool,
+) -> int:
     """Start a cluster, and say its URL for --master.
 
     Workers have the addresses 127.0.0.2, 127.0.0.3 and so on. Nothing is offered to the network.
@@ -59,9 +75,14 @@ def up(hosts: int, racks: int, cores: int, memory_mib: int, folder: Path | None,
     """
     from penstock.spark.cluster.local_cluster import start_cluster
 
-    place = _folder(folder)
     started = start_cluster(
-        place, hosts, racks=racks, cores=cores, memory_mib=memory_mib, notice=lambda text: click.echo(text, err=True)
+        _folder(folder),
+        hosts,
+        racks=racks,
+        cores=cores,
+        memory_mib=memory_mib,
+        tags=_tags(tagged),
+        notice=lambda text: click.echo(text, err=True),
     )
     if as_json:
         workers = [{"host": worker.host, "rack": worker.rack} for worker in started.workers]
@@ -129,3 +150,14 @@ def _folder(given: Path | None) -> Path:
     from penstock.spark.cluster.cluster_record import default_folder
 
     return (given or default_folder()).absolute()
+
+
+def _tags(given: Sequence[str]) -> dict[str, list[str]]:
+    """By host the tags of `--tag`."""
+    found: dict[str, list[str]] = {}
+    for item in given:
+        host, _, tag = item.partition("=")
+        if not host or not tag:
+            raise click.BadParameter(f"`{item}` is not HOST=TAG", param_hint="--tag")
+        found.setdefault(host, []).append(tag)
+    return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from penstock.compiler import Options
     from penstock.expr.environment import Environment
+    from penstock.spark.placement.placement_settings import PlacementSettings
     from penstock.toolkit.core.program import Program
 
 
@@ -47,11 +49,9 @@ def run_with(program: Program, environment: Environment, settings: RunSettings, 
     from penstock.cli.engines.relaunch import run_again
     from penstock.cli.output.live_progress import live_progress, progress_lines
     from penstock.running.on_spark import keep_state
-    from penstock.spark.cluster.cluster_record import racks_of
     from penstock.spark.job.rescaling import run_program
     from penstock.spark.job.session import ON_PLACES, open_session
     from penstock.spark.measure.profiling import keep_profile_of
-    from penstock.spark.placement.placer import PlacementSettings
 
     _check(program, settings)
     if among is None:
@@ -75,11 +75,7 @@ def run_with(program: Program, environment: Environment, settings: RunSettings, 
             start_from=settings.start_from,
             allow_dropped_state=settings.allow_dropped_state,
             state_limit=settings.state_limit,
-            placement=PlacementSettings(
-                algorithm=settings.placement,
-                reschedule_seconds=settings.reschedule,
-                racks=racks_of(settings.master),
-            ),
+            placement=_placement(settings),
         )
     keep_profile_of(job, outcome, program.application)
     if outcome.stopped != "done":
@@ -88,22 +84,47 @@ def run_with(program: Program, environment: Environment, settings: RunSettings, 
     return summarize(program, environment, "spark", outcome, resumed=outcome.resumed, pes=pes, fusion=job.facts())
 
 
+def _placement(settings: RunSettings) -> PlacementSettings:
+    """How to place, with what is known of the hosts: by the file of hosts, or as `penstock cluster` has made them."""
+    from penstock.model import read_hosts
+    from penstock.spark.placement.placement_settings import settings_on
+
+    wanted = replace(
+        settings_on(settings.master),
+        algorithm=settings.placement,
+        reschedule_seconds=settings.reschedule,
+        moves_groups=settings.tables == "measured",
+    )
+    if settings.hosts is None:
+        return wanted
+    hosts = read_hosts(settings.hosts).hosts
+    return replace(
+        wanted,
+        racks={host.id: host.rack for host in hosts},
+        tags={host.id: host.tags for host in hosts},
+        link_bytes=min([host.link_bytes for host in hosts if isfinite(host.link_bytes)], default=wanted.link_bytes),
+    )
+
+
 def _check(program: Program, settings: RunSettings) -> None:
     """Tell what is wrong, or will not be done, before the seconds that Spark takes to start.
 
     Raises:
         UserError: The plan or the profile is of another program, or another process holds the checkpoint.
     """
+    from penstock.model import read_hosts
     from penstock.optimizer import plan_for
     from penstock.optimizer.kept_profiles import profile_for
     from penstock.parallel.pe_demands import unapplied_demands
     from penstock.spark.checkpoint.lock import check_unlocked
 
+    if settings.hosts is not None:
+        read_hosts(settings.hosts)
     if settings.plan is not None:
         plan_for(program.application, settings.plan)
     if settings.profile is not None:
         profile_for(program.application, settings.profile)
-    for warning in unapplied_demands(program.application):
+    for warning in unapplied_demands(program.application, has_hosts=not settings.master.startswith("local")):
         _tell(f"warning: {warning}")
     if settings.checkpoint is not None and not settings.take_over:
         check_unlocked(settings.checkpoint)

@@ -46,6 +46,8 @@ class RunSettings:
     metrics: Metrics | None = None
     placement: str = "spark"
     reschedule: float | None = None
+    hosts: Path | None = None
+    tables: str = "fixed"
     report: RunReport | None = None
 
     def tell_all(self, application: str, shown: Progress) -> Progress:

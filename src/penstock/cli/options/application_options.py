@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from penstock.base import sandbox
 from penstock.base.diagnostics import UserError, did_you_mean
-from penstock.base.redaction import is_secret_name, protect, redact
+from penstock.base.redaction import redact
+from penstock.base.secret_references import protect_value
 from penstock.cli.options.option_types import LocalFolder
 from penstock.cli.options.python_application import python_program
 from penstock.expr.analysis import calls_of
@@ -49,6 +52,9 @@ class AppArguments:
 
     def program(self) -> Program:
         """Find and compile the application."""
+        if sandbox.is_on() and not self.app.endswith((".spl", ".splmm")):
+            hint = "run it without --sandbox if you trust it; or give a file of SPL"
+            raise UserError(f"`{self.app}` is Python, which a sandbox does not run", hint=hint)
         if self.app.endswith((".spl", ".splmm")):
             return self._compile_spl()
         if self.app.endswith(".py"):
@@ -80,7 +86,7 @@ class AppArguments:
         program = compile_file(
             Path(self.app),
             main=self.main,
-            toolkits=(*self.toolkits, *path_toolkits()),
+            toolkits=(*self.toolkits, *(() if sandbox.is_on() else path_toolkits())),
             compile_values=watched,
             arguments=self.arguments,
         )
@@ -166,6 +172,7 @@ def takes_application(function: F) -> F:
             help="A compile-time argument: @ARGV of Perl in SPL (.splmm), in order, and a compile-time value if it is "
             "NAME=VALUE; may be given several times.",
         ),
+        _SANDBOX,
     ]
     command: Any = wrapper
     command.__click_params__ = getattr(function, "__click_params__", [])
@@ -174,14 +181,29 @@ def takes_application(function: F) -> F:
     return command  # type: ignore[no-any-return] # click's decorators keep what they decorate
 
 
+def _enter_sandbox(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        os.environ[sandbox.VARIABLE] = "1"
+
+
+_SANDBOX = click.option(
+    "--sandbox",
+    is_flag=True,
+    expose_value=False,
+    callback=_enter_sandbox,
+    help="For a program that you do not trust: SPL alone, no functions for files or the environment, no "
+    "servers, no toolkits but those that --toolkit names, no files but in the data and output folders. "
+    f"[{sandbox.VARIABLE}]",
+)
+
+
 def _settings(given: tuple[str, ...]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for item in given:
         name, equals, value = item.partition("=")
         if not equals or not name:
             raise click.BadParameter(f"`{redact(item)}` is not NAME=VALUE", param_hint="--set")
-        if is_secret_name(name):
-            protect(value)
+        protect_value(name, value)
         found.setdefault(name, []).append(value)
     return found
 

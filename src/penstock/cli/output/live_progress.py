@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from penstock.cli.output.json_log import JsonLog
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -69,13 +71,13 @@ def live_progress(application: Application) -> Iterator[Progress]:
         with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
             yield lambda p: live.update(_table(_taken(rates, p), p), refresh=True)
     else:
-        yield _Lines(rates, "")
+        yield _Lines(rates, application.name, "")
 
 
 @contextmanager
 def progress_lines(application: Application) -> Iterator[Progress]:
     """Show progress by lines that begin with the name of the application; for one of several that run at once."""
-    yield _Lines(Rates(application), f"{application.name}: ")
+    yield _Lines(Rates(application), application.name, f"{application.name}: ")
 
 
 def _taken(rates: Rates, progress: dict[str, Any]) -> Rates:
@@ -86,15 +88,27 @@ def _taken(rates: Rates, progress: dict[str, Any]) -> Rates:
 class _Lines:
     """A line now and then."""
 
-    def __init__(self, rates: Rates, prefix: str) -> None:
-        self._rates = rates
+    def __init__(self, rates: Rates, application: str, prefix: str) -> None:
+        self._rates, self._application = rates, application
         self._prefix = prefix
         self._last = -LINE_SECONDS
 
     def __call__(self, progress: dict[str, Any]) -> None:
         if time.monotonic() - self._last >= LINE_SECONDS:
             self._last = time.monotonic()
-            click.echo(self._prefix + _headline(_taken(self._rates, progress), progress), err=True)
+            message = self._prefix + _headline(_taken(self._rates, progress), progress)
+            if isinstance(sys.stderr, JsonLog):
+                sys.stderr.write_message(message, application=self._application, **self._figures(progress))
+            else:
+                click.echo(message, err=True)
+
+    def _figures(self, progress: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "batch": progress["batchId"],
+            "seconds": progress["batchDuration"] / 1000,
+            "tuples_in": self._rates.tuples_in,
+            "tuples_out": self._rates.tuples_out,
+        }
 
 
 def _headline(rates: Rates, progress: dict[str, Any]) -> str:

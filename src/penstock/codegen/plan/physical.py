@@ -28,6 +28,7 @@ from penstock.ir.graph import Application, Operator
 from penstock.ir.models import State
 from penstock.ir.types import Schema
 from penstock.parallel.key_groups import KEY_GROUPS, Table
+from penstock.parallel.pe_demands import operators_with_places
 from penstock.profiler.sampling import Sampling
 from penstock.toolkit.analysis.logic_analysis import ends_a_stream
 
@@ -102,6 +103,7 @@ class PhysicalPlan:
         keys: For each region with a key the attributes that it is routed by.
         tables: For each region with a key the channel that holds each key group.
         contained: Operators that containers run although they have a generated form (`contained`).
+        meters_groups: Whether tasks tell what they send from key group to key group.
     """
 
     application: Application
@@ -112,6 +114,7 @@ class PhysicalPlan:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     contained: frozenset[str] = frozenset()
+    meters_groups: bool = False
 
     @cached_property
     def home(self) -> dict[str, int]:
@@ -225,7 +228,9 @@ def _pe(application: Application, index: int, group: tuple[str, ...], channels: 
     elif is_sink(operators[0]) and group[0] not in channels.region:
         role = "sink"
     else:
-        role = "stateless" if all(_is_stateless(o) for o in operators) else "stateful"
+        # Spark lets us say where a PE runs if it has state.
+        has_place = not operators_with_places(application).isdisjoint(group)
+        role = "stateless" if all(_is_stateless(o) for o in operators) and not has_place else "stateful"
     region = channels.region.get(group[0])
     width = 1 if region is None else channels.width[region]
     return PE(index=index, operators=group, role=role, region=region, channels=width)

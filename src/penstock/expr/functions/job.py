@@ -12,6 +12,7 @@ import socket
 import tempfile
 from pathlib import Path
 
+from penstock.base.secret_references import reveal_named
 from penstock.expr.environment import Environment
 from penstock.expr.functions.registry import function
 
@@ -116,7 +117,7 @@ def read_configuration(environment: Environment, properties: dict[str, str], nam
     if found is None:
         return _NO_CONFIGURATION
     properties.clear()
-    properties.update(found)
+    properties.update({key: reveal_named(key, value) for key, value in found.items()})
     return 0
 
 
@@ -126,7 +127,7 @@ def read_configuration(environment: Environment, properties: dict[str, str], nam
 )
 def configured_or(environment: Environment, configuration: str, name: str, otherwise: str) -> str:
     """A property of an application configuration, or another value if there is none."""
-    return environment.configurations.get(configuration, {}).get(name, otherwise)
+    return reveal_named(name, environment.configurations.get(configuration, {}).get(name, otherwise))
 
 
 @function(
@@ -136,7 +137,7 @@ def configured_or(environment: Environment, configuration: str, name: str, other
 def configured(environment: Environment, configuration: str, name: str, error: int) -> tuple[str, int]:
     """A property of an application configuration; empty, and the error -1, if there is none."""
     found = environment.configurations.get(configuration, {}).get(name)
-    return ("", _NO_CONFIGURATION) if found is None else (found, 0)
+    return ("", _NO_CONFIGURATION) if found is None else (reveal_named(name, found), 0)
 
 
 @function("int32 getOutputPortCongestionFactor(uint32 port)")

@@ -37,6 +37,7 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from penstock.base.diagnostics import UserError, did_you_mean
+from penstock.base.sandbox import check_function
 from penstock.expr.functions.overloads import Converts, choose_overload
 from penstock.expr.functions.prototypes import Prototype, parse_prototype
 from penstock.expr.values.default import copier
@@ -254,6 +255,7 @@ def resolve(name: str, argument_types: Sequence[Type], converts: Converts | None
         given = ", ".join(map(str, argument_types))
         candidates = "; ".join(f"`{d.prototype}`" for d in found)
         raise UserError(f"no function `{name}` takes ({given})", hint=f"there is {candidates}")
+    check_function(name, found[choice.index].family)
     return Resolved(
         definition=found[choice.index], parameter_types=choice.parameter_types, return_type=choice.return_type
     )

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from penstock.base.diagnostics import Span, UserError
+from penstock.base.secret_references import reveal_named
 from penstock.expr.environment import Environment
 from penstock.expr.errors import EvaluationError
 from penstock.expr.functions.registry import function
@@ -19,26 +20,26 @@ def _one(values: list[str]) -> str:
 @function("rstring getSubmissionTimeValue(rstring name)", needs_environment=True)
 def submission_value(environment: Environment, name: str) -> str:
     """The value that was given for a name when the application was submitted."""
-    return _one(_submitted(environment, name))
+    return reveal_named(name, _one(_submitted(environment, name)))
 
 
 @function("rstring getSubmissionTimeValue(rstring name, rstring otherwise)", needs_environment=True)
 def submission_value_or(environment: Environment, name: str, otherwise: str) -> str:
     """The value that was given for a name when the application was submitted, or another one."""
-    return _one(environment.submission_values.get(name) or [otherwise])
+    return reveal_named(name, _one(environment.submission_values.get(name) or [otherwise]))
 
 
 @function("list<rstring> getSubmissionTimeListValue(rstring name)", needs_environment=True)
 def submission_list(environment: Environment, name: str) -> list[str]:
     """The values that were given for a name: several `--set`, or one with commas."""
-    return _several(_submitted(environment, name))
+    return [reveal_named(name, value) for value in _several(_submitted(environment, name))]
 
 
 @function("list<rstring> getSubmissionTimeListValue(rstring name, list<rstring> otherwise)", needs_environment=True)
 def submission_list_or(environment: Environment, name: str, otherwise: list[str]) -> list[str]:
     """The values that were given for a name, or others."""
     found = environment.submission_values.get(name)
-    return _several(found) if found else list(otherwise)
+    return [reveal_named(name, value) for value in _several(found)] if found else list(otherwise)
 
 
 def _submitted(environment: Environment, name: str) -> list[str]:

@@ -24,8 +24,11 @@ from penstock.ir.constraints import ConstraintKind
 Signature = tuple[int, frozenset[tuple[int, int]]]
 """The identity of a need: its hosts and its colours."""
 
-_DEDICATION = -1
-_SHARED = -1
+DEDICATION = -1
+"""The colouring of all host dedications together."""
+
+SHARED = -1
+"""The colour there of the operators that have no host for themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +102,9 @@ def operator_needs(problem: FusionProblem) -> list[HostNeed]:
         elif constraint.kind is ConstraintKind.HOST_DEDICATION:
             dedicated += [index_of[name] for name in constraint.operators]
     for operator in range(problem.operators) if dedicated else ():
-        colours[operator][_DEDICATION] = _SHARED
+        colours[operator][DEDICATION] = SHARED
     for operator in dedicated:
-        colours[operator][_DEDICATION] = operator
+        colours[operator][DEDICATION] = operator
     known: dict[Signature, HostNeed] = {}
     needs = (HostNeed(hosts=h, colours=c) for h, c in zip(hosts, colours, strict=True))
     return [known.setdefault(need.signature(), need) for need in needs]

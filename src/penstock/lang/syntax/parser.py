@@ -22,6 +22,7 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from penstock.base.cache_folder import cache_folder
 from penstock.base.diagnostics import Diagnostics, SourceFile, Span, UserError
+from penstock.base.private_files import check_private, make_private_folder
 from penstock.lang.syntax.ast import File
 from penstock.lang.syntax.build_tree import build_file
 from penstock.lang.syntax.pieces import enclosing_piece
@@ -36,8 +37,10 @@ def _lark() -> Lark:
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     kept = cache_folder() / "grammar.tables"
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-    except OSError:
+        make_private_folder(kept.parent)
+        # What lies there is unpickled.
+        check_private(kept, "the cache of the parser")
+    except (OSError, UserError):
         return Lark(grammar, parser="lalr", propagate_positions=True)
     # What was kept by another version, of another grammar or only in part is made anew.
     return Lark(grammar, parser="lalr", propagate_positions=True, cache=str(kept))

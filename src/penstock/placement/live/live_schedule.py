@@ -24,9 +24,10 @@ When it does not apply:
     before it that sends it the most.
 
 Algorithm:
-    1. Tasks without state join those that they follow.
+    1. Tasks without state join those that they follow, and those that are to be on one host join each other.
     2. `even` deals tasks out in the order of a hash, as Storm 0.9 does; `greedy` and `metis` solve the placement
        problem of hosts, then, for each host with several executors, that of its executors.
+    3. Where demands say on which hosts tasks may be, the answer is brought within them (`within_rules`).
 
 Reference:
     Fischer and Bernstein, BigData 2015, section III-C and IV-B. There all tasks run at once, so one load is enough.
@@ -42,6 +43,8 @@ import numpy as np
 
 from penstock.placement import Algorithm, PlacementProblem, communication_graph, place, sized_machines
 from penstock.placement.live.channel_graph import ChannelGraph, Task
+from penstock.placement.live.host_rules import HostRules
+from penstock.placement.live.within_rules import keep_within
 from penstock.placement.problem import Ints
 from penstock.placement.stay import NOWHERE, present_placement
 
@@ -82,6 +85,7 @@ def place_tasks(
     stateless: Iterable[int] = (),
     present: Mapping[Task, str] | None = None,
     move_costs: Mapping[Task, float] | None = None,
+    rules: HostRules | None = None,
 ) -> Homes:
     """The executor of each task.
 
@@ -93,25 +97,53 @@ def place_tasks(
         present: Where tasks are, if what they gain by a move has to be worth it; those on executors that are gone, or
             that are not named, are placed for free.
         move_costs: What the move of a task costs, in bytes.
+        rules: On which hosts tasks may be.
     """
-    leaders = follow(graph, frozenset(stateless))
+    rules = rules or HostRules()
+    leaders = bind(follow(graph, frozenset(stateless)), rules)
     merged = merge(graph, leaders)
     if not merged.tasks or not executors:
         return {}
+    allowed = {task: hosts for task in merged.tasks if (hosts := rules.hosts_of(task)) is not None}
     if algorithm == "even":
-        found = deal_out(merged.tasks, executors)
+        found = deal_out(merged.tasks, executors, allowed)
     else:
-        found = _by_hosts(merged, executors, algorithm, present, move_costs or {})
+        found = _by_hosts(merged, executors, algorithm, present, move_costs or {}, allowed)
     return {task: found[leader] for task, leader in leaders.items() if leader in found}
 
 
-def deal_out(tasks: Sequence[Task], executors: Sequence[Executor]) -> Homes:
-    """Tasks dealt out to executors in the order of a hash; an executor with more cores gets more."""
+def deal_out(
+    tasks: Sequence[Task], executors: Sequence[Executor], allowed: Mapping[Task, frozenset[str]] | None = None
+) -> Homes:
+    """Tasks dealt out to executors in the order of a hash; an executor with more cores gets more.
+
+    Args:
+        tasks: Which.
+        executors: That there are.
+        allowed: The hosts of those tasks that may not be on any.
+    """
     slots = [
         executor.id for n in range(max(e.cores for e in executors)) for executor in executors if executor.cores > n
     ]
     order = sorted(tasks, key=lambda task: blake2b(f"{task[0]}.{task[1]}".encode(), digest_size=8).digest())
-    return {task: slots[i % len(slots)] for i, task in enumerate(order)}
+    if not allowed:
+        return {task: slots[i % len(slots)] for i, task in enumerate(order)}
+    fill = {executor.id: 0 for executor in executors}
+    found: Homes = {}
+    for task in sorted(order, key=lambda task: len(allowed[task]) if task in allowed else len(executors)):
+        may = [e for e in executors if task not in allowed or e.host in allowed[task]]
+        found[task] = min(may, key=lambda e: (fill[e.id] / e.cores, slots.index(e.id))).id
+        fill[found[task]] += 1
+    return found
+
+
+def bind(leaders: Mapping[Task, Task], rules: HostRules) -> dict[Task, Task]:
+    """For each task the one that decides where it is, where tasks of some PEs are all on one host."""
+    first: dict[Task, Task] = {}
+    for together in rules.together:
+        bound = [task for task in dict.fromkeys(leaders.values()) if task[0] in together and rules.is_ruled(task)]
+        first |= dict.fromkeys(bound, bound[0]) if bound else {}
+    return {task: first.get(leader, leader) for task, leader in leaders.items()}
 
 
 def follow(graph: ChannelGraph, stateless: frozenset[int]) -> dict[Task, Task]:
@@ -148,6 +180,7 @@ def _by_hosts(
     algorithm: Algorithm,
     present: Mapping[Task, str] | None,
     move_costs: Mapping[Task, float],
+    allowed: Mapping[Task, frozenset[str]],
 ) -> Homes:
     host_of = {executor.id: executor.host for executor in executors}
     hosts = list(dict.fromkeys(host_of.values()))
@@ -156,6 +189,8 @@ def _by_hosts(
     racks = [groups[host][0].rack for host in hosts]
     here = None if present is None else {task: host_of.get(where, "") for task, where in present.items()}
     chosen = _solve(graph, hosts, sizes, racks, algorithm, here, move_costs)
+    sized = dict(zip(hosts, sizes, strict=True))
+    chosen = keep_within(graph, chosen, _stage_weights(graph), sized, allowed, IMBALANCE)
     found: Homes = {}
     for host, group in groups.items():
         inside = tuple(task for task in graph.tasks if chosen[task] == host)

@@ -21,7 +21,7 @@ from typing import Any
 from penstock.placement.live.channel_graph import ChannelGraph, Task
 
 LINK_BYTES_A_SECOND = 125e6
-"""A link of a gigabit a second, as in the paper."""
+"""A link of a gigabit a second, as in the paper, where nothing is said of links."""
 
 OPEN_SECONDS = 0.1
 """The time to open the state of a partition on another executor."""
@@ -78,14 +78,18 @@ class Prediction:
         }
 
 
-def move_costs(graph: ChannelGraph) -> dict[Task, float]:
-    """What the move of each task costs a batch, in bytes over a link."""
-    opening = OPEN_SECONDS * LINK_BYTES_A_SECOND
+def move_costs(graph: ChannelGraph, link_bytes: float = LINK_BYTES_A_SECOND) -> dict[Task, float]:
+    """What the move of each task costs a batch, in bytes over a link that carries so many in a second."""
+    opening = OPEN_SECONDS * link_bytes
     return {task: (graph.state_bytes.get(task, 0) + opening) / BATCHES_TO_PAY for task in graph.tasks}
 
 
 def predict(
-    graph: ChannelGraph, before: Mapping[Task, str], after: Mapping[Task, str], hosts: Mapping[str, str]
+    graph: ChannelGraph,
+    before: Mapping[Task, str],
+    after: Mapping[Task, str],
+    hosts: Mapping[str, str],
+    link_bytes: float = LINK_BYTES_A_SECOND,
 ) -> Prediction:
     """What changes if tasks are placed otherwise.
 
@@ -94,15 +98,16 @@ def predict(
         before: The executor of each task.
         after: The executor that each is to have.
         hosts: Of each executor.
+        link_bytes: What a link carries in a second.
     """
     moved = [task for task in after if before.get(task) != after[task]]
     state = sum(graph.state_bytes.get(task, 0) for task in moved)
     bytes_of = [graph.cut({task: hosts.get(home, home) for task, home in homes.items()}) for homes in (before, after)]
     return Prediction(
-        before=_sides(graph, before, bytes_of[0]),
-        after=_sides(graph, after, bytes_of[1]),
+        before=_sides(graph, before, bytes_of[0] / link_bytes),
+        after=_sides(graph, after, bytes_of[1] / link_bytes),
         remote_bytes=(bytes_of[0], bytes_of[1]),
-        move_seconds=state / LINK_BYTES_A_SECOND + OPEN_SECONDS * len(moved),
+        move_seconds=state / link_bytes + OPEN_SECONDS * len(moved),
     )
 
 
@@ -115,9 +120,9 @@ def may_move(prediction: Prediction, horizon_seconds: float | None) -> bool:
     return share >= LEAST_GAIN and prediction.saved * batches > prediction.move_seconds
 
 
-def _sides(graph: ChannelGraph, homes: Mapping[Task, str], remote_bytes: float) -> Sides:
+def _sides(graph: ChannelGraph, homes: Mapping[Task, str], network: float) -> Sides:
     loads = graph.stage_loads(homes)
     return Sides(
-        network=remote_bytes / LINK_BYTES_A_SECOND,
+        network=network,
         stages=sum(max(stage.values(), default=0.0) for stage in loads.values()),
     )

@@ -1,4 +1,7 @@
-"""A window over what tasks have told, batch by batch; it forgets what is older than so many batches."""
+"""A window over what tasks have told, batch by batch; it forgets what is older than so many batches.
+
+Of what it holds the newest counts the most, so that load that drifts shows after a few batches.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from penstock.runtime.pes.traffic import TaskTraffic
 
 BATCHES = 20
 """How many batches the window holds."""
+
+HALF_LIFE = 4
+"""A batch counts half as much as one that is so many batches newer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,27 +76,30 @@ class TrafficWindow:
         self._batches.clear()
 
     def graph(self) -> ChannelGraph:
-        """The communication graph, in the mean of the batches; of state the newest size."""
+        """The communication graph, in the weighted mean of the batches; of state the newest size."""
         flows: defaultdict[tuple[Task, Task], float] = defaultdict(float)
         cpu: defaultdict[Task, float] = defaultdict(float)
         tuples: dict[tuple[int, Task, Task], tuple[float, float]] = {}
         state: dict[Task, int] = {}
-        source_bytes, count = 0.0, max(1, len(self._batches))
-        for told in (task for batch in self._batches for task in batch):
+        source_bytes = 0.0
+        weights = [0.5 ** (age / HALF_LIFE) for age in range(len(self._batches))][::-1]
+        shares = [weight / sum(weights) for weight in weights]
+        counted = zip(self._batches, shares, strict=True)
+        for told, share in ((task, share) for batch, share in counted for task in batch):
             here, behind = (told.pe, told.channel), self._line.next_of(told.pe)
             for edge, sent in told.sent.items():
                 for channel, (number, size) in sent.items():
                     way = (edge, here, (self._line.consumers[edge], channel))
                     before = tuples.get(way, (0.0, 0.0))
-                    tuples[way] = before[0] + number / count, before[1] + size / count
+                    tuples[way] = before[0] + number * share, before[1] + size * share
             if told.pe in self._line.sources:
-                source_bytes += sum(told.to_channels.values()) / count
+                source_bytes += sum(told.to_channels.values()) * share
                 continue
-            cpu[here] += told.cpu_seconds / count
+            cpu[here] += told.cpu_seconds * share
             state[here] = told.state_bytes
             if behind is not None:
                 for channel, size in told.to_channels.items():
-                    flows[here, (behind, channel)] += size / count
+                    flows[here, (behind, channel)] += size * share
         place = {pe: i for i, pe in enumerate(self._line.pes)}
         tasks = {*cpu, *(end for pair in flows for end in pair)}
         return ChannelGraph(

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from penstock.codegen.transport.batches import REPORT, TRAFFIC, values_as_rows
 from penstock.profiler.clock import all_threads_ns
+from penstock.runtime.pes.group_traffic import GroupMeter
 
 Sent = dict[int, list[int]]
 """By channel of the receiver, how many tuples and how many bytes went there."""
@@ -37,6 +38,8 @@ class TaskTraffic:
         state_bytes: The size of the state that the channel holds.
         executor: Spark's number of the executor that ran it; empty where the worker cannot tell.
         host: Of the executor.
+        arrived: By key group, how many tuples have come, where that is asked for.
+        between: From group to group: edge, group that came, group that left, tuples and bytes.
     """
 
     pe: int
@@ -47,6 +50,8 @@ class TaskTraffic:
     state_bytes: int = 0
     executor: str = ""
     host: str = ""
+    arrived: dict[int, int] = field(default_factory=dict)
+    between: list[list[int]] = field(default_factory=list)
 
     @property
     def to_channels(self) -> dict[int, int]:
@@ -73,7 +78,8 @@ def decode_traffic(value: bytes) -> TaskTraffic:
     read = json.loads(value)
     sent = {int(e): {int(c): list(n) for c, n in by.items()} for e, by in read.pop("sent").items()}
     passed = {int(channel): size for channel, size in read.pop("passed").items()}
-    return TaskTraffic(**read, sent=sent, passed=passed)
+    arrived = {int(group): count for group, count in read.pop("arrived").items()}
+    return TaskTraffic(**read, sent=sent, passed=passed, arrived=arrived)
 
 
 class TrafficMeter:
@@ -81,10 +87,12 @@ class TrafficMeter:
 
     Args:
         own: The edges that leave its PE.
+        groups: Counts by key group, too, where that is asked for.
     """
 
-    def __init__(self, own: Collection[int]) -> None:
+    def __init__(self, own: Collection[int], groups: GroupMeter | None = None) -> None:
         self._own = frozenset(own)
+        self.groups = groups
         self._cpu_ns = 0
         self.sent: dict[int, Sent] = {}
         self.passed: dict[int, int] = {}
@@ -103,6 +111,8 @@ class TrafficMeter:
             if batch is None:
                 return
             self.count(batch)
+            if self.groups is not None:
+                self.groups.give(batch)
             yield batch
 
     def count(self, batch: pa.RecordBatch) -> None:
@@ -130,6 +140,8 @@ class TrafficMeter:
             state_bytes=state_bytes,
             executor=executor,
             host=host,
+            arrived={} if self.groups is None else self.groups.arrived,
+            between=[] if self.groups is None else self.groups.rows(),
         )
         return values_as_rows(TRAFFIC, [told.encode()])
 

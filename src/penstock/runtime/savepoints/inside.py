@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.base.diagnostics import UserError, did_you_mean
+from penstock.base.plain_pickle import load_plain
 from penstock.ir.types import parse_type
 from penstock.runtime.savepoints.job_state import JobState
-from penstock.runtime.savepoints.savepoint_files import Savepoint, tables_of_operator
+from penstock.runtime.savepoints.savepoint_files import Savepoint, tables_of_operator, telling_damage
 from penstock.runtime.savepoints.state_tables import KIND
 
 
@@ -37,19 +38,25 @@ class Inside:
 
 
 def inside_of(savepoint: Savepoint) -> Inside:
-    """The state of a savepoint as tables."""
-    state, described = savepoint.state, savepoint.program["operators"]
-    tables = {}
-    for id_, own in state.operators.items():
-        known = described[id_]
-        types = {name: parse_type(text) for name, text in known["types"].items()}
-        tables[id_] = list(tables_of_operator(own, tuple(known["routing"]), types, state.groups))
-    return Inside(state=state, kinds={id_: described[id_]["kind"] for id_ in tables}, tables=tables)
+    """The state of a savepoint as tables.
+
+    Raises:
+        UserError: It is damaged.
+    """
+    state, tables = savepoint.state, {}
+    with telling_damage("its state"):
+        described = savepoint.program["operators"]
+        for id_, own in state.operators.items():
+            known = described[id_]
+            types = {name: parse_type(text) for name, text in known["types"].items()}
+            tables[id_] = list(tables_of_operator(own, tuple(known["routing"]), types, state.groups))
+        return Inside(state=state, kinds={id_: described[id_]["kind"] for id_ in tables}, tables=tables)
 
 
 def describe_state(inside: Inside) -> list[dict[str, Any]]:
     """For each operator with state: its keys, bytes and key groups, and how many keys the largest group has."""
-    return [_describe(inside, id_) for id_ in inside.tables if _has_state(inside, id_)]
+    with telling_damage("its state"):
+        return [_describe(inside, id_) for id_ in inside.tables if _has_state(inside, id_)]
 
 
 def export_state(inside: Inside, folder: Path, operators: Sequence[str] = ()) -> Iterator[tuple[Path, int]]:
@@ -106,7 +113,7 @@ def _readable(table: pa.Table) -> pa.Table:
     for i, field in enumerate(found.schema):
         kind = (field.metadata or {}).get(KIND, b"").decode().partition(" ")[0]
         if kind in ("pickle", "slices"):
-            texts = [_text(pickle.loads(value)) for value in found.column(i).to_pylist()]
+            texts = [_text(load_plain(value, "the state of an operator")) for value in found.column(i).to_pylist()]
             found = found.set_column(i, field.name, pa.array(texts, pa.string()))
     return found.rename_columns([_column_name(name) for name in found.column_names]).replace_schema_metadata(None)
 

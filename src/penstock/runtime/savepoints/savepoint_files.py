@@ -15,6 +15,7 @@ import hashlib
 import json
 import pickle
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ import pyarrow.parquet as pq
 
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import LOST, make_folder, sync_file, sync_folder, write_durably
+from penstock.base.plain_pickle import load_plain
+from penstock.base.private_files import check_private, make_private_folder
 from penstock.codegen.plan.channels import choose_channels
 from penstock.ir.graph import Application
 from penstock.ir.types import parse_type
@@ -71,6 +74,7 @@ def write_savepoint(savepoint: Savepoint, application: Application, folder: Path
     """
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"`{folder}` is not empty", hint="name another folder for the savepoint")
+    make_private_folder(folder)
     make_folder(folder / "operators")
     state = savepoint.state
     for name, table in _tables(state, application):
@@ -118,15 +122,43 @@ def read_savepoint(folder: Path) -> Savepoint:
     """Read a savepoint.
 
     Raises:
-        UserError: It is damaged, or of a format that this version does not know.
+        UserError: It is damaged, or of a format that this version does not know; or others may have written it.
     """
     head = read_head(folder)
+    check_private(folder, f"the savepoint `{folder}`")
+    with telling_damage(f"`{folder}`"):
+        return _read(folder, head)
+
+
+@contextmanager
+def telling_damage(what: str) -> Iterator[None]:
+    """Say that a savepoint is damaged, whatever goes wrong with it: its seals can be made anew by who changes it.
+
+    Args:
+        what: Cannot be read.
+
+    Raises:
+        UserError: Something goes wrong.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        reason = str(error).partition("\n")[0] or "it is not as it was written"
+        message = f"the savepoint is damaged: {what} cannot be read: {type(error).__name__}: {reason}"
+        raise UserError(message, hint=LOST) from None
+
+
+def _read(folder: Path, head: dict[str, Any]) -> Savepoint:
     for name, known in head["files"].items():
+        if not (folder / name).resolve().is_relative_to(folder.resolve()):
+            raise UserError(f"the savepoint is damaged: `{name}` leads out of `{folder}`", hint=LOST)
         if not (folder / name).exists():
             raise UserError(f"the savepoint is damaged: there is no `{folder / name}`", hint=LOST)
         if _describe(folder / name) != known:
             raise UserError(f"the savepoint is damaged: `{folder / name}` is not as it was written", hint=LOST)
-    job = pickle.loads((folder / _JOB).read_bytes())
+    job = load_plain((folder / _JOB).read_bytes(), f"`{folder / _JOB}`")
     state = JobState(
         application=head["application"],
         batch=head["batch"],
@@ -191,7 +223,8 @@ def _row(id_: str, own: OperatorState, parts: list[tuple[str, str]], types: Mapp
 
 def _operators(folder: Path) -> Iterator[tuple[str, OperatorState]]:
     for row in pq.read_table(folder / _OPERATORS).to_pylist():
-        whole = pickle.loads(row["whole"])
+        what = f"the state of operator `{row['operator']}`"
+        whole = load_plain(row["whole"], what)
         types = {name: parse_type(text) for name, text in json.loads(row["types"]).items()}
         tables = [(name, pq.read_table(folder / path)) for name, path in json.loads(row["parts"])]
         memory = columns = None
@@ -199,7 +232,7 @@ def _operators(folder: Path) -> Iterator[tuple[str, OperatorState]]:
             memory = whole, {name: part_of_table(table, types) for name, table in tables}
         elif row["form"] == "columns":
             columns = {"tables": [columns_of_table(table) for _, table in tables], "whole": whole}
-        plain = {name: row[name] for name in _PLAIN} | {name: pickle.loads(row[name]) for name in _PICKLED}
+        plain = {name: row[name] for name in _PLAIN} | {name: load_plain(row[name], what) for name in _PICKLED}
         yield row["operator"], OperatorState(memory=memory, columns=columns, **plain)
 
 

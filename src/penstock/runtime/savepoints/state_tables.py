@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.base.plain_pickle import load_plain
 from penstock.codegen.kernels.key_tables import Table, packed, unpacked
 from penstock.codegen.rows.places import Array
 from penstock.expr.values import from_arrow_array, to_arrow_array
@@ -30,6 +31,7 @@ from penstock.parallel.routing import group_of_values
 from penstock.runtime.savepoints.state_columns import count_keys, group_keys
 
 KIND = b"penstock"
+_WHAT = "the state of an operator"
 Part = tuple[tuple[str, ...] | None, dict[Hashable, Any]]
 """Of a memory: the attributes that a key is, and what is kept of each."""
 
@@ -63,10 +65,10 @@ def tables_of_part(part: Part, key: Sequence[str], types: Mapping[str, Type], gr
 def part_of_table(table: pa.Table, types: Mapping[str, Type]) -> Part:
     """The part of a memory that a table holds."""
     table, head = _in_order(table)
-    values = [pickle.loads(value) for value in table.column("value").to_pylist()]
+    values = [load_plain(value, _WHAT) for value in table.column("value").to_pylist()]
     names = None if head["names"] is None else tuple(head["names"])
     if names is None:
-        rows: list[Any] = [pickle.loads(key) for key in table.column("key").to_pylist()]
+        rows: list[Any] = [load_plain(key, _WHAT) for key in table.column("key").to_pylist()]
     else:
         columns = [_key_values(table, f"key.{name}", types[name]) for name in names]
         rows = list(zip(*columns, strict=True)) if columns else [()] * len(values)
@@ -88,7 +90,7 @@ def _key_column(values: list[Any], type_: Type) -> tuple[str, Any]:
 
 def _key_values(table: pa.Table, name: str, type_: Type) -> list[Any]:
     if table.schema.field(name).metadata[KIND] == b"pickle":
-        return [pickle.loads(value) for value in table.column(name).to_pylist()]
+        return [load_plain(value, _WHAT) for value in table.column(name).to_pylist()]
     return list(from_arrow_array(_whole(table.column(name)), type_))
 
 
@@ -157,14 +159,14 @@ def _restored(column: pa.ChunkedArray, field: pa.Field) -> Any:
     if kind == "slices":
         # Without rows, too, the type is what it was.
         empty = pa.array([], pa.ipc.read_schema(pa.py_buffer(b64decode(rest[0]))).field(0).type)
-        return pa.concat_arrays([empty, *(pickle.loads(value) for value in column.to_pylist())])
+        return pa.concat_arrays([empty, *(load_plain(value, _WHAT) for value in column.to_pylist())])
     if kind not in ("numpy", "pickle"):
         return None
     shape = (len(column), *json.loads(rest[1]))
     if kind == "pickle":
         found = np.empty(shape, np.dtype(rest[0]))
         for i, value in enumerate(column.to_pylist()):
-            found[i] = pickle.loads(value)
+            found[i] = load_plain(value, _WHAT)
         return found
     flat = _whole(column)
     flat = flat.flatten() if len(shape) > 1 else flat

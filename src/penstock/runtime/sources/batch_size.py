@@ -7,7 +7,8 @@ between two batches says. So it is in a run that somebody will stop, because it 
 unless it was told the size; only that batches grow faster there and may take longer: its tuples are alike.
 
 Two batches of different sizes tell what a turn takes and what a batch takes whatever is in it: a job of many PEs on a
-busy machine needs seconds for that, and batches of a single turn would make it no faster.
+busy machine needs seconds for that, and batches of a single turn would make it no faster. So that there
+always are such two, a size that has stayed for some batches is tried at twice as much.
 
 Example:
     >>> times = iter([0.0, 0.1, 0.2, 9.0])
@@ -18,6 +19,13 @@ Example:
     >>> size = GrowingSize(most=20, now=lambda: next(times))
     >>> [size.next() for _ in range(5)]
     [8, 2, 4, 8, 16]
+
+    A first batch that took long, because Spark was starting, is found out:
+
+    >>> times = iter([0.0, 16.0, 17.0, 18.0, 19.0, 20.0, 21.0, 22.0])
+    >>> size = GrowingSize(most=20, now=lambda: next(times))
+    >>> [size.next() for _ in range(8)]
+    [8, 1, 1, 1, 1, 2, 4, 8]
 """
 
 from __future__ import annotations
@@ -36,6 +44,8 @@ LONGEST_SECONDS = 30.0
 """After which time a batch never grows."""
 
 _SLOWER = 0.125
+_STEADY, _TRIED = 3, 2.0
+"""After how many batches of one size a larger one is tried, and how much larger it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +85,7 @@ class GrowingSize:
         self._last: float | None = None
         self._before: tuple[int, float] = 0, 0.0
         self._each = 0.0
+        self._steady = 0
 
     def next(self) -> int:
         """The turns of the next batch; to be asked for once for each."""
@@ -88,8 +99,12 @@ class GrowingSize:
         """How much larger the next batch may be: its work should take its time, or what a batch takes anyway."""
         turns, before = self._before
         if turns != self._turns:
-            self._each = max(0.0, (took - before) / (self._turns - turns))
+            self._each, self._steady = max(0.0, (took - before) / (self._turns - turns)), 0
+        else:
+            self._steady += 1
         self._before = self._turns, took
+        if self._steady >= _STEADY and took < LONGEST_SECONDS:
+            return _TRIED
         work = min(took, self._each * self._turns)
         wanted = min(LONGEST_SECONDS, max(self._pace.seconds, took - work))
         # Twice as many is no harm where a batch took half the time; one that took very long must not come again.

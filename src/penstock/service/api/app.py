@@ -142,6 +142,7 @@ class _Api:
             ("/api/jobs", self.jobs, get),
             ("/api/jobs", self.submit, post),
             ("/api/jobs/{job}", self.job, get),
+            ("/api/jobs/{job}", self.remove, ["DELETE"]),
             ("/api/jobs/{job}/cancel", self.wanting(Wanted.CANCEL), post),
             ("/api/jobs/{job}/suspend", self.wanting(Wanted.SUSPEND), post),
             ("/api/jobs/{job}/resume", self.wanting(Wanted.RUN), post),
@@ -194,6 +195,12 @@ class _Api:
         """One job in full."""
         service, job = self._service, request.path_params["job"]
         return JSONResponse(redact_json(await run_in_threadpool(lambda: job_details(service, service.job(job)))))
+
+    async def remove(self, request: Request) -> Response:
+        """Forget a job that is over."""
+        service, job = self._service, request.path_params["job"]
+        await run_in_threadpool(service.remove, job)
+        return JSONResponse({"id": job, "state": "removed"})
 
     def wanting(self, wanted: Wanted) -> Endpoint:
         """The endpoint by which a user says what a job shall do."""

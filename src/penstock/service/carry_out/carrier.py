@@ -16,7 +16,9 @@ import time
 from collections.abc import Callable, Mapping
 
 from penstock.running.run_report import read_report
+from penstock.runtime.ingest.cores_limit import can_resize, read_cores, write_cores
 from penstock.runtime.ingest.ingest_limit import read_limit, write_limit
+from penstock.service.carry_out.cluster_probe import ClusterProbe
 from penstock.service.carry_out.settings import Settings
 from penstock.service.decide.plan import Grant
 from penstock.service.jobs.description import app_arguments
@@ -56,6 +58,7 @@ class Carrier:
     ) -> None:
         self._store, self._settings, self._clock = store, settings, clock
         self._command = command or command_of
+        self._cluster, self._was_there = ClusterProbe(settings.master), True
 
     def attempt(self, record: JobRecord) -> Attempt:
         """The last process of a job."""
@@ -63,6 +66,10 @@ class Carrier:
 
     def step_all(self, grants: Mapping[str, Grant] | None) -> None:
         """One step for every job; without grants nothing is started, stopped or limited that is not asked for."""
+        if self._cluster.is_there != self._was_there:
+            self._was_there = not self._was_there
+            told = "answers again" if self._was_there else "does not answer; jobs that are to be started wait for it"
+            self._store.note("service" if self._was_there else "error", f"the cluster at {self._cluster.master} {told}")
         for record in self._store.jobs():
             try:
                 self._step_on(record, None if grants is None else grants.get(record.id), has_plan=grants is not None)
@@ -102,9 +109,9 @@ class Carrier:
     def _queued(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
         if self._is_let_go(record):
             return
-        if grant is not None and self._has_waited(record):
+        if grant is not None and self._has_waited(record) and self._cluster.is_there:
             why = grant.reason.removeprefix("admitted: ")
-            self._store.move(record.id, _S.QUEUED, _S.ADMITTED, why, **_granted(grant))
+            self._store.move(record.id, _S.QUEUED, _S.ADMITTED, why, **self._granted(grant))
 
     def _admitted(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
         if self._is_let_go(record):
@@ -113,7 +120,7 @@ class Carrier:
             self._store.move(record.id, _S.ADMITTED, _S.QUEUED, "lost its place before it was started", mips=0.0)
             return
         attempt = record.attempt + 1
-        values = {**_granted(grant), "attempt": attempt}
+        values = {**self._granted(grant), "attempt": attempt}
         if not self._store.move(record.id, _S.ADMITTED, _S.STARTING, f"attempt {attempt}", **values):
             return
         started = self._store.job(record.id)
@@ -129,9 +136,11 @@ class Carrier:
         submission = submission_from_json(record.spec)
         (folder / "checkpoint").mkdir(parents=True, exist_ok=True)
         write_limit(folder / "checkpoint", grant.ingest_tps)
+        write_cores(folder / "checkpoint", grant.cores)
         attempt = self.attempt(record)
         command = self._command(submission, grant, settings, attempt)
-        environment = environment_of(settings.home / "streams", settings.master, grant.cores)
+        environment = environment_of(settings.home / "streams", settings.master, max(grant.cores, grant.most_cores))
+        attempt.drop_earlier()
         attempt.start(command, environment, folder / "code")
 
     def _starting(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
@@ -157,13 +166,26 @@ class Carrier:
             self._limit(record, grant)
 
     def _limit(self, record: JobRecord, grant: Grant) -> None:
-        """Write the ingest limit where it has changed."""
+        """Write the ingest limit and the cores where they have changed."""
         checkpoint = self._settings.job_folder(record.id) / "checkpoint"
         now = read_limit(checkpoint)
         if now is None or abs(now - grant.ingest_tps) > _SMALLEST_CHANGE * grant.ingest_tps:
             write_limit(checkpoint, grant.ingest_tps)
-        if (record.mips, record.ingest_tps, record.reason) != (grant.mips, grant.ingest_tps, grant.reason):
-            self._store.set(record.id, mips=grant.mips, ingest_tps=grant.ingest_tps, reason=grant.reason)
+        if read_cores(checkpoint) != grant.cores:
+            write_cores(checkpoint, grant.cores)
+        granted = {name: value for name, value in self._granted(grant).items() if name != "template"}
+        if granted != {name: getattr(record, name) for name in granted}:
+            self._store.set(record.id, **granted)
+
+    def _granted(self, grant: Grant) -> dict[str, object]:
+        """What a job gets, as its record says it: where the cluster cannot resize it, it has the most all the time."""
+        return {
+            "template": grant.template,
+            "mips": grant.mips,
+            "ingest_tps": grant.ingest_tps,
+            "cores": grant.cores if can_resize(self._settings.master) else max(grant.cores, grant.most_cores),
+            "reason": grant.reason,
+        }
 
     def _suspending(self, record: JobRecord, grant: Grant | None, wants_run: bool) -> None:
         attempt = self.attempt(record)
@@ -250,7 +272,8 @@ class Carrier:
         if outcome is not None:
             self._store.move(record.id, record.state, _S.QUEUED, "was stopped from outside", not_before=now, mips=0.0)
             return
-        failures = 1 if self._has_worked(attempt) else record.failures + 1
+        # A job cannot help it that its cluster is gone.
+        failures = 1 if self._has_worked(attempt) else record.failures + self._cluster.is_there
         self._fail(record, last_error(attempt.last_words()) or record.error or "it ended without a word", failures)
 
     def _fail(self, record: JobRecord, error: str, failures: int | None = None) -> None:
@@ -260,7 +283,7 @@ class Carrier:
             text = f"given up after {failures} failures without a batch: {error}"
             self._store.move(record.id, record.state, _S.FAILED, text, failures=failures, error=error, mips=0.0)
             return
-        wait = min(self._settings.longest_wait, self._settings.first_wait * 2 ** (failures - 1))
+        wait = min(self._settings.longest_wait, self._settings.first_wait * 2 ** max(0, failures - 1))
         text = f"failed, and is started again in {wait:g} s: {error}"
         values = {"failures": failures, "error": error, "not_before": self._clock() + wait, "mips": 0.0}
         self._store.move(record.id, record.state, _S.QUEUED, text, **values)
@@ -286,7 +309,7 @@ def command_of(submission: Submission, grant: Grant, settings: Settings, attempt
     """The command that runs a job."""
     folder = settings.job_folder(submission.name)
     template = submission.template(grant.template)
-    master = f"local[{grant.cores}]" if settings.master == "local" else settings.master
+    master = f"local[{max(grant.cores, grant.most_cores)}]" if settings.master == "local" else settings.master
     command = [sys.executable, "-m", "penstock.cli", "run", *app_arguments(template, folder / "code")]
     command += ["--master", master, "--checkpoint", str(folder / "checkpoint")]
     command += ["--out", submission.out or str(folder / "out"), "--report", str(attempt.report), "--json"]
@@ -315,13 +338,3 @@ def last_error(text: str) -> str:
     errors = [line for line in lines if "error" in line.lower()]
     said = errors[-1] if errors else f"it ended without an error; its last line: {lines[-1]}" if lines else ""
     return said[:500]
-
-
-def _granted(grant: Grant) -> dict[str, object]:
-    return {
-        "template": grant.template,
-        "mips": grant.mips,
-        "ingest_tps": grant.ingest_tps,
-        "cores": grant.cores,
-        "reason": grant.reason,
-    }

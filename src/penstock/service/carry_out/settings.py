@@ -44,3 +44,8 @@ class Settings:
     def job_folder(self, job_id: str) -> Path:
         """Where a job's files lie."""
         return self.home / "jobs" / job_id
+
+
+def is_due(last: float, now: float, seconds: float) -> bool:
+    """Whether something is due again; also when the clock was set back behind the last time."""
+    return not 0 <= now - last < seconds

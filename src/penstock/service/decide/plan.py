@@ -15,7 +15,8 @@ class Grant:
         template: By which it runs.
         mips: Its share of the cluster.
         ingest_tps: How many tuples a second its sources may give.
-        cores: How many cores its application gets.
+        cores: How many cores its application has now, where the cluster changes that while it runs.
+        most_cores: How many it can ever have: it starts with the right to so many.
         nodes: Its mips on each node.
         importance: What it is expected to earn.
         reason: Why it runs so.
@@ -25,6 +26,7 @@ class Grant:
     mips: float
     ingest_tps: float
     cores: int
+    most_cores: int = 1
     nodes: Mapping[str, float] = field(default_factory=dict)
     importance: float = 0.0
     reason: str = ""
@@ -53,6 +55,11 @@ class Plan:
     mips: float = 0.0
     note: str = ""
     seconds: float = 0.0
+
+    def says_what(self, other: Plan) -> bool:
+        """Whether it says what another plan says, so that it need not be kept again."""
+        told = [(plan.grants, dict(plan.refusals), plan.mips) for plan in (self, other)]
+        return told[0] == told[1]
 
     @property
     def mips_used(self) -> float:

@@ -62,6 +62,7 @@ class JobView:
         running: The template that it has a place with; None if it has none.
         placed_seconds: How long it has had that place.
         mips: What it is allotted now.
+        cores: How many cores its application has; 0 if it has none.
         tags: What its nodes must have.
     """
 
@@ -72,6 +73,7 @@ class JobView:
     running: str | None = None
     placed_seconds: float = 0.0
     mips: float = 0.0
+    cores: int = 0
     tags: frozenset[str] = frozenset()
 
     def template(self, template_id: str) -> TemplateView:

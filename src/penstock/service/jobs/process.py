@@ -8,13 +8,14 @@ HOME/jobs/NAME/
         process.json  who runs it
         report.json   its counts, written anew behind every batch
         summary.json  what it says at its end
-        log.txt       what it prints
+        log.txt       what it prints; the part before, where that was long, in log.1.txt
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,6 +37,12 @@ MARK = "PENSTOCK_ATTEMPT"
 _NOBODY = 0
 _OWN_AND_REAPED = slice(11, 15)
 """Fields of /proc/PID/stat behind the name: user and system time, of the process and of children that have ended."""
+
+MOST_LOG_BYTES = 8 << 20
+"""How large what it prints may grow before it is trimmed."""
+
+KEPT_ATTEMPTS = 20
+"""Of a job."""
 
 GRACE_SECONDS = 20.0
 """How long a process that was just made may take to say who it is."""
@@ -161,9 +168,29 @@ class Attempt:
         fields = (stat_of(pid) for pid in family(process.pid))
         return sum(sum(map(int, found[_OWN_AND_REAPED])) for found in fields if found is not None) / ticks
 
+    def trim_log(self) -> None:
+        """Keep what it has printed within bounds: the latest part stays, and the part before it in `log.1.txt`.
+
+        It writes at the end of the file, wherever that is, so it need not know. What it prints in the moment between
+        the copy and the cut is lost.
+        """
+        with suppress(OSError):
+            if self.log.stat().st_size > MOST_LOG_BYTES:
+                shutil.copyfile(self.log, self.folder / "log.1.txt")
+                os.truncate(self.log, 0)
+
+    def drop_earlier(self) -> None:
+        """Delete the folders of attempts that nobody will ask for any more."""
+        for run in self.folder.parent.glob("*"):
+            is_old = run.name.isdigit() and int(run.name) <= int(self.folder.name) - KEPT_ATTEMPTS
+            if is_old and not marked(MARK, str(run)):
+                shutil.rmtree(run, ignore_errors=True)
+
     def last_words(self, most: int = 2_000) -> str:
         """The end of what it has printed."""
-        return tail(self.log, most)
+        found = tail(self.log, most)
+        missing = most - len(found.encode())
+        return tail(self.folder / "log.1.txt", missing) + found if missing > 0 else found
 
 
 def tail(path: Path, most: int) -> str:
@@ -202,9 +229,12 @@ def environment_of(streams: Path, master: str, cores: int) -> dict[str, Any]:
     Args:
         streams: Where jobs export and import streams.
         master: The Spark cluster.
-        cores: How many cores the application gets of it.
+        cores: How many cores the application can have of it.
     """
     environment = {**environment_for_code(), "PENSTOCK_STREAMS": os.environ.get("PENSTOCK_STREAMS", str(streams))}
     if master.startswith("spark://"):
-        environment["PYSPARK_SUBMIT_ARGS"] = f"--conf spark.cores.max={cores} pyspark-shell"
+        # Executors of one core each, so that it can be resized by whole ones.
+        environment["PYSPARK_SUBMIT_ARGS"] = (
+            f"--conf spark.cores.max={cores} --conf spark.executor.cores=1 pyspark-shell"
+        )
     return environment

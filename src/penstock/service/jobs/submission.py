@@ -36,7 +36,7 @@ _JOB_KEYS = (
 )
 _TEMPLATE_KEYS = (
     *("id", "app", "main", "toolkits", "set", "data"),
-    *("min_mips", "max_mips", "channels", "batch", "continuous"),
+    *("min_mips", "max_mips", "mips_per_tps", "weight", "channels", "batch", "continuous"),
 )
 _EXAMPLE = '{"name": "alerts", "templates": [{"app": "alerts.spl"}], "files": {...}}'
 
@@ -67,6 +67,8 @@ class TemplateSpec:
         data: What relative file names are resolved against: a folder on the service's machine; None for the package.
         min_mips: The least it takes.
         max_mips: The most it may take; None for the whole cluster.
+        mips_per_tps: What it costs to take in a tuple a second, as a profile says; None where nobody knows.
+        weight: What its streams count beside those of other templates.
         channels: How many channels parallel regions get; None where the engine chooses.
         batch: How many tuples a batch has at most; None for the engine's own number.
         continuous: Whether it goes on when its sources have no more for now.
@@ -80,6 +82,8 @@ class TemplateSpec:
     data: str | None = None
     min_mips: float = DEFAULT_MIN_MIPS
     max_mips: float | None = None
+    mips_per_tps: float | None = None
+    weight: float = 1.0
     channels: int | None = None
     batch: int | None = None
     continuous: bool = False
@@ -177,6 +181,8 @@ class _Reader(JsonReader):
         least = self.number({**job, **item}, "min_mips", owner, DEFAULT_MIN_MIPS)
         limits = {**job, **item}
         most = None if limits.get("max_mips") is None else self.number(limits, "max_mips", owner, above_zero=True)
+        told = item.get("mips_per_tps")
+        price = None if told is None else self.number(item, "mips_per_tps", owner, above_zero=True)
         if most is not None and most < least:
             self.complain(f"the max_mips of {owner} are {most:g}, and its min_mips {least:g}", "write more")
         return TemplateSpec(
@@ -188,6 +194,8 @@ class _Reader(JsonReader):
             data=self.folder(item, "data", owner),
             min_mips=least,
             max_mips=most,
+            mips_per_tps=price,
+            weight=self.number(item, "weight", owner, 1.0),
             channels=self.limit(item, "channels", owner),
             batch=self.limit(item, "batch", owner),
             continuous=self.flag(item, "continuous", owner),

@@ -20,11 +20,13 @@ class Look:
     Attributes:
         attempt: Which of its processes was looked at.
         at: When, in seconds since 1970.
-        cpu_seconds: The processor time of its processes so far.
+        cpu_seconds: The processor time of its processes so far; on a cluster, where executors belong to others, and how
+            long its tasks have run there.
         batches: How many batches this process has done.
         batch_at: When the last of them was done.
         waited_seconds: How long it has waited for its ingest limit so far.
         submitted: The tuples of each operator's output ports so far, since the job's first start.
+        pe_seconds: The processor time of each PE so far, by the names of its operators.
     """
 
     attempt: int
@@ -34,6 +36,12 @@ class Look:
     batch_at: float
     waited_seconds: float
     submitted: Mapping[str, list[int]] = field(default_factory=dict)
+    pe_seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def awaits_batch(self, before: Look, patience: float) -> bool:
+        """Whether no batch has come since a look before, and one may come yet: then it is too early for a sample."""
+        is_same = (before.attempt, before.batch_at) == (self.attempt, self.batch_at)
+        return is_same and before.at <= self.at < before.at + patience
 
     @staticmethod
     def of(attempt: int, at: float, cpu_seconds: float, report: Mapping[str, Any]) -> Look:
@@ -41,11 +49,12 @@ class Look:
         return Look(
             attempt=attempt,
             at=at,
-            cpu_seconds=cpu_seconds,
+            cpu_seconds=cpu_seconds + float(report.get("task_seconds", 0.0)),
             batches=int(report.get("batches", 0)),
             batch_at=float(report.get("time", 0.0)),
             waited_seconds=float(report.get("waited_seconds", 0.0)),
             submitted=report.get("submitted") or {},
+            pe_seconds={", ".join(pe["operators"]): float(pe["seconds"]) for pe in report.get("pes") or ()},
         )
 
 
@@ -84,6 +93,7 @@ def compare(
             rates[name] = max(0, has - had) / counted
     sources = [name for name, (operator, _) in description["streams"].items() if operator in description["sources"]]
     outputs = valued_streams(submission, description)
+    counts = weight * submission.template(template).weight
     return SampleRecord(
         job=submission.name,
         template=template,
@@ -92,8 +102,13 @@ def compare(
         mips=max(0.0, after.cpu_seconds - before.cpu_seconds) / seconds * core_mips,
         ingest_tps=sum(rates[name] for name in sources),
         waited=min(1.0, max(0.0, after.waited_seconds - before.waited_seconds) / seconds),
-        importance=weight * sum(_earned(output, rates[output.stream]) for output in outputs),
+        importance=counts * sum(_earned(output, rates[output.stream]) for output in outputs),
         streams=rates,
+        pes={
+            pe: max(0.0, spent - before.pe_seconds.get(pe, 0.0)) / counted * core_mips
+            for pe, spent in after.pe_seconds.items()
+            if counted > 0
+        },
     )
 
 

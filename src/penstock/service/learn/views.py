@@ -2,8 +2,9 @@
 
 Formulation:
     A template's price is the processor time, as mips, of taking in a tuple a second. With a dozen samples the learner
-    of `penstock.scheduler.learner` fits it; with fewer it is their ratio; with none it is the prior: what a profile
-    says, or else an assumption. `doubt` tells how sure that is.
+    of `penstock.scheduler.learner` fits it; with fewer it is their ratio; with none it is the prior: what the
+    submission says, in the proportion that holds for the job's other templates, or else an assumption. `doubt` tells
+    how sure that is.
 
     What a job's sources could give shows only where they are not held back. Where the job waits for its ingest limit,
     they could give more than anybody has seen, and are taken to give whatever the job may use; else what they gave
@@ -96,6 +97,7 @@ def view_jobs(
     *,
     mips: float,
     now: float,
+    least_mips: float = 0.0,
 ) -> tuple[JobView, ...]:
     """The views of jobs that want to run.
 
@@ -105,13 +107,14 @@ def view_jobs(
         samples: Of each, the oldest first.
         mips: The capacity, which bounds what a job may use.
         now: The time.
+        least_mips: What any job takes at least, as a whole core of a cluster that deals them out.
     """
     exports = [(record.id, export) for record in records for export in record.templates[0].description["exports"]]
     views = []
     for record in records:
         submission, seen = submissions[record.id], samples.get(record.id, ())
         templates = tuple(
-            _view_template(record, t, submission.template(t.id), submission, seen, exports, mips)
+            _view_template(record, t, submission.template(t.id), submission, seen, exports, (least_mips, mips))
             for t in record.templates
         )
         is_placed = record.state in PLACED
@@ -124,6 +127,7 @@ def view_jobs(
                 running=record.template if is_placed else None,
                 placed_seconds=abs(now - record.state_since) if is_placed else 0.0,
                 mips=record.mips if is_placed else 0.0,
+                cores=record.cores if is_placed else 0,
                 tags=submission.tags,
             )
         )
@@ -137,18 +141,19 @@ def _view_template(
     submission: Submission,
     samples: Sequence[SampleRecord],
     exports: Sequence[tuple[str, Mapping[str, Any]]],
-    mips: float,
+    limits: tuple[float, float],
 ) -> TemplateView:
     description = template.description
-    price, doubt = learn_price([s for s in samples if s.template == template.id], description.get("mips_per_tps"))
-    most = max(spec.min_mips, min(mips, spec.max_mips or mips))
+    told = [s for s in samples if s.template == template.id]
+    price, doubt = learn_price(told, _prior(spec, submission, samples))
+    least, mips = max(limits[0], spec.min_mips), limits[1]
+    most = max(least, min(mips, spec.max_mips or mips))
     streams = description["streams"]
     importing = {entry["operator"] for entry in description["imports"]}
     own = [n for n, (op, _) in streams.items() if op in description["sources"] and op not in importing]
     offered = offered_tps(samples, own) if own else 0.0
     counted = {o.stream: o for o in valued_streams(submission, description)}
     exported = [name for export in description["exports"] for name in export["streams"] if name in streams]
-    told = [s for s in samples if s.template == template.id][-RECENT:]
     return TemplateView(
         id=template.id,
         mips_per_tps=price,
@@ -156,11 +161,27 @@ def _view_template(
         offered_tps=most / price if offered is None else max(_LEAST_TPS, offered) if own else 0.0,
         imports=_imports(record.id, description, exports),
         streams=tuple(
-            _stream(name, counted.get(name), record.weight, told) for name in dict.fromkeys([*counted, *exported])
+            _stream(name, counted.get(name), record.weight * spec.weight, told[-RECENT:])
+            for name in dict.fromkeys([*counted, *exported])
         ),
-        min_mips=min(spec.min_mips, most),
+        min_mips=least,
         max_mips=most,
     )
+
+
+def _prior(spec: TemplateSpec, submission: Submission, samples: Sequence[SampleRecord]) -> float | None:
+    """What a template costs as far as its submission tells, by as much more or less as the job's others turned out to.
+
+    A profile was taken elsewhere, or without Spark: what it says of two templates beside each other holds longer.
+    """
+    if spec.mips_per_tps is None:
+        return None
+    found = []
+    for other in submission.templates:
+        told = [s for s in samples if s.template == other.id]
+        if other.mips_per_tps is not None and any(s.ingest_tps > 0 and s.mips > 0 for s in told):
+            found.append(learn_price(told)[0] / other.mips_per_tps)
+    return spec.mips_per_tps * (median(found) if found else 1.0)
 
 
 def _stream(name: str, valued: Output | None, weight: float, samples: Sequence[SampleRecord]) -> StreamView:

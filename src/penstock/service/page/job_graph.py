@@ -31,11 +31,14 @@ def draw_graph(description: Mapping[str, Any], sample: SampleRecord | None) -> s
     if len(operators) > MOST_OPERATORS:
         return f"<p>{len(operators):,} operators: `penstock explain --html` draws them</p>"
     edges = [(one, other) for one, other, _ in description["edges"]]
+    busiest = busiest_pe(sample)
     layout = layered_layout([id_ for id_, _ in operators], edges)
     boxes = []
     for id_, kind in operators:
         layer, row = layout.place[id_]
         state = state_of(id_, description, sample)
+        if state == "busy" and busiest is not None and id_ in busiest.split(", "):
+            state = "busiest"
         title = html.escape(f"{id_} ({kind}): {_WORDS[state]}")
         boxes.append(
             f'<g class="{state}" transform="translate({MARGIN + layer * COLUMN:.0f} {MARGIN + row * ROW:.0f})">'
@@ -57,7 +60,7 @@ def draw_graph(description: Mapping[str, Any], sample: SampleRecord | None) -> s
     return f"{head}{arrow}{''.join(curves)}{''.join(boxes)}</svg>"
 
 
-_WORDS = {"busy": "at work", "waiting": "waiting", "held": "held back"}
+_WORDS = {"busy": "at work", "waiting": "waiting", "held": "held back", "busiest": "works most"}
 
 
 def state_of(operator: str, description: Mapping[str, Any], sample: SampleRecord | None) -> str:
@@ -71,8 +74,18 @@ def state_of(operator: str, description: Mapping[str, Any], sample: SampleRecord
     return "busy" if any(sample.streams.get(name) for name in streams) else "waiting"
 
 
+def busiest_pe(sample: SampleRecord | None) -> str | None:
+    """The PE that uses most; None where no PE was measured.
+
+    Example:
+        >>> busiest_pe(None)
+    """
+    used = {} if sample is None else {pe: mips for pe, mips in sample.pes.items() if mips > 0}
+    return max(used, key=used.__getitem__, default=None)
+
+
 def name_bottleneck(sample: SampleRecord | None, cores: int, core_mips: float) -> str:
-    """What holds the job back, in words.
+    """What holds the job back, in words, and the PE that uses most of what there is.
 
     Example:
         >>> name_bottleneck(None, 1, 1000.0)
@@ -80,6 +93,12 @@ def name_bottleneck(sample: SampleRecord | None, cores: int, core_mips: float) -
     """
     if sample is None:
         return "It was not measured yet."
+    busiest = busiest_pe(sample)
+    most = "" if busiest is None else f" The PE of {_cut(busiest)} uses most: {figure(sample.pes[busiest], 3)} mips."
+    return _held_by(sample, cores, core_mips) + most
+
+
+def _held_by(sample: SampleRecord, cores: int, core_mips: float) -> str:
     if sample.waited > _WAITS:
         return f"Its limit holds it back: it waited {100 * sample.waited:.0f} % of the time."
     if sample.mips >= _BUSY * cores * core_mips:

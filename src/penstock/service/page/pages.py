@@ -177,10 +177,21 @@ class _Pages:
             "graph": draw_graph(template.description, last),
             "bottleneck": name_bottleneck(last, record.cores, service.settings.core_mips),
             "rates": list(last.streams.items())[:100] if last else [],
+            "pes": _by_pe(last),
             "mips_chart": draw_chart("mips", [_used(samples), *self._allotted(job_id)]),
             "events": list(reversed(service.store.events(job_id, most=30))),
             "log": service.log(job_id, 4_000),
         }
+
+
+def _by_pe(sample: SampleRecord | None) -> list[tuple[str, float, str]]:
+    """For each PE its mips, and for a tuple a second of the job's; behind them what Spark uses beside."""
+    if sample is None or not sample.pes:
+        return []
+    rest = max(0.0, sample.mips - sum(sample.pes.values()))
+    found = [*sorted(sample.pes.items(), key=lambda pe: -pe[1])[:100], ("Spark, and the driver", rest)]
+    taken = sample.ingest_tps
+    return [(name, mips, figure(mips / taken, 3) if taken else "") for name, mips in found]
 
 
 def _is_over(record: JobRecord) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.service.states.job_state import JobState, Wanted
@@ -91,6 +91,7 @@ class SampleRecord:
         waited: The share of the interval that it waited for its ingest limit.
         importance: What its streams earned.
         streams: The rate of each operator's stream.
+        pes: The processor time of each PE, as mips, by the names of its operators; what is not in any is Spark's.
     """
 
     job: str
@@ -102,6 +103,7 @@ class SampleRecord:
     waited: float
     importance: float
     streams: Mapping[str, float]
+    pes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,9 @@ CREATE TRIGGER jobs_begin_queued BEFORE INSERT ON jobs WHEN NEW.state <> 'queued
 BEGIN SELECT RAISE(ABORT, 'illegal transition'); END;
 """
 
-MIGRATIONS = (_FIRST,)
+_SECOND = "ALTER TABLE samples ADD COLUMN pes TEXT NOT NULL DEFAULT '{}';"
+
+MIGRATIONS = (_FIRST, _SECOND)
 """The statements of each version, from the first."""
 
 

@@ -25,7 +25,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -148,6 +148,17 @@ class Store:
             connection.executemany("INSERT INTO templates VALUES (?, ?, ?, ?, ?)", rows)
             self.note("state", "queued", job_id)
 
+    def remove_job(self, job_id: str, states: Collection[JobState]) -> bool:
+        """Forget a job that is in one of some states, and all that is known of it; whether it was."""
+        with self.transaction() as connection:
+            row = connection.execute("SELECT state FROM jobs WHERE id = ?", (job_id,)).fetchone()
+            if row is None or JobState(row["state"]) not in states:
+                return False
+            for table, column in (("templates", "job"), ("samples", "job"), ("events", "job"), ("jobs", "id")):
+                connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (job_id,))
+            self.note("user", f"job `{job_id}` was removed")
+            return True
+
     def move(self, job_id: str, before: JobState, after: JobState, why: str = "", **values: object) -> bool:
         """Bring a job from one state to another, with other values of its record; whether it was in that state.
 
@@ -220,13 +231,14 @@ class Store:
 
     def add_sample(self, sample: SampleRecord) -> None:
         """Keep a look at a running job."""
-        columns = "at, job, template, seconds, mips, ingest_tps, waited, importance, streams"
+        columns = "at, job, template, seconds, mips, ingest_tps, waited, importance, streams, pes"
         with self.transaction() as connection:
             connection.execute(
-                f"INSERT INTO samples ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT INTO samples ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(sample.at, sample.job, sample.template, sample.seconds, sample.mips, sample.ingest_tps),
                     *(sample.waited, sample.importance, json.dumps(dict(sample.streams))),
+                    json.dumps(dict(sample.pes)),
                 ),
             )
             connection.execute(
@@ -242,7 +254,8 @@ class Store:
         found = []
         for row in reversed(self._rows(query, (job_id, *values, most))):
             kept = {key: row[key] for key in row.keys() if key != "id"}  # noqa: SIM118 # a row is not a mapping
-            found.append(SampleRecord(**{**kept, "streams": json.loads(row["streams"])}))
+            told = {name: json.loads(row[name]) for name in ("streams", "pes")}
+            found.append(SampleRecord(**{**kept, **told}))
         return found
 
     def add_decision(self, kind: str, figures: Mapping[str, float], plan: Mapping[str, Any]) -> int:

@@ -36,6 +36,7 @@ from pathlib import Path
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import make_folder, sync_folder
 from penstock.base.holders import Holder, decode_holder, this_process
+from penstock.base.private_files import check_private, make_private_folder
 
 FOLDER, COMMIT = "lock", "commit"
 RENEW_SECONDS = 10.0
@@ -113,9 +114,11 @@ def lock_checkpoint(
         notice: Is told what the user should know.
 
     Raises:
-        UserError: Another process holds the lock.
+        UserError: Another process holds the lock, or others may write to the checkpoint.
     """
     folder = checkpoint / FOLDER
+    make_private_folder(checkpoint)
+    check_private(checkpoint, f"the checkpoint `{checkpoint}`")
     make_folder(folder)
     # Whoever is faster than we are this often is not to be waited for.
     for _ in range(10):

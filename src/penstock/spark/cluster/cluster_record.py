@@ -47,12 +47,14 @@ class WorkerRecord:
         rack: The rack that it stands in.
         web_port: Of its web page.
         process: That it runs in.
+        tags: What it offers.
     """
 
     host: str
     rack: str
     web_port: int
     process: ClusterProcess
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,11 @@ class ClusterRecord:
     def racks(self) -> dict[str, str]:
         """From host to rack."""
         return {worker.host: worker.rack for worker in self.workers}
+
+    @property
+    def tags(self) -> dict[str, frozenset[str]]:
+        """From host to what it offers."""
+        return {worker.host: frozenset(worker.tags) for worker in self.workers}
 
     @property
     def processes(self) -> list[ClusterProcess]:
@@ -115,12 +122,15 @@ def read_cluster(folder: Path) -> ClusterRecord | None:
     except FileNotFoundError:
         return None
     workers = tuple(
-        WorkerRecord(**{**worker, "process": ClusterProcess(**worker["process"])}) for worker in read["workers"]
+        WorkerRecord(
+            **{**worker, "process": ClusterProcess(**worker["process"]), "tags": tuple(worker.get("tags", ()))}
+        )
+        for worker in read["workers"]
     )
     return ClusterRecord(**{**read, "process": ClusterProcess(**read["process"]), "workers": workers})
 
 
-def racks_of(master: str) -> dict[str, str]:
-    """From host to rack, of the cluster with a master; nothing if it is not one of ours."""
+def cluster_of(master: str) -> ClusterRecord | None:
+    """The cluster with a master; None if it is not one of ours."""
     cluster = read_cluster(default_folder())
-    return cluster.racks if cluster is not None and cluster.master == master else {}
+    return cluster if cluster is not None and cluster.master == master else None

@@ -59,7 +59,8 @@ class WorkerStatus:
 
 def read_master(cluster: ClusterRecord) -> dict[str, Any] | None:
     """What the master says of its cluster; None if it does not answer."""
-    return _read(f"http://127.0.0.1:{cluster.web_port}/json/")
+    host = cluster.master.removeprefix("spark://").rpartition(":")[0]
+    return _read(f"http://{host}:{cluster.web_port}/json/")
 
 
 def find_workers(cluster: ClusterRecord) -> list[WorkerStatus]:

@@ -30,8 +30,12 @@ from penstock.spark.cluster.cluster_record import (
     write_cluster,
 )
 from penstock.spark.cluster.cluster_status import read_master
+from penstock.spark.cluster.limited_network import GATEWAY, Site
 
 MASTER_HOST = "127.0.0.1"
+_PAGE = 8081
+"""The port of a worker's page where each has an address space of its own."""
+
 _START_SECONDS = 120.0
 _STOP_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
@@ -47,6 +51,8 @@ def start_cluster(
     racks: int = 1,
     cores: int = 1,
     memory_mib: int = 1024,
+    tags: Mapping[str, Sequence[str]] | None = None,
+    sites: Sequence[Site] = (),
     notice: Callable[[str], None] = lambda text: None,
 ) -> ClusterRecord:
     """Start a cluster, and wait until the master knows all workers.
@@ -57,6 +63,8 @@ def start_cluster(
         racks: Over how many racks they are dealt.
         cores: Of each worker.
         memory_mib: Of each worker.
+        tags: By address of a worker, what it offers.
+        sites: Where workers are, one each, if not on loopback addresses (`limited_network`).
         notice: Is told what happens.
 
     Raises:
@@ -70,25 +78,30 @@ def start_cluster(
             f"there is a cluster already, with its master at {present.master}",
             hint="`penstock cluster down` ends it; --folder DIR has another one beside it",
         )
-    addresses = [f"127.0.0.{number + 2}" for number in range(hosts)]
-    for address in (MASTER_HOST, *addresses):
+    at = list(sites) or [Site(host=f"127.0.0.{number + 2}") for number in range(hosts)]
+    addresses = [site.host for site in at]
+    master_host = GATEWAY if sites else MASTER_HOST
+    _check_tags(tags or {}, addresses)
+    for address in (MASTER_HOST, *(() if sites else addresses)):
         _check_address(address)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "logs").mkdir(parents=True)
     started: list[ClusterProcess] = []
     try:
-        port, web_port = _free_port(MASTER_HOST), _free_port(MASTER_HOST)
-        where: tuple[str, ...] = ("--host", MASTER_HOST, "--port", str(port), "--webui-port", str(web_port))
-        started.append(_start(folder, "master", MASTER_HOST, where))
-        master = f"spark://{MASTER_HOST}:{port}"
+        port, web_port = _free_port(master_host), _free_port(master_host)
+        where: tuple[str, ...] = ("--host", master_host, "--port", str(port), "--webui-port", str(web_port))
+        started.append(_start(folder, "master", Site(host=master_host), where))
+        master = f"spark://{master_host}:{port}"
         workers = []
-        for number, host in enumerate(addresses):
-            page = _free_port(host)
+        for number, site in enumerate(at):
+            host = site.host
+            page = _PAGE if sites else _free_port(host)
             more = ("--cores", str(cores), "--memory", f"{memory_mib}M", "--work-dir", str(folder / "work" / host))
             where = ("--host", host, "--webui-port", str(page), *more, master)
-            started.append(_start(folder, "worker", host, where))
+            started.append(_start(folder, "worker", site, where))
             rack = f"rack{number * racks // hosts + 1}"
-            workers.append(WorkerRecord(host=host, rack=rack, web_port=page, process=started[-1]))
+            offers = tuple((tags or {}).get(host, ()))
+            workers.append(WorkerRecord(host=host, rack=rack, web_port=page, process=started[-1], tags=offers))
         record = ClusterRecord(
             master=master,
             web_port=web_port,
@@ -117,6 +130,12 @@ def stop_cluster(folder: Path) -> bool:
     return True
 
 
+def _check_tags(tags: Mapping[str, Sequence[str]], hosts: Sequence[str]) -> None:
+    for host in tags:
+        if host not in hosts:
+            raise UserError(f"there is no worker `{host}` to have a tag", hint=f"workers are {', '.join(hosts)}")
+
+
 def _check_address(address: str) -> None:
     try:
         with socket.socket() as probe:
@@ -134,15 +153,15 @@ def _free_port(host: str) -> int:
         return int(probe.getsockname()[1])
 
 
-def _start(folder: Path, kind: str, host: str, arguments: Sequence[str]) -> ClusterProcess:
+def _start(folder: Path, kind: str, site: Site, arguments: Sequence[str]) -> ClusterProcess:
     """Start a process of the cluster, which leads a session of its own."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
-    with (folder / "logs" / f"{kind}-{host}.log").open("wb") as log:
+    with (folder / "logs" / f"{kind}-{site.host}.log").open("wb") as log:
         process = subprocess.Popen(
-            [home / "bin" / "spark-class", _CLASSES[kind], *arguments],
-            env=_environment(home, host, folder),
+            [*site.enter, home / "bin" / "spark-class", _CLASSES[kind], *arguments],
+            env=_environment(home, site.host, folder),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.base.durable_files import make_folder, read_sealed, write_sealed
+from penstock.base.plain_pickle import load_plain
 from penstock.codegen.plan.physical import Edge, Route
 from penstock.codegen.rows.paths import STEP_BYTES, binary_array
 from penstock.codegen.rows.places import Array
@@ -34,6 +35,8 @@ from penstock.codegen.transport.batches import (
 from penstock.codegen.transport.routes import Router
 from penstock.ir.types import Schema
 from penstock.spark.gate.source_gate import OWN, GatedSource, GateState, Row
+
+_WHAT = "what waits in front of a job"
 
 GateMemory = dict[str, Any]
 """`time_ns`; `lanes`, by operator (none for that of all sources that Penstock plans) and number; `ended` streams; and
@@ -89,7 +92,7 @@ def read_gate(path: Path) -> tuple[GateState, dict[int, Row]]:
     Raises:
         UserError: It is not there, or was changed.
     """
-    found: tuple[GateState, dict[int, Row]] = pickle.loads(read_sealed(path, "what waits in front of a job"))
+    found: tuple[GateState, dict[int, Row]] = load_plain(read_sealed(path, _WHAT), _WHAT)
     return found
 
 

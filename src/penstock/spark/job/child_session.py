@@ -7,14 +7,13 @@ workers, the memory of the driver) only makes a job faster, and is left as it is
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.base.diagnostics import UserError
 from penstock.spark.job.session import job_settings, open_session
+from penstock.spark.workers.interpreter import check_python
 
 
 def find_session(given: Any, master: str) -> SparkSession:
@@ -45,25 +44,7 @@ def _check(session: Any) -> None:
         raise UserError(f"`spark` is a SparkSession, found {session!r}")
     if _is_stopped(session):
         raise UserError("the Spark session has been stopped", hint="make a new one, or leave `spark` out")
-    _check_python(session.sparkContext)
-
-
-def _check_python(context: Any) -> None:
-    """See that the workers of a session on this machine have what they need; they would fail without saying so."""
-    python = context.pythonExec
-    if python == sys.executable or not str(context.master).startswith("local"):
-        return
-    asks = f"import sys, penstock; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
-    try:
-        has_all = subprocess.run([python, "-c", asks], capture_output=True, check=False).returncode == 0
-    except OSError:
-        has_all = False
-    if not has_all:
-        message = (
-            f"the workers of this session run `{python}`, in which there is no Penstock for this version of Python"
-        )
-        hint = f"set PYSPARK_PYTHON={sys.executable} in the environment before the session is made"
-        raise UserError(message, hint=hint)
+    check_python(session.sparkContext)
 
 
 def _is_stopped(session: Any) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +38,12 @@ from penstock.spark.job.hadoop_paths import hadoop_path
 from penstock.spark.job.layout import Layout, lay_out, run_with_state
 from penstock.spark.job.outside_sources import outside_source
 from penstock.spark.job.program_file import program_path, ship_program
+from penstock.spark.job.resizing import Resizer
 from penstock.spark.job.session import cores_of
 from penstock.spark.placement.job_status import JobStatus
-from penstock.spark.placement.placer import PlacementSettings, Placer
+from penstock.spark.placement.placement_settings import PlacementSettings
+from penstock.spark.placement.placer import Placer
+from penstock.spark.savepoints.rescale_requests import write_request
 from penstock.spark.sinks.sink_pe import LARGE, Committing, SinkPE
 from penstock.spark.sinks.task_sinks import spilling, writing
 from penstock.spark.sources.data_source import FORMAT, SourceReader, dump, plan_ahead
@@ -117,6 +120,8 @@ class Started:
         throttle: What holds its sources back.
         files: The folder on this machine where workers keep the files of its state.
         status: Tells what runs where.
+        resizer: Brings its cores to the number that it shall have.
+        pe_seconds: The processor time of each PE so far.
     """
 
     query: StreamingQuery
@@ -124,6 +129,8 @@ class Started:
     throttle: Throttle
     files: Path
     status: JobStatus
+    resizer: Resizer
+    pe_seconds: Mapping[int, float]
 
 
 def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) -> Started:
@@ -144,15 +151,25 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
         sinks.close()
         raise
     throttle = Throttle(job.checkpoint, lambda: _ingested(job.plan, sinks.totals))
-    placer = Placer(spark, job.plan, job.placement, notice)
+    placer = Placer(spark, job.plan, job.placement, notice, partial(write_request, job.checkpoint, None))
+    try:
+        placer.prepare()
+    except BaseException:
+        sinks.close()
+        raise
+    resizer = Resizer(spark, job.checkpoint, notice)
+    pe_seconds: dict[int, float] = {}
     status = JobStatus(job.checkpoint, job.program.application.name, job.plan, job.placement, placer)
 
     def write(frame: DataFrame, number: int) -> None:
         batch = job.first_batch + number
         throttle.wait()
+        resizer.between_batches()
         placer.before(batch)
         sinks.write(frame, batch)
         placer.after(batch, sinks.traffic)
+        for task in sinks.traffic:
+            pe_seconds[task.pe] = pe_seconds.get(task.pe, 0.0) + task.cpu_seconds
         status.after(batch, sinks.totals)
 
     writer = frame.writeStream.foreachBatch(write)
@@ -161,9 +178,13 @@ def start(spark: SparkSession, job: Job, notice: Callable[[str], None] = print) 
     else:
         writer = writer.trigger(processingTime="0 seconds") if job.continuous else writer.trigger(availableNow=True)
     named = writer.option("checkpointLocation", hadoop_path(folder)).queryName(job.program.application.name)
+    resizer.between_batches()
     query = named.start()
     placer.follow(query)
-    return Started(query=query, sinks=sinks, throttle=throttle, files=files_of(program_path(program)), status=status)
+    files = files_of(program_path(program))
+    return Started(
+        query=query, sinks=sinks, throttle=throttle, files=files, status=status, resizer=resizer, pe_seconds=pe_seconds
+    )
 
 
 def _ingested(plan: PhysicalPlan, totals: Totals) -> int:

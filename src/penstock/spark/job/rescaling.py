@@ -13,7 +13,7 @@ from penstock.compiler import CompiledJob, Options, compile
 from penstock.compiler.resuming import read_record
 from penstock.runtime.progress import Notice, Progress
 from penstock.spark.job.run import SparkRun, run_on_spark
-from penstock.spark.placement.placer import PlacementSettings
+from penstock.spark.placement.placement_settings import PlacementSettings
 from penstock.spark.savepoints.rescale_requests import answer_request, drop_request, has_request, take_request
 from penstock.spark.savepoints.switch_plan import SECONDS
 from penstock.toolkit.core.program import Program
@@ -141,6 +141,8 @@ class Rescaling:
             # It has ended before it came to a batch.
             self._answer()
         if outcome.stopped != "interrupted":
+            # It may have been the job itself that asked.
+            drop_request(self._checkpoint)
             return None
         self._asked, self._stopped_ns = take_request(self._checkpoint), time.time_ns()
         if self._asked is None:

@@ -28,13 +28,16 @@ from penstock.spark.checkpoint.lock import CheckpointLock, lock_checkpoint
 from penstock.spark.checkpoint.plan_record import BEGAN, claim
 from penstock.spark.checkpoint.spark_files import FOLDER as SPARK_FOLDER
 from penstock.spark.gate.gating import start_clock
+from penstock.spark.job.lost_cluster import LostCluster
 from penstock.spark.job.pickling import ship_user_modules
-from penstock.spark.job.query import Job, start
+from penstock.spark.job.query import Job, Started, start
 from penstock.spark.job.watch import watch
-from penstock.spark.placement.placer import PlacementSettings
+from penstock.spark.placement.executors import Executors
+from penstock.spark.placement.placement_settings import PlacementSettings, is_placed, settings_on
 from penstock.spark.savepoints.apply_savepoint import Target
 from penstock.spark.savepoints.switch_plan import switch_plan
 from penstock.spark.sinks.sink_pe import SinkPE
+from penstock.spark.workers.interpreter import active_context, explain_silence
 from penstock.toolkit.files.output_locks import hold_outputs
 
 if TYPE_CHECKING:
@@ -134,7 +137,7 @@ def run_on_spark(
         )
         job = _job_on(checkpoint, compiled, lock, resumed=resumed)
         job = replace(job, state_limit=state_limit, inputs=dict(inputs or {}), is_timed=seconds is not None)
-        job = replace(job, placement=placement or PlacementSettings())
+        job = _placed(job, placement or settings_on(str(spark.sparkContext.master)))
         before = None if lock.predecessor is None else lock.predecessor.process
         with hold_outputs(plan.application, job.environment, before):
             batches, sinks, stopped = run_job(spark, job, on_progress, notice, seconds, stops)
@@ -176,6 +179,13 @@ def _job_on(checkpoint: Path, compiled: CompiledJob, lock: CheckpointLock, *, re
     )
 
 
+def _placed(job: Job, placement: PlacementSettings) -> Job:
+    """A job with its placement, whose tasks tell what that has to know."""
+    plan = replace(job.plan, meters_groups=placement.moves_groups)
+    is_metered = job.is_metered or is_placed(placement, plan)
+    return replace(job, placement=placement, plan=plan, is_metered=is_metered)
+
+
 def finish_job(spark: SparkSession, job: Job) -> None:
     """Let a job that plans nothing any more process what it has begun."""
     with hold_outputs(job.plan.application, job.environment, None):
@@ -193,7 +203,7 @@ def run_job(
     """Run a job that has its checkpoint; how many batches it processed, its sinks, and why it stopped."""
     # Where the files of state lie is found at the start: there may be no Spark any more when the job ends.
     started = start(spark, job, notice)
-    sinks = started.sinks
+    sinks, executors = started.sinks, Executors(spark, {})
     batches = 0
 
     late = LateTuples(notice, job.program.application)
@@ -206,11 +216,14 @@ def run_job(
             number = job.first_batch + progress["batchId"]
             waited, traffic = started.throttle.waited_seconds, started.status.traffic
             more = {"totals": sinks.totals, "waitedSeconds": waited, "traffic": traffic}
+            more["taskSeconds"] = executors.task_seconds()
+            more["peSeconds"] = [[job.plan.pes[pe].operators, spent] for pe, spent in started.pe_seconds.items()]
             on_progress({**progress, "batchId": number, **more})
 
     stopped = "failed"
     try:
         wait = partial(watch, started.query, tell, notice, seconds=seconds, stops=stops, on_stop=started.throttle.stop)
+        wait = partial(wait, check=partial(_check, LostCluster.of(spark), started))
         stopped = _watched(started.query, job, wait)
         sinks.check_unwritten()
     finally:
@@ -218,6 +231,12 @@ def run_job(
         started.status.end(stopped)
         shutil.rmtree(started.files, ignore_errors=True)
     return batches, sinks, stopped
+
+
+def _check(cluster: LostCluster, started: Started) -> None:
+    """See to what the query does not: whether it still has a cluster, and the cores that it shall have."""
+    cluster.check()
+    started.resizer.when_idle(lambda: bool(started.query.status["isTriggerActive"]))
 
 
 def _java_of(spark: SparkSession) -> int | None:
@@ -264,10 +283,7 @@ def in_users_terms(text: str, application: Application, checkpoint: Path | None 
             named = [o for o in application.operators if message.startswith(f"operator `{o.id}` (")]
             return UserError(Diagnostic(message=message, span=named[0].span if named else None))
     if "failed to connect back" in text:
-        return UserError(
-            "Spark gave up on a Python worker that did not start in time",
-            hint="the machine is busy: resume with the same command, or ask for fewer channels and PEs",
-        )
+        return explain_silence(active_context())
     return _about_checkpoint(text, checkpoint) or RuntimeError(text)
 
 

@@ -16,6 +16,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from penstock.base.cache_folder import cache_folder
+from penstock.base.diagnostics import UserError
+from penstock.base.private_files import check_private, make_private_folder
 
 _HOME = "SPARK_HOME"
 _WANTED = ("bin", "conf", "data", "jars", "sbin")
@@ -47,11 +49,13 @@ def _linked(spark: Path) -> Path | None:
         return None
     home = cache_folder() / f"spark-{sha256(str(spark).encode()).hexdigest()[:16]}"
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        make_private_folder(home.parent)
+        make_private_folder(home)
+        check_private(home, "the cache of Spark")
         for name in _WANTED:
             if (spark / name).exists():
                 with suppress(FileExistsError):
                     (home / name).symlink_to(spark / name)
-    except OSError:
+    except (OSError, UserError):
         return None
     return home

@@ -53,6 +53,7 @@ def watch(
     seconds: float | None = None,
     stops: Callable[[], int] = lambda: 0,
     on_stop: Callable[[], None] = lambda: None,
+    check: Callable[[], None] = lambda: None,
 ) -> str:
     """Wait until the query ends, the user interrupts it, or so many seconds have passed.
 
@@ -63,6 +64,7 @@ def watch(
         seconds: When to stop.
         stops: How often somebody else than the user at the terminal has asked to stop; the second time at once.
         on_stop: Is called when the query is to stop behind the batch in hand.
+        check: Is called again and again, and raises what the query does not notice.
 
     Returns:
         `done`, `interrupted` or `time`.
@@ -72,6 +74,7 @@ def watch(
     interrupt = Interrupt(notice)
     with interrupt.handling():
         while not watcher.has_ended():
+            check()
             if interrupt.count + stops():
                 on_stop()
                 watcher.stop_at_boundary(lambda: interrupt.count + stops() > 1)

@@ -17,6 +17,7 @@ from penstock.optimizer.machine import machine_transfer
 from penstock.profiler.refine import refine
 from penstock.spark.job.rescaling import run_program
 from penstock.spark.job.run import SparkRun
+from penstock.spark.placement.placement_settings import PlacementSettings
 from penstock.toolkit.core.program import Program
 
 if TYPE_CHECKING:
@@ -75,7 +76,14 @@ def profile_on_spark(
 
     before = set(_executions(spark))
     job, run = run_program(
-        program, options, spark, checkpoint=checkpoint, seconds=seconds, on_progress=tell, notice=_tell
+        program,
+        options,
+        spark,
+        checkpoint=checkpoint,
+        seconds=seconds,
+        on_progress=tell,
+        notice=_tell,
+        placement=PlacementSettings(keeps_demands=False),
     )
     profile = refine(
         job.program.application,

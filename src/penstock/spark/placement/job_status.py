@@ -17,7 +17,8 @@ from penstock.base.diagnostics import UserError
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.placement.live.channel_graph import ChannelGraph, Task
 from penstock.runtime.sinks.writer import Totals
-from penstock.spark.placement.placer import PlacementSettings, Placer
+from penstock.spark.placement.placement_settings import PlacementSettings
+from penstock.spark.placement.placer import Placer
 
 STATUS = "status.json"
 _EVERY_SECONDS = 1.0
@@ -44,7 +45,12 @@ class JobStatus:
     ) -> None:
         self._path = checkpoint / STATUS
         pes = [list(pe.operators) for pe in plan.pes]
-        self._fixed = {"application": application, "pes": pes, "placement": settings.algorithm}
+        self._fixed = {
+            "application": application,
+            "pes": pes,
+            "placement": settings.algorithm,
+            "demands": list(placer.demands),
+        }
         self._placer = placer
         self._started = time.time()
         self._next = 0.0

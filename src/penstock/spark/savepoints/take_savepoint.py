@@ -15,7 +15,6 @@ Formulation:
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import read_sealed
+from penstock.base.plain_pickle import load_plain
 from penstock.compiler.open_loops import has_open_loop
 from penstock.compiler.resuming import read_record
 from penstock.ir.graph import Application
@@ -128,7 +128,7 @@ def take_savepoint(
         build.pieces,
         sources=log.state(position.planned) if has_log else None,
         pes=read_pes(spark, checkpoint, plan, is_first=not position.done, first_batch=first),
-        sinks=pickle.loads(read_sealed(checkpoint / "sinks" / f"{batch - 1:020d}.state", SINKS_STATE)),
+        sinks=load_plain(read_sealed(checkpoint / "sinks" / f"{batch - 1:020d}.state", SINKS_STATE), SINKS_STATE),
         batch=batch,
         has_ended=has_log and log.planned_batch(position.planned - 1).has_ended,
     )

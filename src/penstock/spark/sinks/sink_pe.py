@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import make_folder, read_sealed, write_sealed
+from penstock.base.plain_pickle import load_plain
 from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
+from penstock.parallel.pe_demands import host_demands, operators_of
 from penstock.profiler.raw_statistics import Statistics
 from penstock.runtime.pes.traffic import TaskTraffic
 from penstock.runtime.sinks.kinds import JobOutput, make_batch_sinks
@@ -83,7 +85,10 @@ class SinkPE:
         output = _output(program, environment, folder)
         operators = [program.application.operator[id_] for pe in plan.pes if pe.role == "sink" for id_ in pe.operators]
         batch_sinks = make_batch_sinks(SPARK_SINKS, operators, output)
-        self.in_tasks = task_sinks(plan, _task_sinks(operators, output) if in_tasks else {})
+        # Of the driver's host it is known where it is.
+        placed = operators_of(host_demands(plan.application))
+        free = [operator for operator in operators if operator.id not in placed]
+        self.in_tasks = task_sinks(plan, _task_sinks(free, output) if in_tasks else {})
         self._writer = SinkWriter(program, plan, environment, batch_sinks, self.in_tasks.sinks)
 
     @property
@@ -144,7 +149,7 @@ class SinkPE:
         """
         stored = self._path(batch)
         if stored.exists():
-            found: dict[str, Any] = pickle.loads(read_sealed(stored, SINKS_STATE))
+            found: dict[str, Any] = load_plain(read_sealed(stored, SINKS_STATE), SINKS_STATE)
             return found
         last = self._last_stored()
         if batch < 0 and last is None:

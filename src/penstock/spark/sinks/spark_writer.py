@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import write_durably
+from penstock.base.secret_references import reveal_named
 from penstock.ir.arrow import arrow_schema
 from penstock.ir.graph import Operator
 from penstock.runtime.sinks.kinds import JobOutput
@@ -179,7 +180,8 @@ class SparkWriterSink:
             shutil.rmtree(staging, ignore_errors=True)
 
     def _writer(self, frame: DataFrame) -> DataFrameWriter:
-        writer = frame.write.format(self._format).mode("append").options(**self._options)
+        options = {name: reveal_named(name, value) for name, value in self._options.items()}
+        writer = frame.write.format(self._format).mode("append").options(**options)
         return writer.partitionBy(*self._partitions) if self._partitions else writer
 
     def _append(self, frame: DataFrame) -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.base.durable_files import LOST, create_durably, make_folder, read_sealed, seal, sync_file
+from penstock.base.plain_pickle import load_plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from penstock.runtime.sources.batch import PlannedBatch
 
 _WHAT = "the log of the sources"
+_STATE = "the state of the sources"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +156,8 @@ class SourceLog:
         """
         if number == 0:
             return None
-        found: dict[str, Any] = pickle.loads(
-            read_sealed(self._folder / self.planned_batch(number - 1).state, "the state of the sources")
+        found: dict[str, Any] = load_plain(
+            read_sealed(self._folder / self.planned_batch(number - 1).state, _STATE), _STATE
         )
         return found
 

@@ -18,6 +18,7 @@ from penstock.codegen.plan.physical import PhysicalPlan
 from penstock.codegen.transport.batches import ARROW_SCHEMA, REPORT, values_as_rows
 from penstock.codegen.transport.routes import Router, Routing, routing_of
 from penstock.runtime.pes.container_instance import Left, Values
+from penstock.runtime.pes.group_traffic import GroupMeter
 from penstock.runtime.pes.held_state import too_large
 from penstock.runtime.pes.instances import run_in_container
 from penstock.runtime.pes.pe_instance import PEInstance
@@ -26,7 +27,7 @@ from penstock.runtime.pes.reports import Report
 from penstock.runtime.pes.traffic import TrafficMeter
 from penstock.spark.job.program_file import program_path
 from penstock.spark.sinks.large_results import spill_large
-from penstock.spark.sources.data_source import load, load_pieces
+from penstock.spark.sources.data_source import load, load_pieces, load_plan
 from penstock.spark.workers.channel_state import ChannelState, files_folder
 from penstock.spark.workers.executor_identity import executor_of
 from penstock.spark.workers.initial_state import read_initial
@@ -61,15 +62,16 @@ def stateless_pe(
 
     def process(batches: Iterator[Rows]) -> Iterator[pa.RecordBatch]:
         if not metered:
-            yield from work(batches, [])
+            yield from work(batches, [], None)
             return
-        meter, channels = TrafficMeter(routing), list[int]()
-        yield from meter.metered(work(batches, channels))
+        groups = GroupMeter(plan, pe) if plan.meters_groups else None
+        meter, channels = TrafficMeter(routing, groups), list[int]()
+        yield from meter.metered(work(batches, channels, groups))
         if channels:
             executor, host = executor_of(os.getpid())
             yield meter.row(pe, channels[0], executor=executor, host=host)
 
-    def work(batches: Iterator[Rows], channels: list[int]) -> Iterator[pa.RecordBatch]:
+    def work(batches: Iterator[Rows], channels: list[int], groups: GroupMeter | None) -> Iterator[pa.RecordBatch]:
         identity = _identity(program, pe)
         instance: PEInstance | None = None
         waiting: list[Row] = []
@@ -77,6 +79,8 @@ def stateless_pe(
             found, others = told_apart(batch, mine) if isinstance(batch, pa.RecordBatch) else ([batch], [])
             yield from others
             waiting += found
+            if groups is not None:
+                groups.take_all(found)
             channels += [channel for _, channel, _ in found[:1]]
             if waiting and in_pieces:
                 instance = instance or load_instance(identity)
@@ -138,6 +142,7 @@ def stateful_pe(
     limit: int | None = None,
     mark: bytes | None = None,
     metered: bool = False,
+    by_group: bool = False,
 ) -> Iterator[pd.DataFrame]:
     """Process a batch of one channel of a stateful PE: recall, feed, remember.
 
@@ -153,13 +158,15 @@ def stateful_pe(
         large: Where rows go that are too many to be sent to the driver, if they are for it.
         limit: How many bytes of state a channel may hold.
         metered: Whether the task tells what it has sent.
+        by_group: Whether it tells that by key group, too.
 
     Raises:
         UserError: It holds more, or there is not enough memory.
     """
     arriving: list[Row] = []
     routed: Routing = pickle.loads(routing)
-    meter = TrafficMeter(routed) if metered else None
+    groups = GroupMeter(load_plan(program), pe) if metered and by_group else None
+    meter = TrafficMeter(routed, groups) if metered else None
     for frame in rows:
         is_mine = frame["edge"].isin(mine)
         if not is_mine.all():
@@ -174,6 +181,8 @@ def stateful_pe(
             executor, host = executor_of(os.getpid())
             yield meter.row(pe, task.partitionId(), executor=executor, host=host).to_pandas()
         return
+    if groups is not None:
+        groups.take_all(arriving)
     identity, channel = _identity(program, pe), arriving[0][1]
     instance = load_instance(identity)
     marked = None if mark is None else pickle.loads(mark)

@@ -50,6 +50,7 @@ def stateful_door(
     # As bytes, because what is inside would be imported wherever it is unpickled.
     routing = pickle.dumps(routing_of(plan, pe))
     marked = None if mark is None else pickle.dumps(mark)
+    by_group = plan.meters_groups
     columns = "data binary" if mark is None else f"data binary, {mark.column}"
 
     class Door(StatefulProcessor):
@@ -66,7 +67,8 @@ def stateful_door(
             """Process a batch."""
             from penstock.spark.workers.instances import stateful_pe
 
-            return stateful_pe(self.entries, rows, program, pe, mine, routing, start, large, limit, marked, metered)
+            how = (start, large, limit, marked, metered, by_group)
+            return stateful_pe(self.entries, rows, program, pe, mine, routing, *how)
 
         def close(self) -> None:
             """Nothing is held open."""

@@ -15,6 +15,7 @@ import re
 import shutil
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class DirectoryScanRuntime(LogicRuntime):
 
     Attributes:
         follows: Whether to wait for files that come later.
-        _seen: The change time of every file found, by name.
+        _seen: The change time of every file that the last scan has found, by name.
         _found: The names of the files of the last scan that have not been submitted.
         _rests: Whether a pause follows them.
     """
@@ -105,12 +106,15 @@ class DirectoryScanRuntime(LogicRuntime):
 
     def _new_files(self) -> list[str]:
         found = []
+        seen: dict[str, int] = {}
         for path in self._directory.iterdir():
-            if path.is_file() and self._wants(path.name):
-                stat = path.stat()
-                if self._seen.get(path.name) != stat.st_ctime_ns:
-                    self._seen[path.name] = stat.st_ctime_ns
-                    found.append((stat.st_ctime_ns, path.name))
+            with suppress(FileNotFoundError):
+                if path.is_file() and self._wants(path.name):
+                    seen[path.name] = changed_ns = path.stat().st_ctime_ns
+                    if self._seen.get(path.name) != changed_ns:
+                        found.append((changed_ns, path.name))
+        # What is gone need not be known: in a folder where files come and go, that would grow for ever.
+        self._seen = seen
         by_name = self.symbol("sortBy", "date") == "name"
         descending = self.symbol("order", "ascending") == "descending"
         in_order = sorted((0 if by_name else changed_ns, name) for changed_ns, name in found)

@@ -63,7 +63,7 @@ DEFINITION = OperatorDefinition(
             doc="Whether importers with a `filter` may take the stream; true without it.",
         ),
     ),
-    facts=Facts(exports=True),
+    facts=Facts(exports=True, reaches_out=True),
     model=_model,
     check=_check,
     runtime=ExportRuntime,

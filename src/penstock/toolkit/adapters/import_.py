@@ -226,7 +226,7 @@ DEFINITION = OperatorDefinition(
             doc="A predicate over the attributes of the tuples: the others do not come in.",
         ),
     ),
-    facts=Facts(never_ends=True, is_read_by_engine=True, position_travels=True, imports=True),
+    facts=Facts(never_ends=True, is_read_by_engine=True, position_travels=True, imports=True, reaches_out=True),
     model=_model,
     check=_check,
     runtime=ImportRuntime,

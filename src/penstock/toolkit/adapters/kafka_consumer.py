@@ -173,7 +173,9 @@ DEFINITION = OperatorDefinition(
         ),
         *(attribute_param(name, f"The attribute for the {part}; {usual}.") for name, (usual, part) in PARTS.items()),
     ),
-    facts=Facts(never_ends=True, is_read_by_engine=True, position_travels=True, has_record_times=True),
+    facts=Facts(
+        never_ends=True, is_read_by_engine=True, position_travels=True, has_record_times=True, reaches_out=True
+    ),
     model=_model,
     check=_check,
     runtime=OnlyOnSpark,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.base.redaction import is_secret_name, protect
+from penstock.base.secret_references import reveal_named
 from penstock.expr.environment import Environment
 from penstock.expr.evaluate import Evaluator
 from penstock.ir.graph import Operator
@@ -74,6 +75,7 @@ def kafka_properties(operator: Operator, evaluator: Evaluator, environment: Envi
     if not found.get(SERVERS):
         message = f"{operator.kind} `{operator.id}` does not say where the brokers are"
         raise UserError(message, hint='write `bootstrapServers: "localhost:9092"`, or name a propertiesFile')
+    found = {name: reveal_named(name, value) for name, value in found.items()}
     protect(*(value for name, value in found.items() if is_secret_name(name)))
     return {name: value for name, value in found.items() if name not in _OURS}
 

@@ -19,6 +19,7 @@ from penstock.expr.environment import Tuple
 from penstock.expr.evaluate import Evaluator
 from penstock.expr.values import text_form
 from penstock.ir.expressions import Attribute, Expression
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BLOB, OptionalType, Schema, Type
@@ -129,6 +130,7 @@ DEFINITION = OperatorDefinition(
         ParamSpec(name="messageAttribute", kind=ParamKind.ATTRIBUTES, doc="The message, for `raw`; `message`."),
         ParamSpec(name="keyAttribute", kind=ParamKind.ATTRIBUTES, doc="The key; `key` for `raw`, none otherwise."),
     ),
+    facts=Facts(reaches_out=True),
     model=_model,
     check=_check,
     runtime=OnlyOnSpark,

@@ -14,6 +14,7 @@ from __future__ import annotations
 from penstock.base.diagnostics import Diagnostics
 from penstock.expr.environment import Tuple
 from penstock.expr.evaluate import Evaluator
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import BOOLEAN, RSTRING
@@ -104,6 +105,7 @@ DEFINITION = OperatorDefinition(
         ),
         constant("createTable", "Whether to make the table if it is not there; false without it.", BOOLEAN),
     ),
+    facts=Facts(reaches_out=True),
     model=_model,
     check=_check,
     runtime=PostgresSinkRuntime,

@@ -1,7 +1,7 @@
 """A table of a PostgreSQL database that rows are added to, in one transaction after the other.
 
 Each transaction may carry a batch: then its id is written in the table `penstock_batches` along with the rows, and a
-batch whose id is there is not written again.
+batch whose id is there is not written again. Ids that are old are forgotten.
 
 | SPL | PostgreSQL |
 |---|---|
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.base.redaction import protect_url
+from penstock.base.secret_references import reveal_url
 from penstock.expr.environment import Tuple
 from penstock.expr.values import text_form
 from penstock.ir.types import EnumType, ListType, OptionalType, Primitive, Schema, Type
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import psycopg
 
 BATCHES = "penstock_batches"
+KEPT_BATCHES, _KEPT_TIME = 1_000, "interval '30 days'"
+"""Ids stay for so many batches and so long: nothing older comes again, but from an old copy of a checkpoint."""
 
 _COLUMNS = {
     "boolean": "boolean",
@@ -106,7 +109,7 @@ class PostgresTable:
             return
         sql, errors = _client()
         try:
-            self._connection = connection = _connect(self._url)
+            self._connection = connection = _connect(reveal_url(self._url))
             if self._creates:
                 connection.execute(self._create(sql))
             columns = sql.SQL(", ").join(map(sql.Identifier, self._schema.names))
@@ -126,6 +129,10 @@ class PostgresTable:
             claim = "INSERT INTO {} (job, operator, batch) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
             done = connection.execute(sql.SQL(claim).format(sql.Identifier(BATCHES)), (job, self._operator, batch))
             if done.rowcount:
+                if batch % KEPT_BATCHES == 0:
+                    forget = "DELETE FROM {} WHERE job = %s AND operator = %s AND batch < %s AND written < now() - {}"
+                    kept = sql.SQL(forget).format(sql.Identifier(BATCHES), sql.SQL(_KEPT_TIME))
+                    connection.execute(kept, (job, self._operator, batch - KEPT_BATCHES))
                 return True
             connection.rollback()
             return False

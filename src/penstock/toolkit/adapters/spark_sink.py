@@ -11,6 +11,7 @@ nothing is computed twice, and nothing passes through the driver.
 from __future__ import annotations
 
 from penstock.base.diagnostics import Diagnostics, UserError
+from penstock.ir.facts import Facts
 from penstock.ir.graph import Operator
 from penstock.ir.models import OperatorModel
 from penstock.ir.types import RSTRING, MapType
@@ -62,6 +63,7 @@ DEFINITION = OperatorDefinition(
             doc="Attributes by whose values Spark divides what it writes.",
         ),
     ),
+    facts=Facts(reaches_out=True),
     model=_model,
     check=_check,
     runtime=_OnlyOnSpark,

@@ -234,7 +234,7 @@ DEFINITION = OperatorDefinition(
         *reconnection_params("InfiniteRetry"),
         *tls.PARAMS,
     ),
-    facts=Facts(waits_for_time_with=("hasDelayField",)),
+    facts=Facts(waits_for_time_with=("hasDelayField",), reaches_out=True),
     model=_model,
     check=_check,
     runtime=TCPSinkRuntime,

@@ -208,7 +208,7 @@ DEFINITION = OperatorDefinition(
         OutputFunction(prototype="int64 TupleNumber()", doc="The number of tuples of the connection before this one."),
         OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
     ),
-    facts=Facts(never_ends=True),
+    facts=Facts(never_ends=True, reaches_out=True),
     model=_model,
     check=_check,
     runtime=TCPSourceRuntime,

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from penstock.base.diagnostics import Diagnostics, UserError
 from penstock.base.redaction import protect
+from penstock.base.secret_references import reveal
 from penstock.ir.graph import Operator
 from penstock.ir.types import RSTRING
 from penstock.toolkit.core.definition import ParamSpec
@@ -106,7 +107,7 @@ class Security:
             context.load_default_certs()
         certificate = runtime.constant("sslCertificateFile")
         if certificate is not None:
-            password = str(runtime.constant("password", ""))
+            password = reveal(str(runtime.constant("password", "")))
             protect(password)
             context.load_cert_chain(_existing(paths(certificate)), password=lambda: password)
         if self._is_server:

@@ -112,7 +112,7 @@ DEFINITION = OperatorDefinition(
         constant("sendBufferSize", "Accepted; the system chooses how much it holds.", UINT32),
         constant("timeToLive", "How many networks a multicast packet may pass; 1 without it.", UINT8),
     ),
-    facts=Facts(waits_for_time_with=("hasDelayField",)),
+    facts=Facts(waits_for_time_with=("hasDelayField",), reaches_out=True),
     model=lambda operator: not_parallel(operator, "it is a sink", side_effects=True),
     check=_check,
     runtime=UDPSinkRuntime,

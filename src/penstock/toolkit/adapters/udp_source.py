@@ -176,7 +176,7 @@ DEFINITION = OperatorDefinition(
         OutputFunction(prototype="int64 TupleNumber()", doc="The number of tuples read before this one."),
         OutputFunction(prototype="<any T> T AsIs(T value)", doc="The value itself."),
     ),
-    facts=Facts(never_ends=True),
+    facts=Facts(never_ends=True, reaches_out=True),
     model=lambda operator: not_parallel(operator, "it is a source"),
     check=_check,
     runtime=UDPSourceRuntime,

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from penstock.base.diagnostics import Diagnostics, Span, UserError
 from penstock.base.redaction import is_secret_name, protect
+from penstock.base.secret_references import is_reference
 from penstock.expr.analysis import logic_parts, root_of, targets_of
 from penstock.ir.expressions import Literal, Symbol
 from penstock.ir.graph import Annotation, ErrorPolicy, InputPort, Operator, OutputPort, Param
@@ -161,4 +162,5 @@ def _error_policy(operator: Operator) -> ErrorPolicy:
 def _protect_secrets(params: Sequence[Param]) -> None:
     """Let no message show the passwords among parameters, whoever it comes from."""
     literals = (e for p in params if is_secret_name(p.name) for v in p.values for e in v.walk())
-    protect(*(e.value for e in literals if isinstance(e, Literal) and isinstance(e.value, str)))
+    texts = (e.value for e in literals if isinstance(e, Literal) and isinstance(e.value, str))
+    protect(*(text for text in texts if not is_reference(text)))

@@ -276,7 +276,7 @@ class FileSinkRuntime(LogicRuntime):
             self._timer.set(self.context.environment.clock.now_ns + self.duration_ns("timePerFile"))
 
     def _opened_file(self, name: str) -> OutputFile:
-        path = self.context.environment.output_directory / name
+        path = self.context.environment.output_file(name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             append, compression = self.constant("append", False), self.symbol("compression")

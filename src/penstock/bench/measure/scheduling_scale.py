@@ -30,7 +30,7 @@ def measure_scale(bench: Bench) -> None:
         for tasks in sizes:
             bench.progress(f"{tasks:,} tasks and about {10 * tasks:,} edges")
             path = Path(folder) / f"{tasks}.graph"
-            command = [sys.executable, "-m", "penstock.bench.scheduling_scale"]
+            command = [sys.executable, "-m", "penstock.bench.measure.scheduling_scale"]
             subprocess.run([*command, "generate", str(path), str(tasks)], check=True)
             solved = subprocess.run([*command, "solve", str(path)], check=True, capture_output=True, text=True)
             measured.append(json.loads(solved.stdout))
