@@ -105,7 +105,7 @@ ONCE = {
     r"(?<!> )\bCompiledJob\(": {"compiler/job.py"},
     r"(?<!def )\brun_on_spark\(": {"spark/job/rescaling.py"},
     # The search weighs thousands of fusions that nobody runs, so it cuts them without compiling them.
-    r"(?<==|n) physical_plan\(": {"compiler/pipeline.py", "optimizer/prediction.py"},
+    r"^(?!.*(?:>>>|def )).*\bphysical_plan\(": {"compiler/pipeline.py", "optimizer/prediction.py"},
 }
 """What the house has once, and in which module."""
 

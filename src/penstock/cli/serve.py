@@ -73,6 +73,11 @@ _MASTER = re.compile(r"local(\[[^\]]+\])?|yarn|spark://.+|k8s://.+")
     metavar="SECONDS",
     help="How often mips and limits are adjusted. Default: a fifth of --macro.",
 )
+@click.option(
+    "--resize",
+    is_flag=True,
+    help="Change the cores of jobs while they run, one executor each; on a standalone cluster. Experimental.",
+)
 @click.option("--certificate", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="For TLS.")
 @click.option("--key", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Of the certificate.")
 @click.option(
@@ -96,6 +101,7 @@ def command(
     nodes: Path | None,
     macro: float,
     micro: float | None,
+    resize: bool,
     certificate: Path | None,
     key: Path | None,
     simulate: Path | None,
@@ -137,6 +143,7 @@ def command(
         core_mips=CORE_MIPS,
         macro_seconds=macro,
         micro_seconds=micro or macro / 5,
+        resize=resize,
     )
     log_to_stderr()
     serve(Service(settings), address, lambda url: _tell(url, as_json=as_json))

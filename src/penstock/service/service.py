@@ -23,7 +23,6 @@ from typing import Any
 from penstock.base.deadline import Deadline
 from penstock.base.diagnostics import Infeasible, UserError
 from penstock.running.run_report import read_report
-from penstock.runtime.ingest.cores_limit import can_resize
 from penstock.scheduler.problem.nodes import Cluster, Node
 from penstock.service.carry_out.carrier import Carrier, Command
 from penstock.service.carry_out.settings import Settings, is_due
@@ -216,7 +215,7 @@ class Service:
             {record.id: self.store.samples(record.id, most=WINDOW * 2) for record in records},
             mips=cluster.live_mips,
             now=self._clock(),
-            least_mips=self.settings.core_mips if can_resize(self.settings.master) else 0.0,
+            least_mips=self.settings.core_mips if self.settings.resizes else 0.0,
         )
         return Snapshot(cluster=cluster, jobs=jobs, prices=self.settings.prices, core_mips=self.settings.core_mips)
 

@@ -385,7 +385,7 @@ def test_a_job_is_told_how_many_cores_it_shall_have_and_shown_as_the_cluster_can
     bench.add("a", "long")
     checkpoint = bench.settings.job_folder("a") / "checkpoint"
     for master, shown in (("local", 4), ("spark://host:7077", 2)):
-        bench.settings = replace(bench.settings, master=master)
+        bench.settings = replace(bench.settings, master=master, resize=True)
         bench.carrier = Carrier(bench.store, bench.settings, time.time, command)
         bench.grants["a"] = Grant(template="t", mips=1500.0, ingest_tps=100.0, cores=2, most_cores=4)
         bench.until_state("a", JobState.RUNNING)

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.diagnostics import UserError
 from penstock.bench.workloads.changing_jobs import PARTITIONS, Ends, make_job, messages
-from penstock.codegen.plan.physical import is_sink, is_source, physical_plan
+from penstock.codegen.plan.channels import choose_channels
+from penstock.codegen.plan.physical import is_sink, is_source
 from penstock.compiler import Options
 from penstock.expr.environment import Environment
 from penstock.ir.graph import Application
+from penstock.optimizer.prediction import cut_candidate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,12 +74,13 @@ def draw_fusion(application: Application, number: int) -> list[list[str]]:
     rng = Random(number)
     inner = [o.id for o in application.operators if not is_source(o) and not is_sink(o)]
     most = rng.choice([1, 2, 3, len(inner)])
+    regions = choose_channels(application, 1)
     for _ in range(_TRIES):
         groups: dict[int, list[str]] = {}
         for id_ in inner:
             groups.setdefault(rng.randrange(most), []).append(id_)
         try:
-            physical_plan(application, list(groups.values()))
+            cut_candidate(application, list(groups.values()), regions)
         except UserError:
             continue
         return list(groups.values())

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from penstock.running.run_report import read_report
-from penstock.runtime.ingest.cores_limit import can_resize, read_cores, write_cores
+from penstock.runtime.ingest.cores_limit import read_cores, write_cores
 from penstock.runtime.ingest.ingest_limit import read_limit, write_limit
 from penstock.service.carry_out.cluster_probe import ClusterProbe
 from penstock.service.carry_out.settings import Settings
@@ -139,7 +139,8 @@ class Carrier:
         write_cores(folder / "checkpoint", grant.cores)
         attempt = self.attempt(record)
         command = self._command(submission, grant, settings, attempt)
-        environment = environment_of(settings.home / "streams", settings.master, max(grant.cores, grant.most_cores))
+        cores = max(grant.cores, grant.most_cores)
+        environment = environment_of(settings.home / "streams", settings.master, cores, resizes=settings.resizes)
         attempt.drop_earlier()
         attempt.start(command, environment, folder / "code")
 
@@ -183,7 +184,7 @@ class Carrier:
             "template": grant.template,
             "mips": grant.mips,
             "ingest_tps": grant.ingest_tps,
-            "cores": grant.cores if can_resize(self._settings.master) else max(grant.cores, grant.most_cores),
+            "cores": grant.cores if self._settings.resizes else max(grant.cores, grant.most_cores),
             "reason": grant.reason,
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from penstock.runtime.ingest.cores_limit import can_resize
 from penstock.scheduler.problem.nodes import Node
 from penstock.service.decide.snapshot import Prices
 
@@ -26,6 +27,7 @@ class Settings:
         first_wait: How long to wait after a failure; twice as long after each that follows.
         longest_wait: The longest of these waits.
         prices: Of changes.
+        resize: Whether the cores of jobs are changed while they run, where the cluster can do that.
     """
 
     home: Path
@@ -40,6 +42,12 @@ class Settings:
     first_wait: float = 1.0
     longest_wait: float = 60.0
     prices: Prices = field(default_factory=Prices)
+    resize: bool = False
+
+    @property
+    def resizes(self) -> bool:
+        """Whether the cores of jobs are changed while they run."""
+        return self.resize and can_resize(self.master)
 
     def job_folder(self, job_id: str) -> Path:
         """Where a job's files lie."""

@@ -223,18 +223,18 @@ def environment_for_code() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PENSTOCK_TOKEN"}
 
 
-def environment_of(streams: Path, master: str, cores: int) -> dict[str, Any]:
+def environment_of(streams: Path, master: str, cores: int, *, resizes: bool = False) -> dict[str, Any]:
     """The environment of a job.
 
     Args:
         streams: Where jobs export and import streams.
         master: The Spark cluster.
         cores: How many cores the application can have of it.
+        resizes: Whether they are changed while it runs.
     """
     environment = {**environment_for_code(), "PENSTOCK_STREAMS": os.environ.get("PENSTOCK_STREAMS", str(streams))}
     if master.startswith("spark://"):
-        # Executors of one core each, so that it can be resized by whole ones.
-        environment["PYSPARK_SUBMIT_ARGS"] = (
-            f"--conf spark.cores.max={cores} --conf spark.executor.cores=1 pyspark-shell"
-        )
+        # Executors of one core each can be taken away one by one.
+        single = "--conf spark.executor.cores=1 " if resizes else ""
+        environment["PYSPARK_SUBMIT_ARGS"] = f"--conf spark.cores.max={cores} {single}pyspark-shell"
     return environment

@@ -2,7 +2,7 @@
 
 A master that is killed and started again knows nothing of the applications of before, unless it was told to remember
 (`spark.deploy.recoveryMode`); its workers end their executors, and the driver is not told. So an application that had
-executors and has none for a minute gives up, and whoever watches it starts it again from its checkpoint.
+executors and has none for two minutes gives up, and whoever watches it starts it again from its checkpoint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.spark.placement.executors import Executors
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PATIENCE_SECONDS, LOOK_SECONDS = 60.0, 3.0
+PATIENCE_SECONDS, LOOK_SECONDS = 120.0, 3.0
 
 
 class LostCluster:
