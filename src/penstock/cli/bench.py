@@ -31,7 +31,7 @@ _LONGEST_CELL = 40
 _PADDING, _MARGIN = 3, 2
 _HELP_WIDTH = 76
 _LISTING = "\n".join(
-    fill(what, _HELP_WIDTH, initial_indent=f"    {name:<14}", subsequent_indent=" " * 18)
+    fill(what, _HELP_WIDTH, initial_indent=f"    {name:<16}", subsequent_indent=" " * 20)
     for name, what in {**EXPERIMENTS, ALL: f"all but {', '.join(NOT_AMONG_ALL)}, one after the other"}.items()
 )
 
