@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from penstock.base.diagnostics import UserError
+from penstock.cli.engines.termination import stop_on_sigterm
 
 PROGRAM = """composite Main { graph
     stream<int32 x> Numbers = Beacon() { output Numbers: x = (int32) IterationCount(); }
@@ -40,3 +45,16 @@ def test_a_run_ends_in_order(tmp_path: Path, number: signal.Signals, status: int
     written = (tmp_path / "out" / "numbers.csv").read_text().splitlines()
     assert written == [str(n) for n in range(len(written))]
     assert json.loads(out)["operators"]["Sink"]["received"] == [len(written)]
+
+
+def test_who_ended_spark_with_the_same_signal_is_told_what_to_do() -> None:
+    with pytest.raises(UserError, match="SIGTERM has ended Spark, too") as caught, stop_on_sigterm():
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+        raise ConnectionError("the answer of Java is empty")
+    assert "KillMode=mixed" in str(caught.value)
+
+
+def test_errors_without_a_signal_stay_as_they_are() -> None:
+    with pytest.raises(ConnectionError, match="gone"), stop_on_sigterm():
+        raise ConnectionError("gone")

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
+from penstock.base.diagnostics import PenstockError, UserError
+
 
 @dataclass(slots=True)
 class Termination:
@@ -29,6 +31,9 @@ class Termination:
 def stop_on_sigterm() -> Iterator[Termination]:
     """Take SIGTERM as a Ctrl-C that was meant kindly; only the main thread can ask for this.
 
+    Raises:
+        UserError: Others have ended with the same signal, such as Spark's Java, before the batch in hand was done.
+
     Example:
         >>> import os
         >>> with stop_on_sigterm() as termination:
@@ -45,5 +50,15 @@ def stop_on_sigterm() -> Iterator[Termination]:
     before = signal.signal(signal.SIGTERM, termination.take)
     try:
         yield termination
+    except PenstockError:
+        raise
+    except Exception as error:
+        if not termination.is_asked:
+            raise
+        raise UserError(
+            "SIGTERM has ended Spark, too, before the batch in hand was done; what is committed stays",
+            hint="start the job again with the same --checkpoint; the next time end this process alone "
+            "(with systemd `KillMode=mixed`)",
+        ) from error
     finally:
         signal.signal(signal.SIGTERM, before)
