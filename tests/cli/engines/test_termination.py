@@ -47,11 +47,16 @@ def test_a_run_ends_in_order(tmp_path: Path, number: signal.Signals, status: int
     assert json.loads(out)["operators"]["Sink"]["received"] == [len(written)]
 
 
-def test_who_ended_spark_with_the_same_signal_is_told_what_to_do() -> None:
-    with pytest.raises(UserError, match="SIGTERM has ended Spark, too") as caught, stop_on_sigterm():
+def lose_java_to_sigterm() -> None:
+    with stop_on_sigterm():
         with suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
         raise ConnectionError("the answer of Java is empty")
+
+
+def test_who_ended_spark_with_the_same_signal_is_told_what_to_do() -> None:
+    with pytest.raises(UserError, match="SIGTERM has ended Spark, too") as caught:
+        lose_java_to_sigterm()
     assert "KillMode=mixed" in str(caught.value)
 
 
