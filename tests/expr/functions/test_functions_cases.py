@@ -23,6 +23,8 @@ from penstock.ir.types import VOID, parse_type
 
 TESTED_BELOW = {
     *("random", "srand", "print", "println", "printString", "printStringLn", "flushStdio", "appTrc", "appLog", "log"),
+    # Where event time is known: tests/fixtures/spl and tests/equivalence/test_intervals.py.
+    *("getEventTime", "intervalStart", "intervalEnd", "paneIndex", "paneTiming"),
     *("shutdownPE", "block", "createCustomMetric", "setCustomMetricValue", "incrementCustomMetricValue"),
     *(
         "fopen",

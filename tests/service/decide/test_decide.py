@@ -114,6 +114,13 @@ def worlds(draw: st.DrawFn) -> Snapshot:
     return world(*jobs, mips=draw(AMOUNT) * 2)
 
 
+def test_a_required_job_is_not_left_out_for_the_template_that_another_one_runs_with() -> None:
+    large, small = template("t0", least=100.0, most=150.0), template("t1", least=50.0, most=100.0)
+    old = job("old", 1, large, small, running="t0", required=True, placed_seconds=600.0)
+    plan = after(world(old, job("new", 1, template("t", least=50.0), required=True), mips=100.0))
+    assert {name: grant.template for name, grant in plan.grants.items()} == {"old": "t1", "new": "t"}
+
+
 @settings(max_examples=60)
 @given(worlds())
 def test_a_plan_keeps_capacity_ranks_and_required_jobs(snapshot: Snapshot) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -93,6 +94,14 @@ def test_who_sends_something_else_is_refused(sent):
             confirm(client, made(), is_server=False)
 
 
+def wait_for_server(port: int) -> None:
+    for _ in range(200):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as first:
+            first.sendall(b"nothing")
+            return
+        time.sleep(0.05)
+
+
 def exchange(source_params: str, sink_params: str) -> list[tuple[object, ...]]:
     """What a TCPSource gets that is a server, of a TCPSink that is a client."""
     port = free_port()
@@ -111,6 +120,7 @@ def exchange(source_params: str, sink_params: str) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     thread = threading.Thread(target=lambda: found.extend(run(reading, collect=["A"]).tuples_of("A")), daemon=True)
     thread.start()
+    wait_for_server(port)
     problem = None
     try:
         run(writing)

@@ -41,7 +41,7 @@ def move_at_random(rng: random.Random, homes: Homes, executors: list[Executor]) 
     Example:
         >>> there = [Executor(id=str(n), host=str(n)) for n in range(3)]
         >>> move_at_random(random.Random(3), {(1, 0): "0", (1, 1): "1"}, there)
-        {(1, 0): '0', (1, 1): '2'}
+        {(1, 0): '2', (1, 1): '2'}
     """
     ids = [executor.id for executor in executors]
     return {task: rng.choice(ids) if rng.random() < _SHARE_OF_MOVES else home for task, home in homes.items()}

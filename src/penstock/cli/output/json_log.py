@@ -8,7 +8,7 @@ together. Lines that tell how the job goes on have `application`, `batch`, `seco
 Example:
     >>> out = io.StringIO()
     >>> log = JsonLog(out)
-    >>> print("a.spl:1:2: error: no", "  1 | x", sep=chr(10), file=log)
+    >>> print(chr(10).join(["a.spl:1:2: error: no", "  1 | x"]), file=log)
     >>> {name: value for name, value in json.loads(out.getvalue()).items() if name != "time"}
     {'level': 'error', 'message': 'a.spl:1:2: error: no\\n  1 | x'}
 """

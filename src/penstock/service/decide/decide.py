@@ -39,6 +39,7 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from penstock.base.deadline import Deadline
@@ -164,16 +165,18 @@ def _price(snapshot: Snapshot, option: _Option, running: Mapping[str, str]) -> f
 
 
 def _staying(snapshot: Snapshot, present: Mapping[str, str], deadline: Deadline) -> _Option | None:
-    """The present set, and whatever fits beside it; None where it does not fit any more."""
-    try:
-        alone = _solve(snapshot, [job for job in snapshot.jobs if job.id in present], deadline.share(0.5), present)
-    except Infeasible:
+    """The present set, and whatever fits beside it; None where it does not fit, with the required jobs, any more."""
+    asked = [[job for job in snapshot.jobs if job.id in present], list(snapshot.jobs)]
+    if any(job.required and job.id not in present for job in snapshot.jobs):
+        del asked[0]
+    found: list[MacroDecision] = []
+    for jobs in asked:
+        # The jobs of now may fit where those that are required, or have a better rank, do not fit beside them.
+        with suppress(Infeasible):
+            found.append(_solve(snapshot, jobs, deadline.share(1 / (len(asked) - len(found))), present))
+    if not found:
         return None
-    try:
-        more = _solve(snapshot, snapshot.jobs, deadline, present)
-    except Infeasible:
-        more = alone
-    decision = max(alone, more, key=lambda found: found.answer.importance)
+    decision = max(found, key=lambda decision: decision.answer.importance)
     return _Option(templates=_templates(decision), decision=decision)
 
 
