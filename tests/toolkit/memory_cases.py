@@ -245,7 +245,8 @@ OTHERS = (
          f" stream<{SCHEMA}> D = Delay(C) {{ param delay: 0.4; }}"),
     Case("Custom source", "stream<int32 n> C = Custom() { logic onProcess: { for (int32 i in range(6)) {"
          " submit({n = i}, C); if (i % 2 == 0) { block(0.5); submit(Sys.WindowMarker, C); } } } }"),
-    Case("windows by event time", "@eventTime(eventTimeAttribute=at, resolution=Sys.Milliseconds, minimumGap=0.0, lag=0.5)"
+    Case("windows by event time", "@eventTime(eventTimeAttribute=at, resolution=Sys.Milliseconds, minimumGap=0.0,"
+         " lag=0.5)"
          " stream<uint64 at, int32 k, int32 x> T = Functor(A) { output T: at = (uint64) (x + 100) * 300ul; }"
          " stream<int32 k, int32 s> C = Aggregate(T) { window T: timeInterval, intervalDuration(1.0), discardAge(2.0);"
          " param groupBy: k; output C: k = Any(k), s = Sum(x); }"),
