@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from penstock.base.diagnostics import UserError
+from penstock.base.durable_files import make_folder, sync_folder
 
 VARIABLE = "PENSTOCK_TRUST"
 """The environment variable that names whom the user trusts."""
@@ -29,6 +30,8 @@ PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 def make_private_folder(folder: Path) -> None:
     """Make a folder that nobody else may look into, unless it is there; those on the way to it are made as usual.
 
+    All of them survive a power loss.
+
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as place:
@@ -36,9 +39,10 @@ def make_private_folder(folder: Path) -> None:
         ...     [oct(os.stat(path).st_mode & 0o777) for path in (Path(place) / "a/b",)]
         ['0o700']
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     with suppress(FileExistsError):
         folder.mkdir(mode=PRIVATE_FOLDER)
+        sync_folder(folder.parent)
 
 
 def check_private(path: Path, what: str) -> None:
