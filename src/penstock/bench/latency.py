@@ -116,8 +116,21 @@ def run(bench: Bench) -> None:
     for job, ratio in ratios.items():
         name = f"{job}, {_BAR_RATE:,} tuples a second: 99th percentile of penstock to PySpark's"
         bench.check(name, ratio, at_most=1.3, timed=True)
+    _draw(bench, _BAR_RATE if not bench.quick else _QUICK_RATES[0])
     came = [row["came_out"] for row in bench.rows if row["side"] == "penstock" and row["rate"] != max(_RATES)]
     bench.check("the least share of tuples that came out, penstock", min(map(float, came)), at_least=0.99, timed=True)  # type: ignore[arg-type]
+
+
+def _draw(bench: Bench, rate: int) -> None:
+    """Draw the 99th percentiles at a rate, both sides of each job beside each other."""
+    rows = [row for row in bench.rows if row["rate"] == rate]
+    title = f"99th percentile at {rate:,} tuples a second"
+    with bench.figure("latency", title=title, xlabel="", ylabel="seconds") as axes:
+        for number, side in enumerate(("penstock", "by hand")):
+            heights = [float(str(row["p99_seconds"])) for row in rows if row["side"] == side]
+            axes.bar(np.arange(len(heights)) + 0.4 * number - 0.2, heights, width=0.4, label=side)
+        axes.set_xticks(range(len(JOBS)), list(JOBS))
+        axes.legend()
 
 
 def _measure(bench: Bench, spark: SparkSession, side: str, job: str, rate: int, times: _Times) -> float:
